@@ -1,0 +1,43 @@
+"""Alembic's entry: `alembic upgrade head` here does what `pgsched migrate` does.
+
+The address comes from `pgsched migrate`, or from PGSCHED_DATABASE_URL when alembic is called by hand.
+"""
+
+import os
+
+from alembic import context
+from sqlalchemy import create_engine, text
+
+from pgsched.store.ddl import VERSION_TABLE, after_upgrade, before_upgrade, sqlalchemy_url
+from pgsched.store.tables import metadata
+
+config = context.config
+
+
+def offline() -> None:
+    context.configure(dialect_name="postgresql", literal_binds=True, as_sql=True, **VERSION_TABLE)
+    with context.begin_transaction():
+        before_upgrade()
+        context.run_migrations()
+        after_upgrade()
+
+
+def online() -> None:
+    url = config.get_main_option("sqlalchemy.url") or os.environ.get("PGSCHED_DATABASE_URL")
+    if not url:
+        raise SystemExit("which database? set PGSCHED_DATABASE_URL, or run: pgsched migrate --database-url …")
+    engine = create_engine(sqlalchemy_url(url))
+    with engine.begin() as connection:
+        # One migration at a time: a second process waits here, then finds nothing to do.
+        connection.execute(text("select pg_advisory_xact_lock(hashtext('pgsched migrate'))"))
+        context.configure(connection=connection, target_metadata=metadata, transaction_per_migration=False, **VERSION_TABLE)
+        before_upgrade()
+        context.run_migrations()
+        after_upgrade()
+    engine.dispose()
+
+
+if context.is_offline_mode():
+    offline()
+else:
+    online()

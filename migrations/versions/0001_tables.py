@@ -1,0 +1,21 @@
+"""The first schema: clients, queues, jobs, executions, history, attempts, workers."""
+
+from pathlib import Path
+
+from pgsched.store.ddl import run
+
+revision = "pgsched_0001"
+down_revision = None
+branch_labels = ("pgsched",)
+depends_on = None
+
+
+def upgrade() -> None:
+    run(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"))
+
+
+def downgrade() -> None:
+    raise NotImplementedError(
+        "pgsched migrates forward only: a downgrade would drop schedules. Restore a backup, or run the previous "
+        "release, which works on the newer schema until the next contracting release."
+    )

@@ -1,0 +1,192 @@
+-- Tables, indexes and types of the first schema. Frozen: later changes are later versions.
+-- Functions that a default or a CHECK needs are born here; their bodies are replaced from pgsched/store/interface.
+
+create type pgsched.execution_status as enum (
+  'scheduled', 'retrying', 'held', 'running', 'succeeded', 'failed', 'cancelled', 'expired', 'skipped'
+);
+create type pgsched.job_state as enum ('active', 'paused', 'invalid', 'cancelled');
+create type pgsched.keep as enum ('all', 'failures', 'nothing');
+
+create function pgsched.now() returns timestamptz
+  language sql stable parallel safe as 'select pg_catalog.now()';
+
+create function pgsched.new_id() returns uuid
+  language sql volatile parallel safe as 'select pg_catalog.gen_random_uuid()';
+
+create function pgsched.refuse(code text, message text, hint text) returns boolean
+  language plpgsql volatile parallel safe as $$
+begin
+  raise exception using errcode = code, message = refuse.message, hint = refuse.hint;
+end $$;
+
+create function pgsched.slot_for(client_id text, key text, ordering_key text) returns smallint
+  language sql immutable parallel safe
+  as $$ select (hashtextextended(coalesce('o:' || ordering_key, 'k:' || key), hashtextextended(client_id, 0)) & 15)::smallint $$;
+
+create function pgsched.check_target(target text) returns boolean
+  language sql immutable parallel safe as 'select true';
+
+create function pgsched.check_options(options jsonb) returns boolean
+  language sql immutable parallel safe as 'select true';
+
+create table pgsched.clients (
+  client_id      text primary key constraint client_id_is_1_to_100_characters check (length(client_id) between 1 and 100),
+  keep           pgsched.keep not null default 'all',
+  signing_secret text constraint signing_secret_is_whsec_base64 check (signing_secret ~ '^whsec_[A-Za-z0-9+/]{32,}={0,2}$'),
+  database_role  name,
+  created_at     timestamptz not null default pgsched.now()
+);
+insert into pgsched.clients (client_id) values ('default');
+
+create table pgsched.api_keys (
+  id         uuid primary key default pgsched.new_id(),
+  client_id  text not null references pgsched.clients,
+  name       text not null,
+  hash       bytea not null unique,
+  created_at timestamptz not null default pgsched.now(),
+  revoked_at timestamptz
+);
+
+-- A queue owns the sixteen partitions that start at first_partition; the slot of a key is the same in every queue.
+create table pgsched.queues (
+  name            text primary key constraint queue_name_is_plain check (name ~ '^[a-z][a-z0-9_-]{0,62}$'),
+  first_partition smallint not null unique constraint first_partition_is_a_multiple_of_16
+                    check (first_partition >= 0 and first_partition % 16 = 0)
+);
+insert into pgsched.queues values ('default', 0);
+
+create table pgsched.jobs (
+  id               uuid primary key default pgsched.new_id(),
+  client_id        text not null default 'default'
+                     constraint client_id_is_1_to_100_characters check (length(client_id) between 1 and 100),
+  key              text constraint key_is_1_to_200_characters check (length(key) between 1 and 200),
+  queue            text not null default 'default' references pgsched.queues,
+  ordering_key     text constraint ordering_key_is_1_to_200_characters check (length(ordering_key) between 1 and 200),
+  target           text not null constraint target_is_a_known_uri check (pgsched.check_target(target)),
+  payload          jsonb constraint payload_is_at_most_1_mib check (payload is null or pg_column_size(payload) <= 1048576
+                     or pgsched.refuse('PS003', 'the payload is over the limit of 1 MiB', 'store the data elsewhere and schedule a reference to it')),
+  options          jsonb constraint options_are_known check (options is null or pgsched.check_options(options)),
+  cron             text,
+  timezone         text not null default 'UTC',
+  every            interval,
+  anchor           timestamptz not null default pgsched.now(),
+  gap              text not null default 'shift' constraint gap_is_shift_or_skip check (gap in ('shift', 'skip')),
+  overlap          text not null default 'first' constraint overlap_is_first_second_or_both check (overlap in ('first', 'second', 'both')),
+  state            pgsched.job_state not null default 'active',
+  reason           text,
+  revision         integer not null default 1,
+  planned_revision integer not null default 0,
+  created_at       timestamptz not null default pgsched.now(),
+  updated_at       timestamptz not null default pgsched.now(),
+  constraint either_cron_or_every check (num_nonnulls(cron, every) = 1
+    or pgsched.refuse('PS002', 'a job needs either cron or every', 'give exactly one of the two, such as cron => ''*/5 * * * *''')),
+  constraint every_is_whole_seconds_or_more check (every is null
+    or (every >= interval '1 second' and every <= interval '3650 days' and extract(year from every) = 0 and extract(month from every) = 0)
+    or pgsched.refuse('PS002', 'every must be between 1 second and 3650 days, without months or years', 'write every => ''15 minutes'', or a cron expression for calendar months'))
+);
+create unique index jobs_client_key on pgsched.jobs (client_id, key) where key is not null and state <> 'cancelled';
+create index jobs_unplanned on pgsched.jobs (id) where state = 'active' and planned_revision <> revision;
+
+-- The live rows only. Fixed-width columns first; no lease column is in any index, so that a claim is a HOT update.
+create table pgsched.executions (
+  fire_at          timestamptz not null,
+  scheduled_for    timestamptz,
+  created_at       timestamptz not null default pgsched.now(),
+  lease_expires_at timestamptz,
+  lease_token      bigint,
+  id               uuid not null default pgsched.new_id(),
+  job_id           uuid,
+  lease_owner      integer,
+  plan             integer,
+  partition        smallint not null default (floor(random() * 16))::smallint,
+  attempt          smallint not null default 0,
+  client_id        text not null default 'default'
+                     constraint client_id_is_1_to_100_characters check (length(client_id) between 1 and 100),
+  target           text not null constraint target_is_a_known_uri
+                     check (target ~ '^https?://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[!-~]*)?$' or pgsched.check_target(target)),
+  payload          jsonb constraint payload_is_at_most_1_mib check (payload is null or pg_column_size(payload) <= 1048576
+                     or pgsched.refuse('PS003', 'the payload is over the limit of 1 MiB', 'store the data elsewhere and schedule a reference to it')),
+  options          jsonb constraint options_are_known check (options is null or pgsched.check_options(options)),
+  key              text constraint key_is_1_to_200_characters check (length(key) between 1 and 200),
+  ordering_key     text constraint ordering_key_is_1_to_200_characters check (length(ordering_key) between 1 and 200),
+  primary key (partition, id),
+  constraint partition_follows_the_key check ((key is null and ordering_key is null)
+    or (partition & 15) = pgsched.slot_for(client_id, key, ordering_key)
+    or pgsched.refuse('PS000', 'a row with a key or an ordering key lives in the partition of that key',
+         'set partition to pgsched.partition_for(queue, client_id, key, ordering_key), or call pgsched.schedule'))
+) partition by list (partition);
+create index executions_fire_at on pgsched.executions (partition, fire_at);
+create unique index executions_key on pgsched.executions (partition, client_id, key) where key is not null;
+create unique index executions_job on pgsched.executions (partition, job_id, scheduled_for) where job_id is not null;
+
+do $$
+begin
+  for n in 0..15 loop
+    execute format(
+      'create table pgsched.executions_%1$s partition of pgsched.executions for values in (%1$s) with (fillfactor = 70, '
+      'autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0, '
+      'autovacuum_vacuum_insert_scale_factor = 0.2, autovacuum_analyze_scale_factor = 0.1, autovacuum_analyze_threshold = 5000)', n);
+  end loop;
+end $$;
+
+create table pgsched.history (
+  finished_at   timestamptz not null,
+  fire_at       timestamptz not null,
+  scheduled_for timestamptz not null,
+  created_at    timestamptz not null,
+  id            uuid not null,
+  job_id        uuid,
+  status        pgsched.execution_status not null,
+  partition     smallint not null,
+  attempt       smallint not null,
+  status_code   smallint,
+  client_id     text not null,
+  target        text not null,
+  payload       jsonb,
+  options       jsonb,
+  key           text,
+  ordering_key  text,
+  result        jsonb,
+  reason        text
+) partition by range (finished_at);
+create index history_id on pgsched.history (id);
+create index history_key on pgsched.history (client_id, key) where key is not null;
+create index history_job on pgsched.history (job_id, scheduled_for) where job_id is not null;
+create index history_failed on pgsched.history (client_id, id) where status = 'failed';
+create table pgsched.history_default partition of pgsched.history default;
+
+-- The failed tries of executions, live and finished.
+create table pgsched.attempts (
+  finished_at  timestamptz not null,
+  execution_id uuid not null,
+  duration     interval,
+  worker       integer,
+  attempt      smallint not null,
+  status_code  smallint,
+  client_id    text not null,
+  error        text not null
+) partition by range (finished_at);
+create index attempts_execution on pgsched.attempts (execution_id);
+create table pgsched.attempts_default partition of pgsched.attempts default;
+
+-- One row a worker process; lease_owner points here. Its session holds the advisory lock ('pgsc', id) while it lives.
+create table pgsched.workers (
+  id         integer generated by default as identity primary key,
+  name       text not null,
+  queues     text[] not null,
+  release    text not null,
+  started_at timestamptz not null default pgsched.now(),
+  expires_at timestamptz not null,
+  gone_since timestamptz
+) with (fillfactor = 50);
+
+create table pgsched.audit_log (
+  id      bigint generated by default as identity primary key,
+  at      timestamptz not null default pgsched.now(),
+  actor   text not null,
+  action  text not null,
+  subject uuid,
+  detail  jsonb
+);
+
+revoke all on all functions in schema pgsched from public;

@@ -1,0 +1,79 @@
+"""The limit to measure against: claim and settle in batches on pgsched's own tables, with nothing around them.
+
+No planning, no dispatch, no outcome, no renewal: one connection claims, one settles, both as fast as they can.
+"""
+
+import asyncio
+import multiprocessing
+import time
+from typing import Any, LiteralString
+
+import psycopg
+import uvloop
+
+from pgsched.store.connect import connect
+from pgsched.store.sql import statement
+from pgsched.store.wire import Tokens, Uuids
+
+_BATCH = 500
+_CLAIM: LiteralString = """
+update pgsched.executions e set lease_owner = 1, lease_token = 1, lease_expires_at = now() + interval '30 s', attempt = attempt + 1
+ where e.partition = %(partition)s and e.ctid = any (array(
+   select ctid from pgsched.executions where partition = %(partition)s and fire_at <= now() and lease_token is null
+    order by fire_at limit %(batch)s for update skip locked))
+returning e.id, e.target, e.payload, e.attempt, e.fire_at"""
+_context = multiprocessing.get_context("spawn")
+
+
+def run_bare(url: str, *, processes: int) -> float:
+    """Executions a second, all processes together, for what is due in the database now."""
+    ready, results = _context.Barrier(processes), _context.Queue()
+    started = [
+        _context.Process(target=_main, args=(url, number, processes, ready, results), daemon=True)
+        for number in range(processes)
+    ]
+    for process in started:
+        process.start()
+    spans = [results.get(timeout=600) for _ in started]
+    for process in started:
+        process.join(30)
+    count = sum(span[0] for span in spans)
+    return float(count) / (max(span[2] for span in spans) - min(span[1] for span in spans))
+
+
+def _main(url: str, number: int, processes: int, ready: Any, results: Any) -> None:
+    results.put(uvloop.run(_drain(url, number, processes, ready)))
+
+
+async def _drain(url: str, number: int, processes: int, ready: Any) -> tuple[int, float, float]:
+    claiming, settling = await connect(url, "bare"), await connect(url, "bare")
+    finished: asyncio.Queue[tuple[int, list[bytes]] | None] = asyncio.Queue(2)
+    ready.wait(60)
+    started, count = time.monotonic(), 0
+    settler = asyncio.create_task(_settle(settling, finished))
+    open_partitions = list(range(number, 16, processes))
+    while open_partitions:
+        for partition in list(open_partitions):
+            cursor = await claiming.execute(_CLAIM, {"partition": partition, "batch": _BATCH}, binary=True)
+            rows = await cursor.fetchall()
+            if not rows:
+                open_partitions.remove(partition)
+                continue
+            count += len(rows)
+            await finished.put((partition, [row[0] for row in rows]))
+    await finished.put(None)
+    await settler
+    ended = time.monotonic()
+    await claiming.close()
+    await settling.close()
+    return count, started, ended
+
+
+async def _settle(
+    connection: psycopg.AsyncConnection[Any], finished: asyncio.Queue[tuple[int, list[bytes]] | None]
+) -> None:
+    query = statement("settle_succeeded")
+    while (batch := await finished.get()) is not None:
+        partition, ids = batch
+        parameters = {"partition": partition, "ids": Uuids(ids), "tokens": Tokens([1]), "code": None}
+        await connection.execute(query, parameters, binary=True)

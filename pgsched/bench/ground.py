@@ -1,0 +1,40 @@
+"""Where a benchmark runs: a database of its own, made for it and dropped after it, on the server that was named."""
+
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+from psycopg import sql
+
+from pgsched.embedded import EmbeddedPostgres
+from pgsched.store.migrate import migrate
+
+# A measured server, not a careful one: memory and checkpoints as on a machine given to PostgreSQL; durability untouched.
+_SERVER = {"shared_buffers": "2GB", "max_wal_size": "8GB", "checkpoint_timeout": "15min", "synchronous_commit": "on"}
+
+
+@contextmanager
+def ground(url: str | None) -> Iterator[str]:
+    """The address of a fresh, migrated database: on this server, or on an embedded one made for the occasion.
+
+    The role needs CREATEDB. The database is dropped at the end, also after an error.
+    """
+    if url is None:
+        with tempfile.TemporaryDirectory(prefix="pgsched-bench-") as directory:
+            with EmbeddedPostgres(Path(directory) / "postgres", settings=_SERVER) as server, ground(server.url) as own:
+                yield own
+        return
+    name = f"pgsched_bench_{secrets.token_hex(4)}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+    own = urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+    try:
+        migrate(own)
+        yield own
+    finally:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))

@@ -1,0 +1,97 @@
+"""The entry point. Commands are imported when they are named, so that each starts as fast as what it needs."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from pgsched import __version__
+from pgsched.cli.reply import Reply
+from pgsched.errors import InvalidInput, PgschedError
+
+_COMMANDS = {
+    "up": "pgsched.cli.up:up",
+    "migrate": "pgsched.cli.migrate:migrate",
+    "api": "pgsched.cli.processes:api",
+    "worker": "pgsched.cli.processes:worker",
+    "schedule": "pgsched.cli.schedule:schedule",
+    "jobs": "pgsched.cli.jobs:jobs",
+    "executions": "pgsched.cli.executions:executions",
+    "status": "pgsched.cli.status:status",
+    "preview": "pgsched.cli.preview:preview",
+    "demo": "pgsched.cli.demo:demo",
+    "bench": "pgsched.cli.bench:bench",
+}
+
+
+class Commands(click.Group):
+    """A group whose every ending is one answer: see ``pgsched.cli.reply``.
+
+    Exit status 0: done. 1: it failed. 2: what was asked for cannot be meant. 130: Ctrl-C.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, name = _COMMANDS[cmd_name].partition(":")
+        found: click.Command = getattr(import_module(module), name)
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(f"there is no command {args[0]!r}; the commands are {', '.join(_COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
+        words = list(sys.argv[1:] if args is None else args)
+        reply = Reply(as_json="--json" in words)
+        extra["standalone_mode"] = False
+        sys.exit(_status(reply, lambda: super(Commands, self).main(words, *rest, obj=reply, **extra)))
+
+
+def _status(reply: Reply, run: Any) -> int:
+    try:
+        ended = run()
+        return ended if isinstance(ended, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return 2
+    except click.UsageError as error:
+        reply.fail(InvalidInput.code, error.format_message())
+        return 2
+    except click.ClickException as error:
+        reply.fail(PgschedError.code, error.format_message())
+        return 1
+    except PgschedError as error:
+        reply.fail(error.code, str(error))
+        return 2 if isinstance(error, InvalidInput) else 1
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read the answer has gone; the interpreter need not say so
+        return 1
+    except (KeyboardInterrupt, click.Abort):
+        return 130
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["--help"], "max_content_width": 100})
+@click.version_option(__version__, "--version", message="pgsched %(version)s")
+def cli() -> None:
+    """At and cron for a whole company, on the PostgreSQL it already runs.
+
+    Settings are taken from flags, then PGSCHED_* variables, then pgsched.toml.
+    """
+
+
+def main() -> None:
+    """What the ``pgsched`` script calls; exits the interpreter."""
+    cli.main(prog_name="pgsched")
+
+
+if __name__ == "__main__":
+    main()

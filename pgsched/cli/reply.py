@@ -1,0 +1,80 @@
+"""A command's one answer: text for people, or with ``--json`` exactly one object on standard output."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Reply:
+    """Where a command leaves its answer or its error, once; whatever follows goes to standard error."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        self._given = False
+
+    def give(self, value: Mapping[str, Any], text: str) -> None:
+        """Answers with ``value`` as JSON, or with ``text``."""
+        self._given = True
+        click.echo(_dumps(value) if self.as_json else text)
+
+    def fail(self, code: str, message: str) -> None:
+        """Answers with an error; after an answer was given it goes to standard error in either form."""
+        if self.as_json and not self._given:
+            self.give({"error": {"code": code, "message": message}}, "")
+        else:
+            click.echo(f"error: {message}", err=True)
+
+    def note(self, text: str) -> None:
+        """A remark beside the answer; never on standard output."""
+        click.echo(text, err=True)
+
+
+def json_option(command: Command) -> Command:
+    """Gives a command ``--json``."""
+    return click.option(
+        "--json",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_choose,
+        help="Answer with exactly one JSON object on standard output.",
+    )(command)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Rows under their headings, padded with spaces; empty cells are a dash."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) for row in [columns, *cells]]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def listing(fields: Mapping[str, object]) -> str:
+    """One ``name  value`` a line."""
+    width = max(map(len, fields))
+    return "\n".join(f"{name.ljust(width)}  {_cell(value)}" for name, value in fields.items())
+
+
+def _choose(context: click.Context, _: click.Parameter, chosen: bool) -> None:
+    context.find_root().obj.as_json = chosen
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ", timespec="milliseconds")
+    return _dumps(value) if isinstance(value, dict | list) else str(value)

@@ -1,0 +1,1 @@
+"""Channels: how an execution reaches its target, and what came of it."""

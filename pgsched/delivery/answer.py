@@ -1,0 +1,60 @@
+"""What the answer of an HTTP target means."""
+
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+from pgsched.domain.outcome import LONGEST_ERROR, Deferred, Failed, Outcome, Succeeded
+from pgsched.domain.policy import Options
+
+_RETRYABLE = frozenset({408, 425, 429})
+
+
+def outcome_of_answer(
+    status: int, options: Options, *, reason: str = "", body: bytes = b"", retry_after: timedelta | None = None
+) -> Outcome:
+    """2xx is done (202 is parked where the options ask for it); 408, 425, 429 and 5xx are worth another try; any
+    other answer is final. ``retry_on`` and ``fail_on`` of the options overrule this for what is not 2xx."""
+    if 200 <= status < 300:
+        if status == 202 and options.deferred:
+            return Deferred(status_code=status)
+        return Succeeded(status_code=status)
+    return Failed(
+        error=_error(status, reason, body),
+        retryable=_is_retryable(status, options),
+        status_code=status,
+        retry_after=retry_after,
+    )
+
+
+def parse_retry_after(text: str | None, now: int) -> timedelta | None:
+    """The wait a Retry-After header asks for, in seconds or as a date; None where it is missing or makes no sense.
+
+    ``now`` is seconds since 1970. A date in the past asks for no wait.
+    """
+    if text is None:
+        return None
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        return timedelta(seconds=min(int(text[:10]), 10**9))
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(moment - datetime.fromtimestamp(now, UTC), timedelta(0))
+
+
+def _is_retryable(status: int, options: Options) -> bool:
+    if status in options.fail_on:
+        return False
+    return status in options.retry_on or status in _RETRYABLE or status >= 500
+
+
+def _error(status: int, reason: str, body: bytes) -> str:
+    said = f"answered {status} {reason}".rstrip()
+    if 300 <= status < 400:
+        said += " (redirects are not followed: schedule the address it leads to)"
+    # Four bytes are the most a character takes.
+    text = body[: 4 * LONGEST_ERROR].decode("utf-8", "replace").strip()
+    return f"{said}: {text[:LONGEST_ERROR]}" if text else said

@@ -1,0 +1,69 @@
+"""What every way of delivering has in common.
+
+A channel takes one execution to its target and answers with an Outcome. It never raises, except CancelledError when
+its caller ends the attempt: each channel catches whatever happens and has ``outcome_of`` say what it means, so that
+there is one place where exceptions become outcomes.
+"""
+
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+from psycopg import AsyncConnection
+
+from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import Failed, Outcome
+from pgsched.domain.policy import Options
+from pgsched.errors import PgschedError
+
+
+class Channel(Protocol):
+    """A way of delivering."""
+
+    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+        """One attempt. ``deadline`` is how many seconds from now the caller waits before it cancels."""
+        ...
+
+    async def close(self) -> None:
+        """Gives back what the channel holds open. Attempts must have ended before."""
+        ...
+
+
+class Completion(Protocol):
+    """Lends connections on which an execution's completion commits."""
+
+    def settle_in_transaction(self, execution: Execution) -> AbstractAsyncContextManager[AsyncConnection[Any]]:
+        """A connection in a transaction. Leaving it normally records the execution as succeeded there, and commits.
+
+        Raises StaleLease, with everything undone, when the execution was leased anew meanwhile; leaving by an
+        exception undoes everything too.
+        """
+        ...
+
+
+class Verdict(Exception):
+    """An exception that knows which outcome it stands for."""
+
+    def __init__(self, message: str, *, outcome: Outcome) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+
+
+def outcome_of(error: BaseException) -> Outcome:
+    """The outcome an exception stands for: its own where it has one, and otherwise a failure worth another try.
+
+    A stale lease needs no outcome of its own: whatever is settled under its token is refused.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, Verdict):
+            return cause.outcome
+        cause = cause.__cause__
+    return Failed(error=describe(error), retryable=True)
+
+
+def describe(error: BaseException) -> str:
+    """An exception in one line: its class and what it says."""
+    said = str(error)
+    if isinstance(error, PgschedError):
+        return said
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -1,0 +1,116 @@
+"""Which addresses callbacks may go to.
+
+Whoever schedules a callback chooses its URL, and the worker stands inside the network: without a check, a target could
+be used to reach what only the inside can reach. Names prove nothing, because their answers can change between a check
+and the connection. So addresses are judged at two places that leave no such gap: the resolver drops what may not be
+reached from its answers, and the socket factory, which sees each address at the moment it is connected to (also one
+written into the URL), refuses what is left.
+"""
+
+import ipaddress
+import socket
+from typing import Any
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.resolver import ThreadedResolver
+
+from pgsched.delivery.channel import Verdict
+from pgsched.domain.outcome import Failed
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_AddressInfo = tuple[socket.AddressFamily | int, socket.SocketKind | int, int, str, Any]
+
+
+class AddressRefused(Verdict, OSError):
+    """The address is not one that callbacks may go to. An OSError, so that connecting tries the next address."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        message = f"refused to call {address}: {reason}"
+        super().__init__(message)
+        self.outcome = Failed(error=message, retryable=False)
+
+
+class Egress:
+    """The rule. ``allow_private`` opens private networks and this machine itself; addresses that serve credentials
+    or configuration to machines, link-local, multicast and reserved ones stay refused."""
+
+    def __init__(self, *, allow_private: bool) -> None:
+        self._allow_private = allow_private
+
+    def check(self, address: str) -> None:
+        """Raises AddressRefused unless callbacks may go to this numeric address."""
+        meant = _embedded(ipaddress.ip_address(address))
+        if any(meant in network for network in _NEVER[meant.version]):
+            raise AddressRefused(address, "no callback goes to link-local, metadata, multicast or reserved addresses")
+        if self._allow_private and any(meant in network for network in _PRIVATE[meant.version]):
+            return
+        if not _is_public(meant):
+            raise AddressRefused(address, "it is private; the setting allow_private_targets would allow it")
+
+    def open_socket(self, info: _AddressInfo) -> socket.socket:
+        """A socket for an address that is about to be connected to. Raises AddressRefused."""
+        family, kind, protocol, _, address = info
+        self.check(str(address[0]))
+        return socket.socket(family=family, type=kind, proto=protocol)
+
+
+class GuardedResolver(AbstractResolver):
+    """The system's resolver without the answers that the rule refuses."""
+
+    def __init__(self, egress: Egress) -> None:
+        self._egress = egress
+        self._system = ThreadedResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """The allowed addresses of a name. Raises AddressRefused when there are only others, OSError when none."""
+        allowed, refusal = list[ResolveResult](), None
+        for answer in await self._system.resolve(host, port, family):
+            try:
+                self._egress.check(answer["host"])
+                allowed.append(answer)
+            except AddressRefused as error:
+                refusal = error
+        if refusal and not allowed:
+            raise refusal
+        return allowed
+
+    async def close(self) -> None:
+        await self._system.close()
+
+
+def _embedded(address: Address) -> Address:
+    """The IPv4 address that an IPv6 one leads to, where it is a mapping or a tunnel; otherwise itself."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address
+
+
+def _is_public(address: Address) -> bool:
+    """Only what is plainly public: of IPv6, the block from which global addresses are given out."""
+    if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL_UNICAST:
+        return False
+    return address.is_global
+
+
+def _networks(*texts: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
+    return tuple(ipaddress.ip_network(text) for text in texts)
+
+
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
+_PRIVATE = {
+    4: _networks("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "127.0.0.0/8"),
+    6: _networks("fc00::/7", "::1/128"),
+}
+# Beside whole blocks, the single addresses at which clouds serve their machines.
+_NEVER = {
+    4: _networks(
+        "0.0.0.0/8", "169.254.0.0/16", "192.0.0.0/24", "224.0.0.0/4", "240.0.0.0/4",
+        "100.100.100.200/32", "168.63.129.16/32",
+    ),
+    6: _networks("::/128", "fe80::/10", "fec0::/10", "ff00::/8", "fd00:ec2::/32", "fd20:ce::254/128", "2001::/32"),
+}  # fmt: skip

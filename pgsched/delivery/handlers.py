@@ -1,0 +1,93 @@
+"""What a Python handler wants to be given, found out once when it is registered."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pgsched.domain.execution import Execution
+from pgsched.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a handler can know about its execution. ``attempt`` counts from 1; ``scheduled_for`` is in UTC."""
+
+    execution_id: str
+    attempt: int
+    scheduled_for: datetime
+    client: str
+    key: str | None
+
+
+class Handler:
+    """A registered function and how to call it.
+
+    ``wants_payload`` and ``wants_context`` say what it is given, ``context_name`` and ``payload_name`` by which
+    keyword where it cannot be given by position.
+    """
+
+    __slots__ = ("context_name", "function", "is_async", "name", "payload_name", "wants_connection", "wants_nothing")
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.name, self.function = name, function
+        self.is_async = _is_async(function)
+        self.payload_name: str | None = None
+        self.context_name: str | None = None
+        self.wants_connection = False
+        for parameter in inspect.signature(function).parameters.values():
+            self._take(parameter)
+        self.wants_nothing = self.payload_name is None and self.context_name is None
+        if self.wants_connection and not self.is_async:
+            raise InvalidInput(
+                f"the handler {name!r} asks for the connection but is not async: write async def, "
+                "for the completion commits on an asynchronous connection"
+            )
+
+    def arguments(self, execution: Execution) -> dict[str, Any]:
+        """The keyword arguments of a call, without the connection. Decodes the payload only if it is wanted."""
+        wanted: dict[str, Any] = {}
+        if self.payload_name is not None:
+            wanted[self.payload_name] = execution.decode_payload()
+        if self.context_name is not None:
+            wanted[self.context_name] = context_of(execution)
+        return wanted
+
+    def _take(self, parameter: inspect.Parameter) -> None:
+        optional = parameter.default is not inspect.Parameter.empty
+        if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+            return
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            raise InvalidInput(f"the handler {self.name!r} has parameters by position only: leave out the /")
+        by_position = parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+        if parameter.name == "connection":
+            self.wants_connection = True
+        elif parameter.name == "context" and self.context_name is None:
+            self.context_name = parameter.name
+        elif by_position and self.payload_name is None and not (optional and self.context_name):
+            self.payload_name = parameter.name
+        elif by_position and self.context_name is None and not optional:
+            self.context_name = parameter.name
+        elif not optional:
+            raise InvalidInput(
+                f"the handler {self.name!r} asks for {parameter.name!r}, which nobody gives it: "
+                "write (payload), (payload, context), and connection where it writes with its completion"
+            )
+
+
+def context_of(execution: Execution) -> Context:
+    """The context of an execution."""
+    return Context(
+        execution_id=execution.uuid,
+        attempt=execution.attempt,
+        scheduled_for=execution.nominal,
+        client=execution.client_id,
+        key=execution.key,
+    )
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+        raise InvalidInput(f"{function!r} is a generator: a handler returns once, so leave out the yield")
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)

@@ -1,0 +1,157 @@
+"""Python handlers: functions of the application, run in the worker's own process.
+
+Async handlers run on the worker's event loop, others in its threads. A thread cannot be interrupted: when a deadline
+passes, the attempt counts as failed while the function may still be running. A handler that asks for the
+``connection`` works in the transaction in which its execution is completed: both take effect, or neither.
+"""
+
+import asyncio
+import contextvars
+from collections.abc import Callable
+from concurrent.futures import Executor
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import orjson
+
+from pgsched.delivery.channel import Completion, Verdict, outcome_of
+from pgsched.delivery.handlers import Handler
+from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import Failed, Outcome, Settled, Succeeded
+from pgsched.domain.policy import Options
+from pgsched.domain.target import Scheme, parse_target
+from pgsched.errors import InvalidInput
+
+LONGEST_RESULT = 1_048_576
+"""Bytes of JSON a result may have."""
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_PREFIX = len("python:")
+_DONE = Succeeded()
+
+
+class Retry(Verdict):
+    """Raised by a handler: this attempt failed, try again, not before ``after`` (at most 24 hours) if it is given."""
+
+    def __init__(self, reason: str = "the handler asked for another try", *, after: timedelta | None = None) -> None:
+        super().__init__(reason)
+        self.outcome = Failed(error=reason, retryable=True, retry_after=after)
+
+
+class Fail(Verdict):
+    """Raised by a handler: this execution has failed, and no further attempt would change that."""
+
+    def __init__(self, reason: str = "the handler gave up") -> None:
+        super().__init__(reason)
+        self.outcome = Failed(error=reason, retryable=False)
+
+
+class App:
+    """The handlers that an application's workers serve.
+
+        app = pgsched.App()
+
+        @app.handler("send_email")
+        async def send_email(payload, context):
+            ...
+
+    A handler takes nothing, the payload, or the payload and a Context, and, by the name ``connection``, the psycopg
+    AsyncConnection on which its completion commits. What it returns is kept as the execution's result, if it is not
+    None; the work of one that took the connection is its result.
+    """
+
+    def __init__(self) -> None:
+        self.handlers: dict[str, Handler] = {}
+
+    def handler(self, name: str) -> Callable[[_F], _F]:
+        """Registers a function for the target ``python:name``.
+
+        Raises InvalidTarget for a name no target can have, and InvalidInput for one that is taken and for a function
+        that asks for what it cannot be given.
+        """
+        parse_target(f"{Scheme.PYTHON}:{name}")
+
+        def register(function: _F) -> _F:
+            if name in self.handlers:
+                raise InvalidInput(f"there is a handler {name!r} already: give this one another name")
+            self.handlers[name] = Handler(name, function)
+            return function
+
+        return register
+
+
+class PythonChannel:
+    """Calls python: targets. Functions that are not async run in ``threads``, which the caller shuts down."""
+
+    def __init__(self, app: App, *, completion: Completion, threads: Executor) -> None:
+        self._handlers, self._completion, self._threads = app.handlers, completion, threads
+
+    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+        """One call of the handler. The caller ends it by cancelling when the deadline has passed."""
+        try:
+            handler = self._handlers.get(execution.target[_PREFIX:])
+            if handler is None:
+                raise UnknownHandler(execution.target, self._handlers)
+            if handler.wants_connection:
+                return await self._in_transaction(handler, execution)
+            if not handler.is_async:
+                result = await self._in_thread(handler, execution)
+            elif handler.wants_nothing:
+                result = await handler.function()
+            else:
+                result = await handler.function(**handler.arguments(execution))
+            return _DONE if result is None else Succeeded(result=_encode(result))
+        except (Exception, SystemExit) as error:
+            # A handler that calls exit() ends its attempt, not the worker.
+            return outcome_of(error)
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+    async def _in_transaction(self, handler: Handler, execution: Execution) -> Outcome:
+        async with self._completion.settle_in_transaction(execution) as connection:
+            await handler.function(**handler.arguments(execution), connection=connection)
+        return Settled()
+
+    async def _in_thread(self, handler: Handler, execution: Execution) -> Any:
+        run = contextvars.copy_context().run
+        arguments = handler.arguments(execution)
+        return await asyncio.get_running_loop().run_in_executor(
+            self._threads, run, _call, handler.function, arguments
+        )
+
+
+class UnknownHandler(Verdict):
+    """No function is registered under this name. Worth another try: during a roll-out, other workers may have it."""
+
+    def __init__(self, target: str, handlers: dict[str, Handler]) -> None:
+        known = ", ".join(sorted(handlers)[:20]) or "none"
+        message = f"this worker has no handler for {target}; it has: {known}"
+        super().__init__(message)
+        self.outcome = Failed(error=message, retryable=True)
+
+
+class ResultRefused(Verdict):
+    """What the handler returned cannot be kept. Its work is done, so another try would only do it twice."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.outcome = Failed(error=message, retryable=False)
+
+
+def _encode(result: Any) -> bytes:
+    try:
+        encoded = orjson.dumps(result)
+    except orjson.JSONEncodeError as error:
+        raise ResultRefused(f"the handler ran, but what it returned is not JSON: {error}") from error
+    if len(encoded) > LONGEST_RESULT:
+        raise ResultRefused(f"the handler ran, but its result is over {LONGEST_RESULT} bytes")
+    return encoded
+
+
+def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    try:
+        return function(**arguments)
+    except StopIteration as error:
+        # A future cannot carry it, and whoever waits would wait for ever.
+        raise RuntimeError("the handler raised StopIteration") from error

@@ -1,0 +1,87 @@
+"""Lengths of time as text: read in ISO 8601 (``PT1H30M``) or short form (``1h30m``), written in ISO 8601."""
+
+import re
+from datetime import timedelta
+
+from pgsched.errors import InvalidSchedule
+
+LONGEST = timedelta(days=3653)
+"""Ten years, leap days included: nothing pgsched waits for or repeats by is longer."""
+
+_HINT = "write an ISO 8601 duration such as PT1H30M or P1D, or short as 1h30m, 90s, 250ms"
+_CALENDAR_UNITS = re.compile(r"P[^T]*\d[YM]|\d\s*(y|M|mo|mon|months?|years?)\b", re.ASCII)
+_ISO = re.compile(
+    r"P(?=.)(?:(?P<weeks>\d+)W)?(?:(?P<days>\d+)D)?"
+    r"(?:T(?=.)(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:[.,]\d{1,6})?)S)?)?",
+    re.ASCII,
+)
+_SHORT = re.compile(
+    r"(?=.)(?:(?P<weeks>\d+)w)?(?:(?P<days>\d+)d)?(?:(?P<hours>\d+)h)?(?:(?P<minutes>\d+)m(?!s))?"
+    r"(?:(?P<seconds>\d+(?:\.\d{1,6})?)s)?(?:(?P<milliseconds>\d+)ms)?",
+    re.ASCII,
+)
+
+
+def parse_duration(text: str) -> timedelta:
+    """The length of time that ``text`` names, exact to the microsecond.
+
+    Reads ``PT5S``, ``P1DT12H``, ``P2W``, ``PT0.25S`` and ``1h30m``, ``90s``, ``1.5s``, ``250ms``, ``2d``: units
+    from the largest to the smallest, each once, fractions on seconds only. A day is 24 hours.
+
+    Raises InvalidSchedule when the text is neither, names months or years (which have no fixed length), or is
+    not between a microsecond and ten years.
+    """
+    stripped = text.strip()
+    found = _ISO.fullmatch(stripped.upper()) or _SHORT.fullmatch(stripped)
+    if found is None:
+        raise InvalidSchedule(_complaint(stripped))
+    try:
+        length = timedelta(**_parts(found))
+    except OverflowError:
+        length = timedelta.max
+    return check_duration(length)
+
+
+def check_duration(length: timedelta) -> timedelta:
+    """``length`` itself; raises InvalidSchedule unless it is positive and at most ten years."""
+    if length <= timedelta(0):
+        raise InvalidSchedule("a duration must be longer than zero: write one such as PT5S")
+    if length > LONGEST:
+        raise InvalidSchedule(f"a duration can be at most ten years: write P{LONGEST.days}D or less")
+    return length
+
+
+def format_duration(length: timedelta) -> str:
+    """ISO 8601 in days, hours, minutes and seconds, such as ``P1DT2H`` or ``PT0.25S``; zero is ``PT0S``.
+
+    What it writes, ``parse_duration`` reads back as the same length. Raises InvalidSchedule when it is negative.
+    """
+    if length < timedelta(0):
+        raise InvalidSchedule("a negative duration cannot be written: give one longer than zero")
+    hours, rest = divmod(length.seconds, 3600)
+    minutes, seconds = divmod(rest, 60)
+    fraction = f".{length.microseconds:06}".rstrip("0") if length.microseconds else ""
+    clock = f"{hours}H" if hours else ""
+    clock += f"{minutes}M" if minutes else ""
+    clock += f"{seconds}{fraction}S" if seconds or fraction else ""
+    days = f"{length.days}D" if length.days else ""
+    return f"P{days}T{clock}" if clock else f"P{days or 'T0S'}"
+
+
+def _parts(found: re.Match[str]) -> dict[str, float]:
+    """Arguments for timedelta: whole numbers throughout, the fraction of a second as microseconds."""
+    given = {unit: number for unit, number in found.groupdict().items() if number}
+    seconds, _, fraction = given.pop("seconds", "0").replace(",", ".").partition(".")
+    parts: dict[str, float] = {unit: int(number) for unit, number in given.items()}
+    return parts | {"seconds": int(seconds), "microseconds": int(fraction.ljust(6, "0"))}
+
+
+def _complaint(text: str) -> str:
+    shown = repr(text if len(text) <= 40 else text[:40] + "…")
+    if text.startswith(("-", "P-", "PT-")):
+        return f"duration {shown} is negative: write one longer than zero, such as PT5S"
+    if re.fullmatch(r"\d+([.,]\d+)?", text, re.ASCII):
+        return f"duration {shown} has no unit: write {text}s for seconds or {text}m for minutes"
+    if _CALENDAR_UNITS.search(text):
+        return f"duration {shown} names months or years, whose length varies: write days (P30D), or use cron"
+    return f"duration {shown} cannot be read: {_HINT}"

@@ -1,0 +1,60 @@
+"""An execution as a worker holds it: the claimed row, decoded no further than it must be.
+
+Tens of thousands of these are made a second, positionally from rows, so everything that not every delivery needs (the
+payload, the options, readable instants and ids) stays raw until it is asked for.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import orjson
+
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class Execution(NamedTuple):
+    """One claimed row, its fields in the order in which the claim returns them.
+
+    ``id`` and ``job_id`` are the sixteen bytes of a UUID; ``fire_at`` and ``scheduled_for`` are microseconds since
+    2000-01-01 UTC; ``payload`` and ``options`` are JSON text. ``attempt`` counts from 1 and includes this one.
+    """
+
+    partition: int
+    id: bytes
+    token: int
+    attempt: int
+    fire_at: int
+    scheduled_for: int
+    client_id: str
+    target: str
+    payload: bytes | None
+    options: bytes | None
+    job_id: bytes | None
+    plan: int | None
+    key: str | None
+    ordering_key: str | None
+
+    @property
+    def uuid(self) -> str:
+        """The id in its usual form, as in URLs, headers and logs."""
+        return uuid_text(self.id)
+
+    @property
+    def nominal(self) -> datetime:
+        """``scheduled_for`` as an aware datetime in UTC."""
+        return _EPOCH + timedelta(microseconds=self.scheduled_for)
+
+    def decode_payload(self) -> Any:
+        """The payload as Python values; None when there is none, and also for a JSON null."""
+        return None if self.payload is None else orjson.loads(self.payload)
+
+
+def uuid_text(id: bytes) -> str:
+    """Sixteen bytes as ``xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx``."""
+    text = id.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def instant_text(instant: int) -> str:
+    """Microseconds since 2000-01-01 UTC as RFC 3339, such as ``2026-01-31T09:00:00Z``."""
+    return (_EPOCH + timedelta(microseconds=instant)).isoformat().replace("+00:00", "Z")

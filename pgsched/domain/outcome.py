@@ -1,0 +1,138 @@
+"""What came of an attempt, and what becomes of its row.
+
+A channel answers with an Outcome; ``decide`` turns it, with the row's policy, into a Decision; the settler makes the
+decision true. These are the only places where each of these steps is taken.
+"""
+
+import random
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal, assert_never
+
+from pgsched.domain.policy import Options
+
+LONGEST_ERROR = 2000
+"""Characters of an error that are kept."""
+LONGEST_RETRY_AFTER = timedelta(hours=24)
+"""How long a target can put its own retry off."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Succeeded:
+    """The target did it. ``result`` is JSON text, or None when there is nothing to keep."""
+
+    result: bytes | None = None
+    status_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """The target did not do it, or did not say so. ``retry_after`` is the wait it asked for."""
+
+    error: str
+    retryable: bool
+    status_code: int | None = None
+    retry_after: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deferred:
+    """The target took it on and will report its end by the lease's token."""
+
+    status_code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """The attempt did not take place or was cut short by the worker itself; it does not count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """Its success is already recorded, in the handler's own transaction."""
+
+
+Outcome = Succeeded | Failed | Deferred | Released | Settled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finish:
+    """The row is final. ``result`` is JSON text that jsonb accepts."""
+
+    status: Literal["succeeded", "failed"]
+    status_code: int | None = None
+    result: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """The row is claimed again once ``after`` has passed."""
+
+    after: timedelta
+    error: str
+    status_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandBack:
+    """The row is at once anybody's, as if it had not been claimed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Park:
+    """The row waits until it is completed by its token."""
+
+    status_code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leave:
+    """There is nothing left to record."""
+
+
+Decision = Finish | Retry | HandBack | Park | Leave
+
+
+def decide(outcome: Outcome, attempt: int, options: Options, *, rng: random.Random) -> Decision:
+    """What becomes of a row after the attempt of this number (from 1), under its options."""
+    match outcome:
+        case Succeeded(result=result, status_code=code):
+            return Finish(status="succeeded", status_code=code, result=_json_text(result))
+        case Failed():
+            return _after_failure(outcome, attempt, options, rng)
+        case Deferred(status_code=code):
+            return Park(status_code=code)
+        case Released():
+            return HandBack()
+        case Settled():
+            return Leave()
+        case _:
+            assert_never(outcome)
+
+
+def _after_failure(failure: Failed, attempt: int, options: Options, rng: random.Random) -> Finish | Retry:
+    error = _error_text(failure.error)
+    if not failure.retryable or attempt >= options.max_attempts:
+        return Finish(status="failed", status_code=failure.status_code, reason=error)
+    after = options.backoff.delay(attempt, rng)
+    if failure.retry_after is not None:
+        after = max(after, min(failure.retry_after, LONGEST_RETRY_AFTER))
+    return Retry(after=after, error=error, status_code=failure.status_code)
+
+
+def _error_text(error: str) -> str:
+    """At most 2,000 characters, none of which PostgreSQL's text would refuse."""
+    kept = error[:LONGEST_ERROR].replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return kept.encode("utf-8", "replace").decode("utf-8")
+
+
+def _json_text(result: bytes | None) -> str | None:
+    """jsonb has no NUL character; one refused row would hold up every outcome that is settled with it."""
+    if result is None:
+        return None
+    return _ESCAPED_NUL.sub(r"\1\\ufffd", result.decode("utf-8"))
+
+
+_ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")

@@ -1,0 +1,202 @@
+"""How an execution is delivered and retried: the ``options`` of a row, checked and with their defaults."""
+
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from pgsched.domain.duration import parse_duration
+from pgsched.errors import InvalidOptions, InvalidSchedule
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backoff:
+    """How long to wait between tries: exponential, with full jitter, so that rows that failed together spread out.
+
+    Seconds. The ceiling after the n-th try is ``initial * factor ** (n - 1)``, never more than ``maximum``.
+    """
+
+    initial: float = 1.0
+    factor: float = 2.0
+    maximum: float = 3600.0
+
+    def ceiling(self, attempt: int) -> float:
+        """The longest wait, in seconds, after the attempt of this number (from 1)."""
+        try:
+            return min(self.maximum, self.initial * self.factor ** (attempt - 1))
+        except OverflowError:
+            return self.maximum
+
+    def delay(self, attempt: int, rng: random.Random) -> timedelta:
+        """A wait drawn evenly from zero to the ceiling."""
+        return timedelta(seconds=rng.uniform(0.0, self.ceiling(attempt)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The delivery policy of one execution. ``headers`` go with an HTTP call beside pgsched's own."""
+
+    timeout_seconds: float = 30.0
+    max_attempts: int = 5
+    backoff: Backoff = Backoff()
+    method: str = "POST"
+    headers: tuple[tuple[str, str], ...] = ()
+    retry_on: frozenset[int] = frozenset()
+    fail_on: frozenset[int] = frozenset()
+    deferred: bool = False
+
+
+@lru_cache(maxsize=4096)
+def parse_options(raw: bytes | None) -> Options:
+    """The options in a JSON object; None and missing keys mean the defaults.
+
+    Raises InvalidOptions, naming the key and what it may be, for an unknown key, a wrong type or a value out of range.
+    """
+    given = {} if raw is None else _object(raw)
+    parsed = {_FIELDS.get(key, key): _parser(key)(key, value) for key, value in given.items()}
+    options = Options(**parsed)
+    if both := sorted(options.retry_on & options.fail_on):
+        raise InvalidOptions(f"retry_on and fail_on both name {both[0]}: leave it in one of them")
+    return options
+
+
+def _object(raw: bytes) -> dict[str, Any]:
+    try:
+        given = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise InvalidOptions(f'options are not JSON ({error}): write an object such as {{"timeout": "PT5S"}}') from None
+    if not isinstance(given, dict):
+        raise InvalidOptions('options must be a JSON object, such as {"timeout": "PT5S"}')
+    return given
+
+
+def _parser(key: str) -> Callable[[str, Any], Any]:
+    parser = _PARSERS.get(key)
+    if parser is None:
+        raise InvalidOptions(f"there is no option {key!r}; the options are {', '.join(_PARSERS)}")
+    return parser
+
+
+def _seconds(low: float, high: float, span: str) -> Callable[[str, Any], float]:
+    def parse(key: str, value: Any) -> float:
+        wanted = f'{key} must be a duration from {span}, such as "PT5S" or "5s"'
+        if not isinstance(value, str):
+            raise InvalidOptions(f"{wanted}; it is {_shown(value)}")
+        try:
+            seconds = parse_duration(value).total_seconds()
+        except InvalidSchedule as error:
+            raise InvalidOptions(f"{wanted}: {error}") from None
+        if not low <= seconds <= high:
+            raise InvalidOptions(f"{wanted}; it is {value!r}")
+        return seconds
+
+    return parse
+
+
+def _number(low: float, high: float, *, whole: bool) -> Callable[[str, Any], float]:
+    def parse(key: str, value: Any) -> float:
+        fits = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+        if not fits or (whole and value != int(value)):
+            kind = "whole number" if whole else "number"
+            raise InvalidOptions(f"{key} must be a {kind} from {low:g} to {high:g}; it is {_shown(value)}")
+        return int(value) if whole else float(value)
+
+    return parse
+
+
+def _statuses(key: str, value: Any) -> frozenset[int]:
+    number = _number(300, 599, whole=True)
+    if not isinstance(value, list) or len(value) > 100:
+        raise InvalidOptions(f"{key} must be a list of at most 100 status codes, such as [404]; it is {_shown(value)}")
+    return frozenset(int(number(f"each code of {key}", code)) for code in value)
+
+
+def _backoff(key: str, value: Any) -> Backoff:
+    if not isinstance(value, dict):
+        raise InvalidOptions(
+            f'{key} must be an object such as {{"initial": "1s", "factor": 2, "maximum": "1h"}}; it is {_shown(value)}'
+        )
+    if unknown := sorted(value.keys() - _BACKOFF_PARSERS.keys()):
+        raise InvalidOptions(f"there is no {key}.{unknown[0]}; {key} has {', '.join(_BACKOFF_PARSERS)}")
+    parsed = {name: _BACKOFF_PARSERS[name](f"{key}.{name}", given) for name, given in value.items()}
+    backoff = Backoff(**parsed)
+    if backoff.initial <= backoff.maximum:
+        return backoff
+    if "maximum" in parsed:
+        raise InvalidOptions(f"{key}.maximum must not be shorter than {key}.initial")
+    return Backoff(**{**parsed, "maximum": backoff.initial})
+
+
+def _method(key: str, value: Any) -> str:
+    if value not in METHODS:
+        raise InvalidOptions(f"{key} must be one of {', '.join(METHODS)}; it is {_shown(value)}")
+    return str(value)
+
+
+def _deferred(key: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidOptions(f"{key} must be true or false; it is {_shown(value)}")
+    return value
+
+
+def _headers(key: str, value: Any) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, dict) or len(value) > 50:
+        raise InvalidOptions(f'{key} must be an object of at most 50 headers, such as {{"X-Shop": "42"}}')
+    for name, text in value.items():
+        _check_header(key, name, text)
+    names = [name.lower() for name in value]
+    if len(set(names)) < len(names):
+        raise InvalidOptions(f"{key} names a header twice in different case: leave one of them")
+    return tuple(value.items())
+
+
+def _check_header(key: str, name: str, text: Any) -> None:
+    if not _HEADER_NAME.fullmatch(name):
+        raise InvalidOptions(f"{key} has a name that HTTP does not allow, {_shown(name)}: use letters, digits and hyphens")
+    lower = name.lower()
+    if lower in _CONNECTION_HEADERS or lower.startswith("proxy-"):
+        raise InvalidOptions(f"{key} must not set {name}: it belongs to the connection, not to the request")
+    if lower in _OUR_HEADERS or lower.startswith(("webhook-", "pgsched-")):
+        raise InvalidOptions(f"{key} must not set {name}: pgsched sets it on every call")
+    if not isinstance(text, str) or len(text) > 8192 or not _HEADER_VALUE.fullmatch(text):
+        raise InvalidOptions(
+            f"the header {name} must be text of at most 8192 visible ASCII characters and spaces, without line breaks"
+        )
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:60] + "…"
+
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
+_HEADER_VALUE = re.compile(r"(?:[!-~](?:[ \t!-~]*[!-~])?)?")
+_CONNECTION_HEADERS = frozenset(
+    {"connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
+)
+_OUR_HEADERS = frozenset(
+    {"accept-encoding", "content-type", "idempotency-key", "traceparent", "tracestate", "user-agent"}
+)
+_FIELDS = {"timeout": "timeout_seconds"}
+_PARSERS: dict[str, Callable[[str, Any], Any]] = {
+    "timeout": _seconds(0.1, 86_400, "0.1 s to 24 h"),
+    "max_attempts": _number(1, 1000, whole=True),
+    "backoff": _backoff,
+    "method": _method,
+    "headers": _headers,
+    "retry_on": _statuses,
+    "fail_on": _statuses,
+    "deferred": _deferred,
+}
+_BACKOFF_PARSERS: dict[str, Callable[[str, Any], float]] = {
+    "initial": _seconds(0.001, 86_400, "1 ms to 24 h"),
+    "factor": _number(1, 100, whole=False),
+    "maximum": _seconds(0.001, 604_800, "1 ms to 7 days"),
+}

@@ -1,0 +1,139 @@
+"""Every error of pgsched.
+
+    PgschedError
+    ├── InvalidInput                 what was asked for cannot be meant; the message says what to write
+    │   ├── InvalidTarget            pgsched.invalid_target       PS001
+    │   ├── InvalidSchedule          pgsched.invalid_schedule     PS002
+    │   ├── InvalidPayload           pgsched.invalid_payload      PS003
+    │   ├── InvalidOptions           pgsched.invalid_options      PS004
+    │   └── InvalidSettings          pgsched.invalid_settings
+    ├── NotFound                     pgsched.not_found            PS010
+    ├── Conflict                     pgsched.conflict             PS011  the row's state does not allow it
+    ├── Refused                      pgsched.refused              PS012  the caller may not do it
+    ├── StaleLease                   pgsched.stale_lease          PS013  the row was leased anew; the result does not count
+    ├── SchemaMismatch               pgsched.schema_mismatch      the database was not migrated to what this release needs
+    ├── Unavailable                  pgsched.unavailable          the database cannot be reached
+    └── EmbeddedPostgresError        pgsched.embedded_postgres    the embedded server cannot be used or started
+
+Each class carries a stable ``code`` (in logs, problem documents and ``--json`` output) and, where the database can
+raise it, the ``sqlstate`` under which it does. ``error_for_sqlstate`` is the way back.
+"""
+
+from typing import ClassVar
+
+
+class PgschedError(Exception):
+    """The root: catch this to catch whatever pgsched raises on purpose."""
+
+    code: ClassVar[str] = "pgsched.error"
+    sqlstate: ClassVar[str | None] = None
+
+
+class InvalidInput(PgschedError, ValueError):
+    """What was asked for cannot be meant; the message says what to write instead."""
+
+    code = "pgsched.invalid_input"
+    sqlstate = "PS000"
+
+
+class InvalidTarget(InvalidInput):
+    """The target is not one of the URIs pgsched can call."""
+
+    code = "pgsched.invalid_target"
+    sqlstate = "PS001"
+
+
+class InvalidSchedule(InvalidInput):
+    """The instant, expression, interval or time zone makes no schedule."""
+
+    code = "pgsched.invalid_schedule"
+    sqlstate = "PS002"
+
+
+class InvalidPayload(InvalidInput):
+    """The payload is not JSON, or is over the limit."""
+
+    code = "pgsched.invalid_payload"
+    sqlstate = "PS003"
+
+
+class InvalidOptions(InvalidInput):
+    """A delivery option is unknown or out of range."""
+
+    code = "pgsched.invalid_options"
+    sqlstate = "PS004"
+
+
+class InvalidSettings(InvalidInput):
+    """A flag, environment variable or line of ``pgsched.toml`` cannot be used."""
+
+    code = "pgsched.invalid_settings"
+    sqlstate = None
+
+
+class NotFound(PgschedError):
+    """No such job, execution, client or queue, or none that the caller may see."""
+
+    code = "pgsched.not_found"
+    sqlstate = "PS010"
+
+
+class Conflict(PgschedError):
+    """The row's state does not allow what was asked."""
+
+    code = "pgsched.conflict"
+    sqlstate = "PS011"
+
+
+class Refused(PgschedError):
+    """The caller may not do this."""
+
+    code = "pgsched.refused"
+    sqlstate = "PS012"
+
+
+class StaleLease(PgschedError):
+    """The execution was leased anew in the meantime; this result does not count."""
+
+    code = "pgsched.stale_lease"
+    sqlstate = "PS013"
+
+
+class SchemaMismatch(PgschedError):
+    """The database's schema is not the one this release needs: run ``pgsched migrate``."""
+
+    code = "pgsched.schema_mismatch"
+
+
+class Unavailable(PgschedError):
+    """The database (or, for the SDK, the API) cannot be reached."""
+
+    code = "pgsched.unavailable"
+
+
+class EmbeddedPostgresError(PgschedError):
+    """The embedded PostgreSQL cannot be used or started here; the message says why and what to do."""
+
+    code = "pgsched.embedded_postgres"
+
+
+_BY_SQLSTATE: dict[str, type[PgschedError]] = {
+    error.sqlstate: error
+    for error in (
+        InvalidInput,
+        InvalidTarget,
+        InvalidSchedule,
+        InvalidPayload,
+        InvalidOptions,
+        NotFound,
+        Conflict,
+        Refused,
+        StaleLease,
+    )
+    if error.sqlstate
+}
+
+
+def error_for_sqlstate(sqlstate: str | None) -> type[PgschedError] | None:
+    """The error class for one of our SQLSTATEs, or None where it is not ours."""
+    return _BY_SQLSTATE.get(sqlstate or "")

@@ -1,0 +1,200 @@
+"""The composition root: one worker process, put together from its rooms, run, drained and taken down."""
+
+import asyncio
+import contextlib
+import gc
+import random
+import signal
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from os import getpid
+
+import psycopg
+import uvloop
+
+from pgsched.delivery.http import HttpChannel
+from pgsched.delivery.python import App, PythonChannel
+from pgsched.delivery.router import Channels
+from pgsched.errors import InvalidSettings
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.settings import Settings
+from pgsched.store import workers
+from pgsched.store.connect import Link
+from pgsched.store.migrate import check_schema
+from pgsched.upkeep.days import Days
+from pgsched.upkeep.directory import Directory
+from pgsched.upkeep.planner import Planner
+from pgsched.upkeep.reaper import Reaper
+from pgsched.worker.claimer import Claimer
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.completion import TransactionalCompletion
+from pgsched.worker.dispatcher import Dispatcher
+from pgsched.worker.renewer import Renewer
+from pgsched.worker.roster import Roster
+from pgsched.worker.settler import Settler
+from pgsched.worker.waker import Waker
+
+_HANDLER_CONNECTIONS = 10
+
+
+class Worker:
+    """One process's share of the work. ``start``, then ``drain``; tests drive the services by their turns instead."""
+
+    def __init__(self, settings: Settings, *, app: App | None = None, events: Events | None = None) -> None:
+        if settings.database_url is None:
+            raise InvalidSettings("which database? set database_url, or PGSCHED_DATABASE_URL")
+        url = settings.database_url
+        self.settings, self.events = settings, events or Events()
+        lease = timedelta(seconds=settings.lease)
+        self.clock = DatabaseClock()
+        self.roster = Roster(name=f"{socket.gethostname()}:{getpid()}", queues=settings.queue_names, lease=lease)
+        # Chores are single statements and rare: they share one connection. The planner's are transactions.
+        self._chores = Link(url, "upkeep", raw=False)
+        self.directory = Directory(self._chores, self.events)
+        self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
+        self._threads = ThreadPoolExecutor(max_workers=min(settings.concurrency, 64), thread_name_prefix="handler")
+        self.settler = Settler(
+            Link(url, "settle"),
+            self.events,
+            owner=lambda: self.roster.number,
+            keeps_success=self.directory.keeps_success,
+            settled=lambda id, token: self.dispatcher.settled(id, token),
+            in_hand=lambda id: self.dispatcher.in_hand.get(id),
+            retrying=lambda partition, delay: self.claimer.expect(partition, self.clock.now() + int(delay * 1e6)),
+            batch=settings.batch,
+            rng=random.Random(),
+        )
+        self.channels = self._make_channels(app)
+        self.dispatcher = Dispatcher(
+            self.channels,
+            self.clock,
+            concurrency=settings.concurrency,
+            settle=self.settler.add,
+            room=lambda: self.claimer.wake(),
+        )
+        self.claimer = Claimer(
+            Link(url, "claim"),
+            self.roster,
+            self.dispatcher,
+            self.clock,
+            self.events,
+            batch=settings.batch,
+            lease=lease,
+            ahead=timedelta(seconds=settings.look_ahead),
+            poll=timedelta(seconds=settings.poll_interval),
+        )
+        self._planning = Link(url, "plan", raw=False)
+        self.planner = Planner(self._planning, self.events)
+        self.waker = Waker(
+            Link(url, "listen"),
+            self.roster,
+            self.events,
+            joined=self.claimer.look,
+            expect=self.claimer.expect,
+            plan=self.planner.wake,
+            listen=settings.notify,
+        )
+        self.renewer = Renewer(
+            self._chores, self.roster, self.dispatcher, self.events, lease=lease, declared_lost=self.waker.rejoin
+        )
+        self.reaper = Reaper(
+            self._chores,
+            self.events,
+            lease=lease,
+            partitions=lambda: self.roster.partitions,
+            seen=self.roster.share,
+            reaped=self.claimer.look,
+        )
+        self.days = Days(self._chores, self.events, kept=settings.history_days)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._settling: asyncio.Task[None] | None = None
+
+    def _make_channels(self, app: App | None) -> Channels:
+        http = HttpChannel(
+            connections_per_host=self.settings.connections_per_host,
+            concurrency=self.settings.concurrency,
+            allow_private=self.settings.allow_private_targets,
+            secrets=self.directory.signing_secret,
+            now=self.clock.epoch_seconds,
+        )
+        python = PythonChannel(app or App(), completion=self.completion, threads=self._threads)
+        return Channels(http=http, python=python)
+
+    @property
+    def services(self) -> list[Service]:
+        """Everything that runs in the background but the settler, which is the last to stop."""
+        return [
+            self.waker, self.claimer, self.directory, self.planner, self.renewer, self.reaper, self.days,
+        ]  # fmt: skip
+
+    async def start(self) -> None:
+        """Starts the services. Returns at once; the worker registers as soon as the database answers."""
+        self.dispatcher.start()
+        self._settling = asyncio.create_task(self.settler.run())
+        self._tasks = [asyncio.create_task(service.run()) for service in self.services]
+        self.events.emit("worker.started", worker=self.roster.number)
+
+    async def drain(self) -> None:
+        """Stops claiming, lets what runs finish within the limit, hands the rest back, settles all, and leaves."""
+        self.claimer.stop()
+        await asyncio.wait([self._tasks[1]], timeout=5)
+        await self.dispatcher.drain(timedelta(seconds=self.settings.drain_timeout))
+        for service in [*self.services, self.settler]:
+            service.stop()
+        if self._settling:
+            await asyncio.wait([self._settling], timeout=5)
+        with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
+            async with asyncio.timeout(10):
+                await self.settler.flush()
+        await self._leave()
+        self.events.emit("worker.drained", settled=self.settler.settled_count)
+
+    async def _leave(self) -> None:
+        for task in [*self._tasks, *([self._settling] if self._settling else [])]:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
+            async with asyncio.timeout(5):
+                await self.claimer.close()
+                if self.roster.number:
+                    await workers.retire(await self._chores.get(), self.roster.number)
+        links = (self.settler.close, self._chores.drop, self._planning.drop, self.waker.close)
+        for close in (*links, self.completion.close, self.channels.close):
+            with contextlib.suppress(psycopg.Error, OSError):
+                await close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+async def _run(settings: Settings, app: App | None, events: Events, ready: Callable[[], None] | None) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    worker = Worker(settings, app=app, events=events)
+    await worker.start()
+    if ready:
+        ready()
+    await stop.wait()
+    await worker.drain()
+
+
+def run_worker(
+    settings: Settings, *, app: App | None = None, events: Events | None = None, ready: Callable[[], None] | None = None
+) -> None:
+    """Runs one worker process until SIGTERM or SIGINT, then drains and returns.
+
+    Raises SchemaMismatch when the database was not migrated, NotFound for a queue that does not exist, and Unavailable
+    or psycopg's OperationalError when the database cannot be reached at the start; afterwards it may come and go.
+    """
+    if settings.database_url is None:
+        raise InvalidSettings("which database? set database_url, or PGSCHED_DATABASE_URL")
+    with psycopg.connect(settings.database_url, connect_timeout=10) as connection:
+        check_schema(connection)
+    # Rows live for milliseconds; what start-up made lives for ever. Collecting seldom and young keeps pauses short.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    uvloop.run(_run(settings, app, events or Events(), ready))

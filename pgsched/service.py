@@ -1,0 +1,73 @@
+"""The loop, written once: everything that runs in the background is a Service.
+
+A service says what one turn of its work is; ``run`` calls it, sleeps as long as the turn asked for, and wakes early
+when told to. A turn that raises does not end the service: it is reported and tried again after a growing pause, so
+that a database that goes away and comes back is met by a service that is still there.
+"""
+
+import asyncio
+import random
+
+from pgsched.events import Events
+
+
+class Service:
+    """Work in turns. Subclasses write ``turn``; tests call it, ``run`` repeats it until ``stop``."""
+
+    name: str = "service"
+    first_pause: float = 0.05
+    longest_pause: float = 2.0
+
+    def __init__(self, events: Events) -> None:
+        self.events = events
+        self.stopping = False
+        self._wake = asyncio.Event()
+
+    async def turn(self) -> float:
+        """Does what is there to do and returns the seconds until the next turn is due."""
+        raise NotImplementedError
+
+    async def recover(self, error: Exception) -> None:
+        """Called after a turn that raised, before the pause; for letting go of what broke."""
+
+    def wake(self) -> None:
+        """Makes the next turn begin at once."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Makes ``run`` return after the turn under way."""
+        self.stopping = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        failures = 0
+        while not self.stopping:
+            self._wake.clear()
+            try:
+                pause = await self.turn()
+                failures = 0
+            except Exception as error:  # one place for all services: a turn may fail, the service may not
+                failures += 1
+                pause = self._pause_after(failures)
+                self.events.emit("service.failed", service=self.name, error=f"{type(error).__name__}: {error}"[:500])
+                await self.recover(error)
+                await self._sleep(pause, wakeable=False)
+                continue
+            await self._sleep(pause, wakeable=True)
+
+    def _pause_after(self, failures: int) -> float:
+        ceiling = min(self.longest_pause, self.first_pause * 2.0 ** min(failures, 20))
+        return random.uniform(ceiling / 2, ceiling)
+
+    async def _sleep(self, seconds: float, *, wakeable: bool) -> None:
+        if seconds <= 0 or self.stopping:
+            await asyncio.sleep(0)
+            return
+        if not wakeable:
+            await asyncio.sleep(seconds)
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            return

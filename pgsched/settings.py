@@ -1,0 +1,142 @@
+"""One frozen Settings, merged from flags, environment and ``pgsched.toml``, in this order of precedence.
+
+"Unset" is not a default: a source that says nothing about a setting leaves it out, and the defaults below are put in
+once, at the end of the merge. Only the command line and the API's entry call ``load`` and read the environment.
+"""
+
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from pgsched.errors import InvalidSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be set. Durations are seconds."""
+
+    database_url: str | None = None
+    host: str = "127.0.0.1"
+    port: int = 8080
+    data_dir: str = ".pgsched"
+    app: str | None = None
+    queues: str = "default"
+    processes: int = 1
+    concurrency: int = 200
+    batch: int = 500
+    lease: float = 30.0
+    drain_timeout: float = 20.0
+    poll_interval: float = 1.0
+    look_ahead: float = 0.2
+    history_days: int = 30
+    connections_per_host: int = 100
+    allow_private_targets: bool = False
+    notify: bool = True
+    log_level: str = "info"
+
+    def __post_init__(self) -> None:
+        for name, low, high in _RANGES:
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise InvalidSettings(f"{name} is {value}; it must be from {low:g} to {high:g}")
+        if self.look_ahead >= self.poll_interval:
+            raise InvalidSettings("look_ahead must be less than poll_interval")
+        if self.log_level not in _LOG_LEVELS:
+            raise InvalidSettings(f"log_level is {self.log_level!r}; it must be one of {', '.join(_LOG_LEVELS)}")
+        if self.database_url is not None and not self.database_url.startswith(("postgresql://", "postgres://")):
+            raise InvalidSettings("database_url must begin with postgresql://, such as postgresql://user@host/database")
+
+    @property
+    def queue_names(self) -> list[str]:
+        """The queues a worker serves, in order of preference."""
+        return [name.strip() for name in self.queues.split(",") if name.strip()]
+
+
+_LOG_LEVELS = ("debug", "info", "warning", "error")
+_RANGES: list[tuple[str, float, float]] = [
+    ("port", 0, 65535),
+    ("processes", 1, 256),
+    ("concurrency", 1, 10_000),
+    ("batch", 1, 5_000),
+    ("lease", 1, 3_600),
+    ("drain_timeout", 0, 3_600),
+    ("poll_interval", 0.05, 60),
+    ("look_ahead", 0, 0.9),
+    ("history_days", 1, 3_650),
+    ("connections_per_host", 1, 10_000),
+]
+
+
+def load(*, flags: Mapping[str, Any], environment: Mapping[str, str], file: Path | None = None) -> Settings:
+    """Merges the three sources. Flags that are None count as not given.
+
+    Raises InvalidSettings for an unknown name in the file or environment, and for a value that does not fit.
+    """
+    merged: dict[str, Any] = {}
+    merged.update(_from_file(file))
+    merged.update(_from_environment(environment))
+    merged.update({name: value for name, value in flags.items() if value is not None})
+    return Settings(**{name: _convert(name, value) for name, value in merged.items()})
+
+
+def _from_file(file: Path | None) -> dict[str, Any]:
+    if file is None:
+        return {}
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidSettings(f"cannot read {file}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidSettings(f"{file} is not TOML: {error}") from error
+    for name in found:
+        _known(name, f"{file}: ")
+    return found
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    prefix = "PGSCHED_"
+    found = {}
+    for variable, value in environment.items():
+        if variable.startswith(prefix) and not variable.startswith("PGSCHED_TEST_"):
+            name = variable.removeprefix(prefix).lower()
+            _known(name, f"{variable}: ")
+            found[name] = value
+    return found
+
+
+def _known(name: str, where: str) -> None:
+    if name not in _TYPES:
+        raise InvalidSettings(f"{where}there is no setting {name!r}; the settings are {', '.join(sorted(_TYPES))}")
+
+
+def _convert(name: str, value: Any) -> Any:
+    kind = _TYPES[name]
+    try:
+        if kind is bool:
+            return _boolean(value)
+        if isinstance(value, bool) or (kind is int and isinstance(value, float)):
+            raise ValueError
+        return kind(value)
+    except (TypeError, ValueError):
+        raise InvalidSettings(f"{name} is {value!r}; it must be {_KINDS[kind]}") from None
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    return words[str(value).lower()] if str(value).lower() in words else bool(int("not a boolean"))
+
+
+def _plain(annotation: Any) -> type:
+    if isinstance(annotation, types.UnionType):
+        annotation = next(kind for kind in typing.get_args(annotation) if kind is not types.NoneType)
+    return typing.cast(type, annotation)
+
+
+_TYPES: dict[str, type] = {field.name: _plain(field.type) for field in fields(Settings)}
+_KINDS = {int: "a whole number", float: "a number of seconds", bool: "true or false", str: "text"}

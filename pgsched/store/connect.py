@@ -1,0 +1,77 @@
+"""Connections of workers: one for each role, so that claiming, settling and listening never wait for each other."""
+
+import asyncio
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg import AsyncConnection
+
+from pgsched.store import wire
+
+Connection = AsyncConnection[tuple[Any, ...]]
+
+# A role's statements are short by construction. One that is not has met a lock or a bad plan: better an error and a
+# new connection than a worker that stands still.
+_SESSION: LiteralString = (
+    "set statement_timeout = '30s'; set lock_timeout = '10s'; set idle_in_transaction_session_timeout = '30s'; "
+    "set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set jit = off"
+)
+# What claiming and settling insert (successors) stands in a partition whose worker is inserting it: nobody is to be told.
+_SILENT: LiteralString = "set pgsched.notify = off"
+
+
+async def connect(url: str, role: str, *, raw: bool = True) -> Connection:
+    """A connection for one role of a worker, in autocommit, prepared statements on; ``raw`` speaks ``store.wire``.
+
+    Hot statements name one partition and match by index; the session's planner settings keep a table whose statistics
+    lag behind from being read whole. Raises psycopg.OperationalError when the server cannot be reached.
+    """
+    connection = await AsyncConnection.connect(
+        url,
+        autocommit=True,
+        prepare_threshold=0,
+        connect_timeout=5,
+        application_name=f"pgsched {role}",
+        keepalives_idle=10,
+        keepalives_interval=5,
+        keepalives_count=3,
+    )
+    try:
+        await connection.execute(_SESSION, prepare=False)
+        if raw:
+            await connection.execute(_SILENT, prepare=False)
+    except BaseException:
+        await connection.close()
+        raise
+    if raw:
+        wire.register(connection)
+    else:
+        wire.register_arrays(connection)
+    return connection
+
+
+class Link:
+    """A role's connection that is made when it is needed, and made anew after it broke."""
+
+    def __init__(self, url: str, role: str, *, raw: bool = True) -> None:
+        self._url, self._role, self._raw = url, role, raw
+        self._connection: Connection | None = None
+        self._connecting = asyncio.Lock()
+
+    async def get(self) -> Connection:
+        async with self._connecting:
+            if self._connection is None or self._connection.closed:
+                self._connection = await connect(self._url, self._role, raw=self._raw)
+            return self._connection
+
+    async def drop(self, error: Exception | None = None) -> None:
+        """Lets go of the connection; after an error that left it usable it is kept."""
+        connection = self._connection
+        if connection is None:
+            return
+        if error is not None and isinstance(error, psycopg.Error) and not connection.broken:
+            status = connection.info.transaction_status
+            if status == psycopg.pq.TransactionStatus.IDLE:
+                return
+        self._connection = None
+        await connection.close()

@@ -1,0 +1,65 @@
+"""What a migration runs: its own SQL file, and around it the schema, the roles and the public interface.
+
+Tables are migrated and their versions are frozen; functions, views, triggers and rights are *replaced* after every
+upgrade from ``interface/*.sql``, in the same transaction. An organisation with an Alembic environment of its own calls
+``before_upgrade`` and ``after_upgrade`` around ``context.run_migrations()`` there.
+"""
+
+from importlib.resources import files
+from typing import Any
+
+import psycopg
+from alembic import context
+from sqlalchemy import text
+
+SCHEMA = "pgsched"
+VERSION_TABLE: dict[str, Any] = {"version_table": "schema_version", "version_table_schema": SCHEMA}
+
+
+def sqlalchemy_url(url: str) -> str:
+    """The same address for SQLAlchemy's psycopg dialect."""
+    scheme, _, rest = url.partition("://")
+    return f"postgresql+psycopg://{rest}" if scheme in {"postgresql", "postgres"} else url
+
+
+def run(sql: str) -> None:
+    """Runs (or, offline, prints) SQL text of any number of statements in the migration's transaction."""
+    if context.is_offline_mode():
+        context.execute(text(sql.replace(":", "\\:")))
+        return
+    driver = context.get_bind().connection.driver_connection
+    if not isinstance(driver, psycopg.Connection):
+        raise TypeError("pgsched's migrations run over psycopg 3: use a postgresql+psycopg:// address")
+    driver.execute(sql)
+
+
+def before_upgrade() -> None:
+    """Makes the schema and, where the migrating role may, the roles."""
+    run("set local client_min_messages = warning;\nset local lock_timeout = '10s';")
+    run("create schema if not exists pgsched;")
+    if context.is_offline_mode() or _may_create_roles():
+        run(roles_sql())
+
+
+def after_upgrade() -> None:
+    """Replaces functions, views, triggers and rights by those of this release."""
+    for sql in interface_sql():
+        run(sql)
+
+
+def roles_sql() -> str:
+    """The script that makes the roles, for whoever has CREATEROLE."""
+    return files("pgsched.store").joinpath("roles.sql").read_text(encoding="utf-8")
+
+
+def interface_sql() -> list[str]:
+    """The interface's files in the order in which they depend on each other."""
+    found = (path for path in files("pgsched.store").joinpath("interface").iterdir() if path.name.endswith(".sql"))
+    return [path.read_text(encoding="utf-8") for path in sorted(found, key=lambda path: path.name)]
+
+
+def _may_create_roles() -> bool:
+    found = context.get_bind().execute(
+        text("select rolcreaterole or rolsuper from pg_catalog.pg_roles where rolname = current_user")
+    )
+    return bool(found.scalar())

@@ -1,0 +1,121 @@
+-- Functions that defaults and CHECK constraints stand on. They raise rather than answer false, so that a refused
+-- row says what to write instead.
+
+create or replace function pgsched.now() returns timestamptz
+  language sql stable parallel safe as 'select pg_catalog.now()';
+comment on function pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.';
+
+-- RFC 9562 version 7: ordered by creation, so that new rows share the right edge of their index.
+do $$
+begin
+  if current_setting('server_version_num')::int >= 180000 then
+    create or replace function pgsched.new_id() returns uuid
+      language sql volatile parallel safe as 'select pg_catalog.uuidv7()';
+  else
+    create or replace function pgsched.new_id() returns uuid
+      language sql volatile parallel safe as $body$
+        select encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
+          placing substring(int8send((date_part('epoch', clock_timestamp()) * 1000)::bigint) from 3)
+          from 1 for 6), 52, 1), 53, 1), 'hex')::uuid $body$;
+  end if;
+end $$;
+comment on function pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562).';
+
+create or replace function pgsched.refuse(code text, message text, hint text) returns boolean
+  language plpgsql volatile parallel safe as $$
+begin
+  raise exception using errcode = refuse.code, message = refuse.message, hint = refuse.hint;
+end $$;
+comment on function pgsched.refuse(text, text, text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.';
+
+create or replace function pgsched.slot_for(client_id text, key text, ordering_key text) returns smallint
+  language sql immutable parallel safe
+  as $$ select (hashtextextended(coalesce('o:' || ordering_key, 'k:' || key), hashtextextended(client_id, 0)) & 15)::smallint $$;
+comment on function pgsched.slot_for(text, text, text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).';
+
+create or replace function pgsched.check_target(target text) returns boolean
+  language plpgsql immutable parallel safe as $$
+declare
+  scheme text := lower(substring(target from '^([A-Za-z][A-Za-z0-9+.-]*):'));
+begin
+  if target is null or target = '' then
+    return pgsched.refuse('PS001', 'the target is missing', 'write what to call, such as https://shop.example/settle or python:send_email');
+  elsif length(target) > 2048 then
+    return pgsched.refuse('PS001', 'the target is longer than 2048 characters', 'put the data into the payload');
+  elsif scheme is null or scheme not in ('http', 'https', 'python', 'sql', 'notify', 'queue', 'kafka') then
+    return pgsched.refuse('PS001', format('the target %L has no scheme that pgsched can call', left(target, 100)),
+      'write one of https://host/path, python:name, sql:schema.function, notify:channel, queue: or kafka:topic');
+  elsif scheme in ('http', 'https') then
+    if target ~ '@' and target ~ '^[A-Za-z]+://[^/?#]*@' then
+      return pgsched.refuse('PS001', 'the target carries a user or password', 'put credentials into options => ''{"headers": {"Authorization": "…"}}''');
+    elsif target !~ '^[A-Za-z]+://([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?([/?][!-~]*)?$' or target ~ '#' then
+      return pgsched.refuse('PS001', format('the target %L is not a URL that can be called', left(target, 100)),
+        'write https://host[:port]/path, percent-encoded, with no spaces and no fragment');
+    elsif coalesce(substring(target from '^[A-Za-z]+://(?:\[[^]]*\]|[^/:?]*):([0-9]+)')::int, 1) not between 1 and 65535 then
+      return pgsched.refuse('PS001', 'the target''s port is not between 1 and 65535', 'write https://host:8443/path');
+    end if;
+  elsif scheme = 'python' and target !~ '^python:[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
+    return pgsched.refuse('PS001', 'a python: target names a handler', 'write python:send_email, the name given to @app.handler');
+  elsif scheme = 'sql' and target !~ '^sql:[A-Za-z_][A-Za-z0-9_$]*\.[A-Za-z_][A-Za-z0-9_$]*$' then
+    return pgsched.refuse('PS001', 'a sql: target names a function with its schema', 'write sql:billing.settle');
+  elsif scheme = 'notify' and target !~ '^notify:[A-Za-z_][A-Za-z0-9_]{0,62}$' then
+    return pgsched.refuse('PS001', 'a notify: target names a channel', 'write notify:orders');
+  elsif scheme = 'queue' and target <> 'queue:' then
+    return pgsched.refuse('PS001', 'a queue: target has nothing behind the colon', 'write queue: and name the queue with queue => ''orders''');
+  elsif scheme = 'kafka' and target !~ '^kafka:[A-Za-z0-9._-]{1,249}$' then
+    return pgsched.refuse('PS001', 'a kafka: target names a topic', 'write kafka:orders');
+  end if;
+  return true;
+end $$;
+comment on function pgsched.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.';
+
+create or replace function pgsched.check_options(options jsonb) returns boolean
+  language plpgsql immutable parallel safe as $$
+declare
+  unknown text;
+begin
+  if jsonb_typeof(options) <> 'object' then
+    return pgsched.refuse('PS004', 'options must be a JSON object', 'write options => ''{"timeout": "PT5S"}''');
+  end if;
+  select string_agg(name, ', ') into unknown from jsonb_object_keys(options) as name
+   where name not in ('timeout', 'max_attempts', 'backoff', 'method', 'headers', 'retry_on', 'fail_on');
+  if unknown is not null then
+    return pgsched.refuse('PS004', format('unknown option: %s', unknown),
+      'the options are timeout, max_attempts, backoff, method, headers, retry_on and fail_on');
+  elsif options ? 'max_attempts' and (jsonb_typeof(options -> 'max_attempts') <> 'number'
+      or (options ->> 'max_attempts')::numeric not between 1 and 1000
+      or (options ->> 'max_attempts')::numeric % 1 <> 0) then
+    return pgsched.refuse('PS004', 'max_attempts must be a whole number from 1 to 1000', 'write {"max_attempts": 5}');
+  elsif options ? 'timeout' and not (jsonb_typeof(options -> 'timeout') = 'string'
+      and options ->> 'timeout' ~ '^(P(\d+D)?(T(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?|(\d+(\.\d+)?(ms|s|m|h|d))+)$'
+      and options ->> 'timeout' ~ '\d') then
+    return pgsched.refuse('PS004', 'timeout must be a duration', 'write {"timeout": "PT5S"} or {"timeout": "5s"}');
+  elsif options ? 'headers' and (jsonb_typeof(options -> 'headers') <> 'object'
+      or jsonb_path_exists(options -> 'headers', '$.* ? (@.type() != "string")')) then
+    return pgsched.refuse('PS004', 'headers must be an object of strings', 'write {"headers": {"X-Shop": "42"}}');
+  elsif options ? 'method' and (jsonb_typeof(options -> 'method') <> 'string'
+      or options ->> 'method' not in ('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD')) then
+    return pgsched.refuse('PS004', 'method must be GET, POST, PUT, PATCH, DELETE or HEAD', 'write {"method": "POST"}');
+  elsif (options ? 'backoff' and jsonb_typeof(options -> 'backoff') <> 'object')
+      or (options ? 'retry_on' and jsonb_typeof(options -> 'retry_on') <> 'array')
+      or (options ? 'fail_on' and jsonb_typeof(options -> 'fail_on') <> 'array') then
+    return pgsched.refuse('PS004', 'backoff is an object, retry_on and fail_on are lists',
+      'write {"backoff": {"initial": "1s", "factor": 2, "maximum": "1h"}, "retry_on": [404], "fail_on": [500]}');
+  end if;
+  return true;
+end $$;
+comment on function pgsched.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.';
+
+create or replace function pgsched.partition_for(queue text, client_id text, key text default null, ordering_key text default null)
+  returns smallint language plpgsql volatile parallel safe as $$
+declare
+  first smallint;
+begin
+  select q.first_partition into first from pgsched.queues q where q.name = partition_for.queue;
+  if first is null then
+    perform pgsched.refuse('PS010', format('there is no queue %L', partition_for.queue), 'the names are in pgsched.queues');
+  end if;
+  return first + coalesce(pgsched.slot_for(client_id, key, ordering_key), floor(random() * 16)::smallint);
+end $$;
+comment on function pgsched.partition_for(text, text, text, text)
+  is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.';

@@ -1,0 +1,130 @@
+-- Scheduling by SQL. All of it happens in the caller's transaction, with the caller's rights.
+
+create or replace function pgsched.setting(name text, fallback text) returns text
+  language sql stable parallel safe
+  as $$ select coalesce(nullif(current_setting('pgsched.' || name, true), ''), fallback) $$;
+comment on function pgsched.setting(text, text)
+  is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.';
+
+create or replace function pgsched.check_zone(timezone text) returns boolean
+  language plpgsql stable parallel safe as $$
+begin
+  if timezone is null or not exists (select from pg_catalog.pg_timezone_names z where z.name = timezone) then
+    return pgsched.refuse('PS002', format('there is no time zone %L', timezone), 'write an IANA name such as Europe/Berlin or UTC');
+  end if;
+  return true;
+end $$;
+comment on function pgsched.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.';
+
+create or replace function pgsched.schedule(
+  target text, payload jsonb default null, fire_at timestamptz default null, delay interval default null,
+  cron text default null, every interval default null, timezone text default null, client text default 'default',
+  key text default null, ordering_key text default null, queue text default 'default', options jsonb default null
+) returns uuid language plpgsql volatile as $$
+declare
+  instant timestamptz;
+  new_id uuid;
+begin
+  perform pgsched.check_target(schedule.target);
+  if num_nonnulls(schedule.fire_at, delay, cron, every) > 1 then
+    perform pgsched.refuse('PS002', 'fire_at, delay, cron and every exclude each other', 'give at most one of them; with none it fires now');
+  elsif timezone is not null and cron is null then
+    perform pgsched.refuse('PS002', 'timezone goes with cron', 'give fire_at with its own offset, such as ''2026-03-01 09:00+01''');
+  elsif delay < interval '0' then
+    perform pgsched.refuse('PS002', 'the delay is negative', 'give delay => ''10 minutes'', or fire_at for an instant in the past');
+  elsif schedule.fire_at in ('infinity', '-infinity') then
+    perform pgsched.refuse('PS002', 'fire_at must be a finite instant', 'give fire_at => now() + interval ''10 minutes''');
+  end if;
+  if cron is not null or every is not null then
+    return pgsched.schedule_job(target, payload, cron, every, timezone, client, key, ordering_key, queue, options);
+  end if;
+  instant := coalesce(schedule.fire_at, pgsched.now() + coalesce(delay, interval '0'));
+  if key is null then
+    insert into pgsched.executions as e (fire_at, client_id, target, payload, options, ordering_key, partition)
+    values (instant, client, schedule.target, schedule.payload, schedule.options, schedule.ordering_key,
+            pgsched.partition_for(queue, client, null, schedule.ordering_key))
+    returning e.id into new_id;
+    return new_id;
+  end if;
+  return pgsched.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options);
+end $$;
+comment on function pgsched.schedule(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb)
+  is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id.
+Scheduled again under the same client and key it replaces what still waits; what is running or finished less than
+pgsched.key_retention (24 hours) ago answers with its id instead of firing twice.';
+
+-- Insert first, look at history second: the unique index makes a settle of the same key finish before the insert
+-- does, so the second statement's snapshot sees whatever that settle wrote.
+create or replace function pgsched.schedule_keyed(
+  target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb
+) returns uuid language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+  home constant smallint := pgsched.partition_for(queue, client, key, ordering_key);
+  new_id constant uuid := pgsched.new_id();
+  found_id uuid;
+begin
+  for try in 1..3 loop
+    insert into pgsched.executions as e (id, fire_at, client_id, target, payload, options, key, ordering_key, partition)
+    values (new_id, schedule_keyed.fire_at, client, schedule_keyed.target, schedule_keyed.payload, schedule_keyed.options,
+            schedule_keyed.key, schedule_keyed.ordering_key, home)
+    on conflict (partition, client_id, key) where key is not null do update
+      set fire_at = excluded.fire_at, scheduled_for = null, target = excluded.target, payload = excluded.payload,
+          options = excluded.options, attempt = 0
+      where e.lease_token is null
+    returning e.id into found_id;
+    if found_id = new_id then
+      select h.id into found_id from pgsched.history h
+       where h.client_id = schedule_keyed.client and h.key = schedule_keyed.key and h.status <> 'cancelled'
+         and h.finished_at > pgsched.now() - pgsched.setting('key_retention', '24 hours')::interval
+       order by h.finished_at desc limit 1;
+      if found_id is null then
+        return new_id;
+      end if;
+      delete from pgsched.executions e where e.partition = home and e.id = new_id;
+      return found_id;
+    elsif found_id is not null then
+      return found_id;
+    end if;
+    select e.id into found_id from pgsched.executions e
+     where e.partition = home and e.client_id = schedule_keyed.client and e.key = schedule_keyed.key;
+    if found_id is not null then
+      return found_id;
+    end if;
+  end loop;
+  perform pgsched.refuse('PS011', format('the key %L is being settled just now', key), 'schedule it again');
+end $$;
+comment on function pgsched.schedule_keyed(text, jsonb, timestamptz, text, text, text, text, jsonb)
+  is 'One execution under a key; called by pgsched.schedule.';
+
+create or replace function pgsched.schedule_job(
+  target text, payload jsonb, cron text, every interval, timezone text, client text, key text, ordering_key text,
+  queue text, options jsonb
+) returns uuid language plpgsql volatile as $$
+#variable_conflict use_column
+declare
+  found_id uuid;
+begin
+  perform pgsched.partition_for(queue, client, key, ordering_key);
+  if cron is not null then
+    perform pgsched.check_zone(coalesce(timezone, 'UTC'));
+    if btrim(cron) !~ '^(@[a-z]+|\S+(\s+\S+){4,5})$' then
+      perform pgsched.refuse('PS002', format('%L is not a cron expression', cron),
+        'write five fields (minute hour day month weekday), six with seconds first, or @daily and its like');
+    end if;
+  end if;
+  insert into pgsched.jobs as j (client_id, key, queue, ordering_key, target, payload, options, cron, timezone, every)
+  values (client, schedule_job.key, schedule_job.queue, schedule_job.ordering_key, schedule_job.target,
+          schedule_job.payload, schedule_job.options, schedule_job.cron, coalesce(schedule_job.timezone, 'UTC'),
+          schedule_job.every)
+  on conflict (client_id, key) where key is not null and state <> 'cancelled' do update
+    set queue = excluded.queue, ordering_key = excluded.ordering_key, target = excluded.target,
+        payload = excluded.payload, options = excluded.options, cron = excluded.cron, timezone = excluded.timezone,
+        every = excluded.every, revision = j.revision + 1, reason = null, updated_at = pgsched.now(),
+        state = case when j.state = 'paused' then j.state else 'active' end
+  returning j.id into found_id;
+  perform pgsched.withdraw(found_id);
+  return found_id;
+end $$;
+comment on function pgsched.schedule_job(text, jsonb, text, interval, text, text, text, text, text, jsonb)
+  is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.';

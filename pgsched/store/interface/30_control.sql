@@ -1,0 +1,187 @@
+-- What may be done with what waits. Lock order everywhere: the job first, then its waiting row, and a waiting row
+-- that a worker has in hand at this moment is passed over: it runs, and its claim plans by the job's new revision.
+
+create or replace function pgsched.finish_waiting(execution pgsched.executions, status pgsched.execution_status, reason text) returns void
+  language sql volatile as $$
+  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
+                               client_id, target, payload, options, key, ordering_key, reason)
+  values (pgsched.now(), execution.fire_at, coalesce(execution.scheduled_for, execution.fire_at), execution.created_at,
+          execution.id, execution.job_id, finish_waiting.status, execution.partition, execution.attempt,
+          execution.client_id, execution.target, execution.payload, execution.options, execution.key,
+          execution.ordering_key, finish_waiting.reason)
+$$;
+comment on function pgsched.finish_waiting(pgsched.executions, pgsched.execution_status, text)
+  is 'Writes the history row of an execution that ends without being delivered.';
+
+-- Of a job's waiting rows only the planned one goes: triggered rows and retries stay. An instant that has come keeps
+-- its account in history; one that has not come yet is the next plan's.
+create or replace function pgsched.withdraw(job_id uuid, reason text default 'replaced') returns void
+  language plpgsql volatile as $$
+declare
+  waiting pgsched.executions;
+begin
+  for waiting in
+    select * from pgsched.executions e
+     where e.job_id = withdraw.job_id and e.lease_token is null and e.attempt = 0 and e.plan is not null
+       for update skip locked
+  loop
+    delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
+    if coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now() then
+      perform pgsched.finish_waiting(waiting, 'skipped', withdraw.reason);
+    end if;
+  end loop;
+end $$;
+comment on function pgsched.withdraw(uuid, text) is 'Takes back the planned row of a job that is edited, paused or cancelled.';
+
+create or replace function pgsched.cancel(id uuid) returns boolean language plpgsql volatile as $$
+declare
+  waiting pgsched.executions;
+  job pgsched.jobs;
+begin
+  select * into job from pgsched.jobs j where j.id = cancel.id for update;
+  if found then
+    if job.state = 'cancelled' then
+      return false;
+    end if;
+    update pgsched.jobs j set state = 'cancelled', revision = j.revision + 1, updated_at = pgsched.now() where j.id = cancel.id;
+    perform pgsched.withdraw(cancel.id, 'job cancelled');
+    return true;
+  end if;
+  select * into waiting from pgsched.executions e where e.id = cancel.id for update;
+  if not found then
+    perform from pgsched.history h where h.id = cancel.id;
+    if not found then
+      perform pgsched.refuse('PS010', format('there is no job or execution %s', cancel.id), 'look it up in pgsched.status or pgsched.jobs');
+    end if;
+    return false;
+  elsif waiting.lease_token is not null then
+    perform pgsched.refuse('PS011', format('execution %s is running', cancel.id), 'only what waits can be cancelled');
+  end if;
+  delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
+  perform pgsched.finish_waiting(waiting, 'cancelled', 'cancelled');
+  return true;
+end $$;
+comment on function pgsched.cancel(uuid)
+  is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an
+unknown id, PS011 for an execution that is running.';
+
+create or replace function pgsched.cancel(client text, key text) returns boolean language plpgsql volatile as $$
+declare
+  found_id uuid;
+begin
+  select e.id into found_id from pgsched.executions e where e.client_id = client and e.key = cancel.key;
+  if found_id is null then
+    select j.id into found_id from pgsched.jobs j
+     where j.client_id = client and j.key = cancel.key and j.state <> 'cancelled';
+  end if;
+  if found_id is null then
+    select h.id into found_id from pgsched.history h
+     where h.client_id = client and h.key = cancel.key order by h.finished_at desc limit 1;
+  end if;
+  if found_id is null then
+    select j.id into found_id from pgsched.jobs j
+     where j.client_id = client and j.key = cancel.key order by j.updated_at desc limit 1;
+  end if;
+  if found_id is null then
+    perform pgsched.refuse('PS010', format('client %L has nothing under the key %L', client, key), 'look it up in pgsched.status or pgsched.jobs');
+  end if;
+  return pgsched.cancel(found_id);
+end $$;
+comment on function pgsched.cancel(text, text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.';
+
+create or replace function pgsched.reschedule(id uuid, fire_at timestamptz) returns void language plpgsql volatile as $$
+declare
+  waiting pgsched.executions;
+begin
+  if reschedule.fire_at is null or reschedule.fire_at in ('infinity', '-infinity') then
+    perform pgsched.refuse('PS002', 'fire_at must be a finite instant', 'give fire_at => now() + interval ''10 minutes''');
+  end if;
+  select * into waiting from pgsched.executions e where e.id = reschedule.id for update;
+  if not found then
+    perform from pgsched.history h where h.id = reschedule.id;
+    if found then
+      perform pgsched.refuse('PS011', format('execution %s has ended', reschedule.id), 'schedule it anew');
+    end if;
+    perform from pgsched.jobs j where j.id = reschedule.id;
+    if found then
+      perform pgsched.refuse('PS011', format('%s is a job', reschedule.id), 'schedule it again under its key with another cron or every');
+    end if;
+    perform pgsched.refuse('PS010', format('there is no execution %s', reschedule.id), 'look it up in pgsched.status');
+  elsif waiting.lease_token is not null then
+    perform pgsched.refuse('PS011', format('execution %s is running', reschedule.id), 'only what waits can be rescheduled');
+  elsif waiting.job_id is not null then
+    perform pgsched.refuse('PS011', format('execution %s belongs to job %s', reschedule.id, waiting.job_id),
+      'change the job''s schedule, or trigger it');
+  end if;
+  update pgsched.executions e set fire_at = reschedule.fire_at, scheduled_for = null
+   where e.partition = waiting.partition and e.id = waiting.id;
+  perform pgsched.notify_wake(waiting.partition, reschedule.fire_at);
+end $$;
+comment on function pgsched.reschedule(uuid, timestamptz)
+  is 'Moves a waiting one-shot to another instant; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.';
+
+create or replace function pgsched.trigger(job_id uuid) returns uuid language plpgsql volatile as $$
+declare
+  job pgsched.jobs;
+  new_id uuid;
+begin
+  select * into job from pgsched.jobs j where j.id = trigger.job_id;
+  if not found then
+    perform pgsched.refuse('PS010', format('there is no job %s', trigger.job_id), 'look it up in pgsched.jobs');
+  elsif job.state = 'cancelled' then
+    perform pgsched.refuse('PS011', format('job %s is cancelled', trigger.job_id), 'schedule it again');
+  end if;
+  insert into pgsched.executions as e (fire_at, scheduled_for, job_id, partition, client_id, target, payload, options, ordering_key)
+  values (clock_timestamp(), clock_timestamp(), job.id, pgsched.partition_of(job), job.client_id, job.target, job.payload,
+          job.options, job.ordering_key)
+  returning e.id into new_id;
+  return new_id;
+end $$;
+comment on function pgsched.trigger(uuid) is 'Runs a job now, besides its schedule and also while it is paused; returns the execution''s id.';
+
+create or replace function pgsched.partition_of(job pgsched.jobs) returns smallint
+  language sql stable parallel safe as $$
+  select q.first_partition + pgsched.slot_for(job.client_id, coalesce(job.key, job.id::text), job.ordering_key)
+    from pgsched.queues q where q.name = job.queue
+$$;
+comment on function pgsched.partition_of(pgsched.jobs) is 'The one partition in which all rows of a job live.';
+
+create or replace function pgsched.pause(job_id uuid, note text default null) returns boolean language plpgsql volatile as $$
+declare
+  job pgsched.jobs;
+begin
+  select * into job from pgsched.jobs j where j.id = pause.job_id for update;
+  if not found then
+    perform pgsched.refuse('PS010', format('there is no job %s', pause.job_id), 'look it up in pgsched.jobs');
+  elsif job.state <> 'active' then
+    if job.state = 'paused' then
+      return false;
+    end if;
+    perform pgsched.refuse('PS011', format('job %s is %s', pause.job_id, job.state), 'only an active job can be paused');
+  end if;
+  update pgsched.jobs j set state = 'paused', reason = note, revision = j.revision + 1, updated_at = pgsched.now()
+   where j.id = pause.job_id;
+  perform pgsched.withdraw(pause.job_id, 'paused');
+  return true;
+end $$;
+comment on function pgsched.pause(uuid, text)
+  is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.';
+
+create or replace function pgsched.resume(job_id uuid) returns boolean language plpgsql volatile as $$
+declare
+  job pgsched.jobs;
+begin
+  select * into job from pgsched.jobs j where j.id = resume.job_id for update;
+  if not found then
+    perform pgsched.refuse('PS010', format('there is no job %s', resume.job_id), 'look it up in pgsched.jobs');
+  elsif job.state <> 'paused' then
+    if job.state = 'active' then
+      return false;
+    end if;
+    perform pgsched.refuse('PS011', format('job %s is %s', resume.job_id, job.state), 'only a paused job can be resumed');
+  end if;
+  update pgsched.jobs j set state = 'active', reason = null, revision = j.revision + 1, updated_at = pgsched.now()
+   where j.id = resume.job_id;
+  return true;
+end $$;
+comment on function pgsched.resume(uuid) is 'Resumes a paused job from its next instant on. False if it was active already.';

@@ -1,0 +1,83 @@
+-- Rights. Roles are made by roles.sql, where the migrating role may; a role that is missing is passed over here.
+-- PUBLIC may do nothing. A client sees and changes its own rows only: those of the clients whose database_role it has.
+
+revoke all on schema pgsched from public;
+revoke all on all tables in schema pgsched from public;
+revoke all on all functions in schema pgsched from public;
+
+create or replace function pgsched.my_clients() returns text[] language sql stable parallel safe as $$
+  select array(select c.client_id from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
+                where pg_catalog.pg_has_role(r.oid, 'MEMBER'))
+$$;
+revoke all on function pgsched.my_clients() from public;
+comment on function pgsched.my_clients() is 'The clients whose rows the current role may see and change.';
+
+alter table pgsched.clients enable row level security;
+alter table pgsched.jobs enable row level security;
+alter table pgsched.executions enable row level security;
+alter table pgsched.history enable row level security;
+alter table pgsched.attempts enable row level security;
+
+do $$
+declare
+  item text;
+begin
+  for item in select format('drop policy %I on %s', p.polname, p.polrelid::regclass) from pg_catalog.pg_policy p
+               join pg_catalog.pg_class c on c.oid = p.polrelid where c.relnamespace = 'pgsched'::regnamespace
+  loop
+    execute item;
+  end loop;
+
+  if to_regrole('pgsched_worker') is not null then
+    grant usage on schema pgsched to pgsched_worker;
+    grant select, insert, update, delete on all tables in schema pgsched to pgsched_worker;
+    grant usage on all sequences in schema pgsched to pgsched_worker;
+    grant execute on all functions in schema pgsched to pgsched_worker;
+    foreach item in array array['clients', 'jobs', 'executions', 'history', 'attempts'] loop
+      execute format('create policy worker on pgsched.%I to pgsched_worker using (true) with check (true)', item);
+    end loop;
+  end if;
+
+  if to_regrole('pgsched_reader') is not null then
+    grant usage on schema pgsched to pgsched_reader;
+    grant select on pgsched.status, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts, pgsched.queues,
+      pgsched.workers, pgsched.audit_log to pgsched_reader;
+    grant select (client_id, keep, database_role, created_at) on pgsched.clients to pgsched_reader;
+    grant execute on function pgsched.now() to pgsched_reader;
+    foreach item in array array['clients', 'jobs', 'executions', 'history', 'attempts'] loop
+      execute format('create policy reader on pgsched.%I for select to pgsched_reader using (true)', item);
+    end loop;
+  end if;
+
+  if to_regrole('pgsched_client') is not null then
+    grant usage on schema pgsched to pgsched_client;
+    grant select on pgsched.status, pgsched.queues, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts to pgsched_client;
+    grant select (client_id, keep, database_role, created_at) on pgsched.clients to pgsched_client;
+    grant insert (id, fire_at, scheduled_for, job_id, partition, client_id, target, payload, options, key, ordering_key),
+          update (fire_at, scheduled_for, target, payload, options, attempt), delete on pgsched.executions to pgsched_client;
+    grant insert (id, client_id, key, queue, ordering_key, target, payload, options, cron, timezone, every, anchor, gap, overlap),
+          update (key, queue, ordering_key, target, payload, options, cron, timezone, every, anchor, gap, overlap, state,
+                  reason, revision, updated_at) on pgsched.jobs to pgsched_client;
+    grant insert on pgsched.history to pgsched_client;
+    grant execute on all functions in schema pgsched to pgsched_client;
+    revoke execute on function pgsched.prepare_days(integer), pgsched.drop_days(integer) from pgsched_client;
+    create policy mine on pgsched.clients for select to pgsched_client
+      using (exists (select from pg_catalog.pg_roles r where r.rolname = database_role and pg_catalog.pg_has_role(r.oid, 'MEMBER')));
+    create policy mine on pgsched.jobs to pgsched_client
+      using (client_id = any (array(select unnest(pgsched.my_clients())))) with check (client_id = any (array(select unnest(pgsched.my_clients()))));
+    create policy mine on pgsched.executions for select to pgsched_client
+      using (client_id = any (array(select unnest(pgsched.my_clients()))));
+    create policy mine_new on pgsched.executions for insert to pgsched_client
+      with check (client_id = any (array(select unnest(pgsched.my_clients()))));
+    create policy mine_waiting on pgsched.executions for update to pgsched_client
+      using (client_id = any (array(select unnest(pgsched.my_clients())))) with check (client_id = any (array(select unnest(pgsched.my_clients()))));
+    create policy mine_withdrawn on pgsched.executions for delete to pgsched_client
+      using (client_id = any (array(select unnest(pgsched.my_clients()))) and lease_token is null);
+    create policy mine on pgsched.history for select to pgsched_client
+      using (client_id = any (array(select unnest(pgsched.my_clients()))));
+    create policy mine_ended on pgsched.history for insert to pgsched_client
+      with check (client_id = any (array(select unnest(pgsched.my_clients()))) and status in ('cancelled', 'skipped'));
+    create policy mine on pgsched.attempts for select to pgsched_client
+      using (client_id = any (array(select unnest(pgsched.my_clients()))));
+  end if;
+end $$;

@@ -1,0 +1,122 @@
+"""What can be looked up: executions, their attempts, jobs. Pages go from the newest id to the oldest.
+
+Instants are in UTC. One that Python cannot hold is read as None (``infinity``: held) or as the last one it can.
+"""
+
+from datetime import UTC, datetime
+from typing import Any, LiteralString, TypeVar, cast
+from uuid import UUID
+
+import msgspec
+import sqlalchemy as sa
+from psycopg import AsyncConnection, AsyncCursor, DataError
+from psycopg.adapt import Buffer, Loader
+from psycopg.rows import class_row, tuple_row
+from psycopg.types.datetime import TimestamptzLoader
+from sqlalchemy.dialects import postgresql
+
+from pgsched.store import tables
+from pgsched.store.pages import one_execution, page_of_executions
+from pgsched.store.rows import AttemptRow, ExecutionFilter, ExecutionRow, JobFilter, JobRow
+
+_Row = TypeVar("_Row")
+_dialect = postgresql.psycopg.dialect()  # type: ignore[no-untyped-call]
+_PLANNED_INSTANT: LiteralString = """
+select (select min(e.scheduled_for) from pgsched.executions e
+         where e.partition = pgsched.partition_of(j) and e.job_id = j.id and e.plan = j.revision
+           and e.lease_token is null), pgsched.now()
+  from pgsched.jobs j where j.id = %(job)s
+"""
+
+
+async def list_executions(
+    connection: AsyncConnection[Any], wanted: ExecutionFilter, *, limit: int, after: UUID | None = None
+) -> list[ExecutionRow]:
+    """At most ``limit`` executions older than the one with the id ``after``, the newest first."""
+    return await _fetch(connection, page_of_executions(wanted, limit=limit, after=after), ExecutionRow)
+
+
+async def get_execution(connection: AsyncConnection[Any], id: UUID) -> ExecutionRow | None:
+    found = await _fetch(connection, one_execution(id), ExecutionRow)
+    return found[0] if found else None
+
+
+async def attempts_of(connection: AsyncConnection[Any], id: UUID) -> list[AttemptRow]:
+    """The failed tries of an execution, the first one first."""
+    tries = tables.attempts.c
+    query = (
+        sa.select(
+            tries.attempt, tries.finished_at, tries.duration, tries.worker, tries.status_code, tries.error
+        )
+        .where(tries.execution_id == id)
+        .order_by(tries.attempt, tries.finished_at)
+    )
+    return await _fetch(connection, query, AttemptRow)
+
+
+async def list_jobs(
+    connection: AsyncConnection[Any], wanted: JobFilter, *, limit: int, after: UUID | None = None
+) -> list[JobRow]:
+    """At most ``limit`` jobs older than the one with the id ``after``, the newest first."""
+    jobs = tables.jobs.c
+    query = _jobs()
+    for column, value in (
+        (jobs.client_id, wanted.client),
+        (jobs.state, wanted.state),
+        (jobs.key, wanted.key),
+    ):
+        query = query.where(column == value) if value is not None else query
+    query = query.where(jobs.id < after) if after is not None else query
+    return await _fetch(connection, query.order_by(jobs.id.desc()).limit(limit), JobRow)
+
+
+async def get_job(connection: AsyncConnection[Any], id: UUID) -> JobRow | None:
+    found = await _fetch(connection, _jobs().where(tables.jobs.c.id == id), JobRow)
+    return found[0] if found else None
+
+
+async def planned_instant(connection: AsyncConnection[Any], job_id: UUID) -> tuple[datetime | None, datetime]:
+    """The instant of the row that a job waits with, or None; and the database's time."""
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        read_exactly(cursor)
+        await cursor.execute(_PLANNED_INSTANT, {"job": job_id})
+        planned, now = await cursor.fetchone() or (None, None)
+    return planned, cast(datetime, now)
+
+
+class _Instant(TimestamptzLoader):
+    """In UTC; None for infinity; the last or first instant there is for one that Python cannot hold."""
+
+    def load(self, data: Buffer) -> datetime | None:  # type: ignore[override]
+        text = bytes(data)
+        if text.endswith(b"infinity"):
+            return None
+        try:
+            return super().load(data).astimezone(UTC)
+        except (DataError, OverflowError):
+            return (datetime.min if text.endswith(b"BC") else datetime.max).replace(tzinfo=UTC)
+
+
+class _Json(Loader):
+    """As it is stored, digit for digit."""
+
+    def load(self, data: Buffer) -> msgspec.Raw:
+        return msgspec.Raw(bytes(data))
+
+
+def read_exactly(reader: AsyncConnection[Any] | AsyncCursor[Any]) -> None:
+    """Makes a connection or cursor hand out instants in UTC, and JSON as its text."""
+    reader.adapters.register_loader("timestamptz", _Instant)
+    reader.adapters.register_loader("jsonb", _Json)
+
+
+async def _fetch(connection: AsyncConnection[Any], query: sa.Select[Any], row: type[_Row]) -> list[_Row]:
+    compiled = query.compile(dialect=_dialect)
+    async with connection.cursor(row_factory=class_row(row)) as cursor:
+        read_exactly(cursor)
+        await cursor.execute(compiled.string.encode(), compiled.construct_params())
+        return await cursor.fetchall()
+
+
+def _jobs() -> sa.Select[Any]:
+    return sa.select(*(tables.jobs.c[field] for field in JobRow.__dataclass_fields__))

@@ -1,0 +1,75 @@
+"""What the database says when it refuses, as errors of pgsched: the one place where an SQLSTATE becomes one."""
+
+from typing import Any
+
+from pgsched.errors import (
+    Conflict,
+    InvalidInput,
+    InvalidPayload,
+    PgschedError,
+    Refused,
+    SchemaMismatch,
+    Unavailable,
+    error_for_sqlstate,
+)
+
+_BY_STATE: dict[str, tuple[type[PgschedError], str]] = {
+    "22P05": (InvalidPayload, "leave \\u0000 out, PostgreSQL cannot store it"),
+    "22P02": (InvalidPayload, "write JSON as RFC 8259 has it"),
+    "22003": (InvalidInput, "write a smaller number"),
+    "22008": (InvalidInput, "write an instant or duration nearer to the present"),
+    "54001": (InvalidPayload, "nest it less deeply"),
+    "23505": (Conflict, "another request did the same at this moment: try again"),
+    "42501": (Refused, "ask for the role pgsched_client, or for a client that is yours"),
+    "42883": (SchemaMismatch, "run pgsched migrate"),
+    "42P01": (SchemaMismatch, "run pgsched migrate"),
+    "42703": (SchemaMismatch, "run pgsched migrate"),
+    "3F000": (SchemaMismatch, "run pgsched migrate"),
+}
+_BY_CLASS: dict[str, tuple[type[PgschedError], str]] = {
+    "22": (InvalidInput, "write a value that PostgreSQL can store"),
+    "54": (InvalidInput, "write less"),
+    "08": (Unavailable, "try again"),
+    "25": (Unavailable, "the database takes no writes now: try again"),
+    "40": (Unavailable, "try again"),
+    "53": (Unavailable, "the database has no room: try again later"),
+    "55": (Unavailable, "a lock is held by another: try again"),
+    "57": (Unavailable, "try again"),
+}
+
+
+def refusal(error: Any) -> PgschedError | None:
+    """The error of pgsched that a driver's error means; None for one that only a bug explains.
+
+    Takes what psycopg and psycopg2 raise, and what SQLAlchemy wraps around it. Messages end in what to do.
+    """
+    driver = getattr(error, "orig", None) or error
+    state = getattr(driver, "sqlstate", None) or getattr(driver, "pgcode", None)
+    if state is None:
+        return _without_state(driver)
+    message = getattr(driver.diag, "message_primary", None) or str(driver)
+    ours = error_for_sqlstate(state)
+    if ours is not None:
+        return ours(_sentence(message, getattr(driver.diag, "message_hint", None)))
+    if state == "23514":
+        return _broken_rule(getattr(driver.diag, "constraint_name", None) or message)
+    found = _BY_STATE.get(state) or _BY_CLASS.get(state[:2])
+    return found[0](_sentence(message, found[1])) if found else None
+
+
+def _without_state(driver: Any) -> PgschedError | None:
+    """Errors that never reached the server, or never came back from it."""
+    kinds = {kind.__name__ for kind in type(driver).__mro__}
+    if kinds & {"OperationalError", "InterfaceError"}:
+        return Unavailable(_sentence(f"the database cannot be reached: {driver}".strip(), "try again"))
+    if "DataError" in kinds:
+        return InvalidInput(_sentence(str(driver), "write a value that PostgreSQL can store"))
+    return None
+
+
+def _broken_rule(constraint: str) -> PgschedError:
+    return InvalidInput(f"the database refuses a value; its rule is: {constraint.replace('_', ' ')}")
+
+
+def _sentence(message: str, advice: str | None) -> str:
+    return f"{message}; {advice}" if advice else message

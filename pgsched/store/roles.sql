@@ -1,0 +1,15 @@
+-- The roles of pgsched. Needs CREATEROLE; run it once a cluster, as a role that has it.
+do $$
+declare
+  name text;
+begin
+  foreach name in array array['pgsched_owner', 'pgsched_worker', 'pgsched_client', 'pgsched_reader'] loop
+    if to_regrole(name) is null then
+      begin
+        execute format('create role %I nologin', name);
+      exception when duplicate_object or unique_violation then
+        null;  -- another migration of this cluster made it in the meantime
+      end;
+    end if;
+  end loop;
+end $$;

@@ -1,0 +1,89 @@
+"""The rows that listings answer with, and what may be asked for. Payloads stay the JSON text that is stored."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionRow:
+    """An execution, waiting, in hand or finished. ``fire_at`` is None while it is held."""
+
+    id: UUID
+    client_id: str
+    key: str | None
+    job_id: UUID | None
+    queue: str | None
+    status: str
+    target: str
+    payload: msgspec.Raw | None
+    scheduled_for: datetime | None
+    fire_at: datetime | None
+    attempt: int
+    created_at: datetime
+    finished_at: datetime | None
+    status_code: int | None
+    result: msgspec.Raw | None
+    reason: str | None
+    options: msgspec.Raw | None
+    ordering_key: str | None
+    lease_owner: int | None
+    lease_expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptRow:
+    """A try that failed."""
+
+    attempt: int
+    finished_at: datetime
+    duration: timedelta | None
+    worker: int | None
+    status_code: int | None
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRow:
+    """A recurring definition."""
+
+    id: UUID
+    client_id: str
+    key: str | None
+    queue: str
+    ordering_key: str | None
+    target: str
+    payload: msgspec.Raw | None
+    options: msgspec.Raw | None
+    cron: str | None
+    timezone: str
+    every: timedelta | None
+    anchor: datetime
+    gap: str
+    overlap: str
+    state: str
+    reason: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFilter:
+    client: str | None = None
+    state: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionFilter:
+    """``start`` and ``end`` bound scheduled_for: from start on, before end."""
+
+    client: str | None = None
+    status: str | None = None
+    queue: str | None = None
+    key: str | None = None
+    job: UUID | None = None
+    start: datetime | None = None
+    end: datetime | None = None

@@ -1,0 +1,12 @@
+"""The statements: one a file, named by its verb, read once."""
+
+from functools import cache
+from importlib.resources import files
+from typing import LiteralString, cast
+
+
+@cache
+def statement(name: str) -> LiteralString:
+    """The text of ``statements/<name>.sql``. It came with the package, so it counts as literal."""
+    text = files("pgsched.store").joinpath("statements", f"{name}.sql").read_text(encoding="utf-8")
+    return cast(LiteralString, text)

@@ -1,0 +1,5 @@
+-- plan: the definitions by which the successors of claimed rows are planned. Share-locked until the claim commits, so
+-- that an edit is either seen here or waits and plans by itself. Only jobs still at the claimed row's revision.
+select j.* from pgsched.jobs j
+  join unnest(%(jobs)s::uuid[], %(revisions)s::int[]) as c(id, revision) on c.id = j.id and c.revision = j.revision
+ where j.state = 'active' order by j.id for share of j

@@ -1,0 +1,2 @@
+-- plan: a job whose schedule makes no sense says so, and is not tried again until it is edited.
+update pgsched.jobs set state = 'invalid', reason = %(reason)s, updated_at = pgsched.now() where id = %(job)s

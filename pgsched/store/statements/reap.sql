@@ -1,0 +1,30 @@
+-- reap: takes rows back from workers that are lost (their session is gone, or they did not renew) and rows whose lease
+-- ran out. Each lost try is an attempt; a row out of attempts fails. Reads the due rows of one partition, so it runs
+-- only where there is something to take back. Skips what a settle holds at this moment. Index: executions_fire_at.
+with lost as (
+  select e.ctid, e.attempt >= coalesce((e.options ->> 'max_attempts')::int, 5) as exhausted
+    from pgsched.executions e
+   where e.partition = %(partition)s and e.fire_at <= pgsched.now() + interval '1 minute'
+     and (e.lease_owner = any (%(owners)s) or e.lease_expires_at < pgsched.now())
+     for update skip locked
+), returned as (
+  update pgsched.executions e
+     set lease_owner = null, lease_token = null, lease_expires_at = null
+    from lost where e.partition = %(partition)s and e.ctid = lost.ctid and not lost.exhausted
+  returning e.id, e.attempt, e.client_id
+), failed as (
+  delete from pgsched.executions e using lost
+   where e.partition = %(partition)s and e.ctid = lost.ctid and lost.exhausted
+  returning e.*
+), kept as (
+  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
+                               client_id, target, payload, options, key, ordering_key, reason)
+  select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, 'failed', partition, attempt,
+         client_id, target, payload, options, key, ordering_key, 'the worker was lost on the last attempt'
+    from failed
+), attempts as (
+  insert into pgsched.attempts (finished_at, execution_id, attempt, client_id, error)
+  select pgsched.now(), id, attempt, client_id, 'the worker was lost' from returned
+  union all select pgsched.now(), id, attempt, client_id, 'the worker was lost' from failed
+)
+select (select count(*) from returned), (select count(*) from failed)

@@ -1,0 +1,25 @@
+-- settle: rows that ended in a way of their own (a result, a status code, a failure) leave the live table and enter
+-- history; a failure also writes its last attempt. Fenced by (id, token); index: the primary key.
+with outcome as (
+  select * from unnest(%(ids)s::uuid[], %(tokens)s::bigint[], %(statuses)s::pgsched.execution_status[],
+                       %(codes)s::smallint[], %(results)s::jsonb[], %(reasons)s::text[], %(durations)s::float8[])
+             as o(id, token, status, status_code, result, reason, seconds)
+), settled as (
+  delete from pgsched.executions e using outcome o
+   where e.partition = %(partition)s and e.id = o.id and e.lease_token = o.token
+  returning e.*, o.status, o.status_code, o.result, o.reason, o.seconds
+), attempts as (
+  insert into pgsched.attempts (finished_at, execution_id, duration, worker, attempt, status_code, client_id, error)
+  select pgsched.now(), id, make_interval(secs => seconds), lease_owner, attempt, status_code, client_id, reason
+    from settled where status = 'failed'
+), kept as (
+  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
+                               status_code, client_id, target, payload, options, key, ordering_key, result, reason)
+  select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, status, partition, attempt,
+         status_code, client_id, target, payload, options, key, ordering_key, result, reason
+    from settled s
+   where s.key is not null
+      or case coalesce((select c.keep from pgsched.clients c where c.client_id = s.client_id), 'all')
+           when 'all' then true when 'failures' then s.status = 'failed' else false end
+)
+select count(*) from settled

@@ -1,0 +1,87 @@
+"""The tables that listings read, for SQLAlchemy Core. The schema itself is the migrations'."""
+
+from sqlalchemy import Column, DateTime, Integer, Interval, MetaData, SmallInteger, Table, Text, Uuid
+from sqlalchemy.dialects.postgresql import ARRAY, ENUM, JSONB
+
+metadata = MetaData(schema="pgsched")
+_instant = DateTime(timezone=True)
+_status = ENUM(
+    "scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled", "expired", "skipped",
+    name="execution_status", schema="pgsched", create_type=False,
+)  # fmt: skip
+_state = ENUM("active", "paused", "invalid", "cancelled", name="job_state", schema="pgsched", create_type=False)
+
+status = Table(
+    "status",
+    metadata,
+    Column("id", Uuid),
+    Column("client_id", Text),
+    Column("key", Text),
+    Column("job_id", Uuid),
+    Column("queue", Text),
+    Column("status", _status),
+    Column("target", Text),
+    Column("payload", JSONB),
+    Column("scheduled_for", _instant),
+    Column("fire_at", _instant),
+    Column("attempt", SmallInteger),
+    Column("created_at", _instant),
+    Column("finished_at", _instant),
+    Column("status_code", SmallInteger),
+    Column("result", JSONB),
+    Column("reason", Text),
+    Column("options", JSONB),
+    Column("ordering_key", Text),
+    Column("lease_owner", Integer),
+    Column("lease_expires_at", _instant),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("client_id", Text),
+    Column("key", Text),
+    Column("queue", Text),
+    Column("ordering_key", Text),
+    Column("target", Text),
+    Column("payload", JSONB),
+    Column("options", JSONB),
+    Column("cron", Text),
+    Column("timezone", Text),
+    Column("every", Interval),
+    Column("anchor", _instant),
+    Column("gap", Text),
+    Column("overlap", Text),
+    Column("state", _state),
+    Column("reason", Text),
+    Column("revision", Integer),
+    Column("planned_revision", Integer),
+    Column("created_at", _instant),
+    Column("updated_at", _instant),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("execution_id", Uuid),
+    Column("attempt", SmallInteger),
+    Column("finished_at", _instant),
+    Column("duration", Interval),
+    Column("worker", Integer),
+    Column("status_code", SmallInteger),
+    Column("client_id", Text),
+    Column("error", Text),
+)
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text),
+    Column("queues", ARRAY(Text)),
+    Column("release", Text),
+    Column("started_at", _instant),
+    Column("expires_at", _instant),
+    Column("gone_since", _instant),
+)

@@ -1,0 +1,111 @@
+"""How rows of the hot path cross the wire: binary, and decoded no further than delivery needs.
+
+UUIDs stay their sixteen bytes, instants stay the server's own count (microseconds since 2000-01-01 UTC), JSON stays
+text until somebody wants it. Arrays are packed here because every element has the same length, which a general dumper
+cannot know. The formats are PostgreSQL's binary send and receive formats.
+"""
+
+import struct
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from psycopg import AsyncConnection
+from psycopg.adapt import Buffer, Dumper, Loader
+from psycopg.pq import Format
+
+EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+LONG_AGO = -(2**63)  # the wire form of -infinity
+_UUID, _INT8, _TIMESTAMPTZ, _UUID_ARRAY, _INT8_ARRAY = 2950, 20, 1184, 2951, 1016
+_instant = struct.Struct("!q")
+
+
+class Instant(int):
+    """Microseconds since 2000-01-01 UTC, sent as timestamptz."""
+
+
+class Uuids(tuple[bytes, ...]):
+    """Raw UUIDs, sent as uuid[]."""
+
+
+class Tokens(tuple[int, ...]):
+    """Lease tokens, sent as bigint[]."""
+
+
+def to_datetime(instant: int) -> datetime:
+    """The aware UTC datetime of an instant on the wire."""
+    return EPOCH + timedelta(microseconds=instant)
+
+
+def to_instant(moment: datetime) -> Instant:
+    """The wire's count for an aware datetime."""
+    return Instant((moment - EPOCH) // timedelta(microseconds=1))
+
+
+def _array(element: int, length: int, values: Iterable[bytes], count: int) -> bytes:
+    if not count:
+        return struct.pack("!iii", 0, 0, element)
+    prefix = length.to_bytes(4, "big")
+    return struct.pack("!iiiii", 1, 0, element, count, 1) + prefix + prefix.join(values)
+
+
+class _InstantDumper(Dumper):
+    format = Format.BINARY
+    oid = _TIMESTAMPTZ
+
+    def dump(self, obj: Any) -> Buffer:
+        return _instant.pack(obj)
+
+
+class _UuidsDumper(Dumper):
+    format = Format.BINARY
+    oid = _UUID_ARRAY
+
+    def dump(self, obj: Any) -> Buffer:
+        return _array(_UUID, 16, obj, len(obj))
+
+
+class _TokensDumper(Dumper):
+    format = Format.BINARY
+    oid = _INT8_ARRAY
+
+    def dump(self, obj: Any) -> Buffer:
+        return _array(_INT8, 8, map(_instant.pack, obj), len(obj))
+
+
+class _InstantLoader(Loader):
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> int:
+        value: int = _instant.unpack(data)[0]
+        return value
+
+
+class _RawLoader(Loader):
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> bytes:
+        return bytes(data)
+
+
+class _JsonbLoader(Loader):
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> bytes:
+        return bytes(data)[1:]  # the first byte is jsonb's version
+
+
+def register(connection: AsyncConnection[Any]) -> None:
+    """Makes a connection speak this way for the types of the hot path."""
+    register_arrays(connection)
+    adapters = connection.adapters
+    adapters.register_dumper(Instant, _InstantDumper)
+    adapters.register_loader("timestamptz", _InstantLoader)
+    adapters.register_loader("uuid", _RawLoader)
+    adapters.register_loader("jsonb", _JsonbLoader)
+
+
+def register_arrays(connection: AsyncConnection[Any]) -> None:
+    """Only what settling sends: a handler's connection reads with psycopg's own types."""
+    connection.adapters.register_dumper(Uuids, _UuidsDumper)
+    connection.adapters.register_dumper(Tokens, _TokensDumper)

@@ -1,0 +1,99 @@
+"""Who serves which queues, and whether they are still there."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from psycopg import AsyncConnection
+from psycopg.rows import class_row
+
+from pgsched.errors import NotFound
+from pgsched.store.sql import statement
+
+PARTITIONS_PER_QUEUE = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """A worker as the others see it. ``gone``: its session is missing; ``lost``: for too long, or its lease ran out."""
+
+    id: int
+    queues: list[str]
+    gone: bool
+    lost: bool
+
+
+async def register(
+    connection: AsyncConnection[Any], *, name: str, queues: Sequence[str], release: str, lease: timedelta
+) -> int:
+    """Announces a worker and holds its lock on this session; returns its number."""
+    parameters = {"name": name, "queues": list(queues), "release": release, "lease": lease}
+    async with connection.transaction():
+        cursor = await connection.execute(statement("register_worker"), parameters)
+        row = await cursor.fetchone()
+        number = int(row[0]) if row else 0
+        await hold(connection, number, lease)
+    return number
+
+
+async def hold(connection: AsyncConnection[Any], worker: int, lease: timedelta) -> bool:
+    """Takes the worker's lock on this session again; False when the worker was declared lost meanwhile."""
+    cursor = await connection.execute(statement("hold_worker"), {"worker": worker, "lease": lease})
+    return await cursor.fetchone() is not None
+
+
+async def renew(connection: AsyncConnection[Any], worker: int, lease: timedelta) -> bool:
+    """Says that the worker lives; False when it was declared lost meanwhile."""
+    cursor = await connection.execute(statement("renew_worker"), {"worker": worker, "lease": lease})
+    return await cursor.fetchone() is not None
+
+
+async def retire(connection: AsyncConnection[Any], worker: int) -> None:
+    """Takes a drained worker's row away."""
+    await connection.execute(statement("retire_worker"), {"worker": worker})
+
+
+async def watch(connection: AsyncConnection[Any], grace: timedelta) -> list[Worker]:
+    """Every registered worker, after noting whose session is missing."""
+    async with connection.cursor(row_factory=class_row(Worker)) as cursor:
+        await cursor.execute(statement("watch_workers"), {"grace": grace})
+        return await cursor.fetchall()
+
+
+async def forget(connection: AsyncConnection[Any], workers: Sequence[int]) -> None:
+    """Drops lost workers that hold nothing any more."""
+    await connection.execute(statement("forget_workers"), {"workers": list(workers)})
+
+
+async def partitions_of(connection: AsyncConnection[Any], queues: Sequence[str]) -> list[int]:
+    """The partitions of these queues. Raises NotFound for a queue that does not exist."""
+    cursor = await connection.execute(statement("queue_partitions"), {"queues": list(queues)})
+    found = {row[0]: row[1] for row in await cursor.fetchall()}
+    missing = [name for name in queues if name not in found]
+    if missing:
+        raise NotFound(f"there is no queue {missing[0]!r}; the queues are in pgsched.queues")
+    return [first + slot for first in found.values() for slot in range(PARTITIONS_PER_QUEUE)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSettings:
+    """What a worker must know of a client."""
+
+    client_id: str
+    keep: str
+    signing_secret: str | None
+
+
+async def client_settings(connection: AsyncConnection[Any]) -> dict[str, ClientSettings]:
+    """The clients that have settings of their own, by id."""
+    async with connection.cursor(row_factory=class_row(ClientSettings)) as cursor:
+        await cursor.execute(statement("client_settings"))
+        return {client.client_id: client for client in await cursor.fetchall()}
+
+
+async def prepare_days(connection: AsyncConnection[Any], *, ahead: int, kept: int) -> int | None:
+    """Makes and drops the days of history; None when another worker is at it."""
+    cursor = await connection.execute(statement("prepare_days"), {"ahead": ahead, "kept": kept})
+    row = await cursor.fetchone()
+    return row[0] if row else None

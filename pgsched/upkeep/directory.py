@@ -1,0 +1,43 @@
+"""What this worker knows of the clients: what they keep, what they sign with. Read again every few seconds."""
+
+import base64
+
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store import workers
+from pgsched.store.connect import Link
+from pgsched.store.workers import ClientSettings
+
+
+class Directory(Service):
+    """Answers from memory; a client without settings of its own has the defaults."""
+
+    name = "directory"
+
+    def __init__(self, link: Link, events: Events, *, every: float = 10.0) -> None:
+        super().__init__(events)
+        self._link, self._every = link, every
+        self._clients: dict[str, ClientSettings] = {}
+        self._keep: dict[str, bool] = {}
+        self._secrets: dict[str, bytes] = {}
+
+    async def turn(self) -> float:
+        self._clients = await workers.client_settings(await self._link.get())
+        self._keep = {client.client_id: client.keep == "all" for client in self._clients.values()}
+        self._secrets = {
+            client.client_id: base64.b64decode(client.signing_secret.removeprefix("whsec_"))
+            for client in self._clients.values()
+            if client.signing_secret
+        }
+        return self._every
+
+    async def recover(self, error: Exception) -> None:
+        await self._link.drop(error)
+
+    def keeps_success(self, client_id: str) -> bool:
+        """Whether succeeded executions of this client enter history."""
+        return self._keep.get(client_id, True)
+
+    def signing_secret(self, client_id: str) -> bytes | None:
+        """The key with which this client's callbacks are signed."""
+        return self._secrets.get(client_id)

@@ -1,0 +1,40 @@
+"""Plans the first row of new and edited jobs, and proves that every active job has one.
+
+From the first row on, each claim plans the next. The sweep should never find anything; what it finds it repairs and
+reports.
+"""
+
+import time
+
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store import jobs
+from pgsched.store.connect import Link
+
+_BATCH = 500
+
+
+class Planner(Service):
+    """Woken by a change of a job; looks by itself every few seconds, and sweeps every minute."""
+
+    name = "planner"
+
+    def __init__(self, link: Link, events: Events, *, every: float = 5.0, sweep_every: float = 60.0) -> None:
+        super().__init__(events)
+        self._link, self._every, self._sweep_every = link, every, sweep_every
+        self._swept_at = float("-inf")
+
+    async def turn(self) -> float:
+        connection = await self._link.get()
+        if time.monotonic() - self._swept_at >= self._sweep_every:
+            repaired = await jobs.repair_jobs(connection)
+            self._swept_at = time.monotonic()
+            if repaired:
+                self.events.emit("job.repaired", count=repaired)
+        taken, invalid = await jobs.plan_jobs(connection, batch=_BATCH)
+        for job, reason in invalid:
+            self.events.emit("job.invalid", job=str(job), reason=reason)
+        return 0.0 if taken == _BATCH else self._every
+
+    async def recover(self, error: Exception) -> None:
+        await self._link.drop(error)

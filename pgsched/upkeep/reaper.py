@@ -1,0 +1,69 @@
+"""Takes rows back from workers that are lost, and leases that ran out.
+
+A worker whose session is gone is dead within a moment, unless its connection was cut: it then takes its lock again
+within the grace time. A worker that is frozen keeps its session but renews nothing: its lease runs out. Both are found
+in the small table of workers, so watching costs one statement a second whatever is waiting; rows are read only for a
+worker that is lost, and now and then for leases that ran out under a living one.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store import executions, workers
+from pgsched.store.connect import Link
+from pgsched.store.workers import Worker
+
+_GRACE = timedelta(seconds=0.75)
+_EDGE = 5_000  # due rows of a partition looked at for leases that ran out: they stand at the left edge
+
+
+class Reaper(Service):
+    """Watches the other workers once a second; more closely while one of them is missing."""
+
+    name = "reaper"
+
+    def __init__(
+        self,
+        link: Link,
+        events: Events,
+        *,
+        lease: timedelta,
+        partitions: Callable[[], Sequence[int]],
+        seen: Callable[[list[Worker]], None],
+        reaped: Callable[[], None],
+        every: float = 1.0,
+    ) -> None:
+        super().__init__(events)
+        self._link, self._partitions, self._seen, self._reaped = link, partitions, seen, reaped
+        self._every, self._edge_every = every, max(lease.total_seconds() / 6, every)
+        self._edge_at = float("-inf")
+
+    async def turn(self) -> float:
+        connection = await self._link.get()
+        found = await workers.watch(connection, _GRACE)
+        self._seen(found)
+        lost = [worker.id for worker in found if worker.lost]
+        if lost:
+            await self._reap(lost, self._partitions())
+            await workers.forget(connection, lost)
+        elif time.monotonic() - self._edge_at >= self._edge_every:
+            self._edge_at = time.monotonic()
+            await self._reap([], await executions.expired(connection, self._partitions(), _EDGE))
+        missing = any(worker.gone for worker in found)
+        return self._every / 4 if missing else self._every
+
+    async def recover(self, error: Exception) -> None:
+        await self._link.drop(error)
+
+    async def _reap(self, owners: Sequence[int], partitions: Sequence[int]) -> None:
+        connection = await self._link.get()
+        returned = failed = 0
+        for partition in partitions:
+            back, ended = await executions.reap(connection, partition, owners)
+            returned, failed = returned + back, failed + ended
+        if returned or failed:
+            self.events.emit("lease.reaped", returned=returned, failed=failed, workers=",".join(map(str, owners)))
+            self._reaped()

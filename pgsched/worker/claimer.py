@@ -1,0 +1,202 @@
+"""Decides when to claim, from which partitions, and how much.
+
+A claim looks a moment ahead, so a row is in memory before its instant comes and starts on time without polling. What
+stands beyond that moment is known from ``next_due``, one statement for all partitions, asked after every claim that
+took all there was, and at the latest every poll interval; notifications name rows that came in between. So a sleeping
+worker wakes for the earliest row it knows of, a notification, or the poll: whichever is first. Losing every
+notification costs no more than the poll interval.
+
+A full batch means there is more: then the next claim follows at once and begins where the last one ended (``low``, a
+hint that spares reading dead index entries). The look at all partitions forgets the hint, so that rows which came in
+behind it wait no longer than the poll interval.
+
+A worker claims from its own partitions, and helps with another's once something there is overdue.
+"""
+
+import asyncio
+import time
+from datetime import timedelta
+
+from pgsched.domain.execution import Execution
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store import executions
+from pgsched.store.connect import Link
+from pgsched.store.executions import Lease, Share
+from pgsched.store.wire import LONG_AGO
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.dispatcher import Dispatcher
+from pgsched.worker.roster import Roster
+
+_SMALLEST_SHARE = 16
+_HELP_AFTER = 50_000  # microseconds overdue before another worker's partition is helped with
+_LOOK_AGAIN = 0.05
+_LITTLE_ROOM = 0.005
+
+
+class Claimer(Service):
+    """Keeps the dispatcher supplied."""
+
+    name = "claimer"
+
+    def __init__(
+        self,
+        link: Link,
+        roster: Roster,
+        dispatcher: Dispatcher,
+        clock: DatabaseClock,
+        events: Events,
+        *,
+        batch: int,
+        lease: timedelta,
+        ahead: timedelta,
+        poll: timedelta,
+    ) -> None:
+        super().__init__(events)
+        self._link, self._roster, self._dispatcher, self._clock = link, roster, dispatcher, clock
+        self._batch, self._lease, self._ahead = batch, lease, ahead
+        self._ahead_us = int(ahead.total_seconds() * 1e6)
+        self._poll = poll.total_seconds()
+        self._due: dict[int, int] = {}
+        self._low: dict[int, int] = {}
+        self._taken: dict[int, int] = {}
+        self._looked_at = float("-inf")
+        self._claimed_at = float("-inf")
+        self._unanswered: list[int] = []
+
+    def expect(self, partition: int, instant: int) -> None:
+        """A row for this instant stands in this partition."""
+        known = self._due.get(partition)
+        if known is None or instant < known:
+            self._due[partition] = instant
+        if instant < self._low.get(partition, LONG_AGO):
+            self._low[partition] = instant
+        self.wake()
+
+    def look(self) -> None:
+        """Forget what is known of the partitions and look at them now."""
+        self._looked_at = float("-inf")
+        self.wake()
+
+    async def turn(self) -> float:
+        if not self._roster.number:
+            return self._poll
+        if self._unanswered:
+            await self._give_back_unanswered()
+        if time.monotonic() - self._looked_at >= self._poll:
+            await self._look()
+        wanted = self._wanted()
+        if not wanted:
+            return await self._until_next()
+        free = self._dispatcher.free
+        pause = self._room_pause(free) or self._gathering_pause(wanted)
+        if pause > 0:
+            return pause
+        more = await self._claim(self._shares(wanted, free))
+        if not more and not self.stopping:
+            await self._look()
+        return 0.0
+
+    async def recover(self, error: Exception) -> None:
+        self.events.emit("database.lost", role=self.name, error=str(error)[:200])
+        await self._link.drop(error)
+        self._looked_at = float("-inf")
+
+    def _wanted(self) -> list[int]:
+        """The partitions to claim from now: own ones with a row in sight, else the most overdue of the others."""
+        horizon = self._clock.now() + self._ahead_us
+        own = [p for p in self._roster.own if self._due.get(p, horizon + 1) <= horizon]
+        if own:
+            return sorted(own, key=self._due.__getitem__)
+        if time.monotonic() - self._looked_at > _LOOK_AGAIN:
+            return []
+        overdue = horizon - self._ahead_us - _HELP_AFTER
+        others = [p for p in self._roster.partitions if self._due.get(p, overdue + 1) <= overdue]
+        return sorted(others, key=self._due.__getitem__)[:4]
+
+    def _gathering_pause(self, wanted: list[int]) -> float:
+        """Rows that are still some way off may gather for half the look-ahead before they are claimed together."""
+        slack = self._due[wanted[0]] - self._clock.now() - self._ahead_us // 4
+        since = time.monotonic() - self._claimed_at
+        return min(slack / 1e6, self._ahead_us / 2e6 - since) if slack > 0 else 0.0
+
+    def _room_pause(self, free: int) -> float:
+        """With little room, claims are spaced out; the dispatcher wakes this earlier once half of it is free."""
+        if free == 0:
+            return _LITTLE_ROOM
+        spacing = self._claimed_at + _LITTLE_ROOM - time.monotonic()
+        return spacing if free < self._dispatcher.concurrency // 2 and spacing > 0 else 0.0
+
+    def _shares(self, wanted: list[int], free: int) -> list[Share]:
+        shares = []
+        for partition in wanted:
+            batch = min(self._batch, free, max(_SMALLEST_SHARE, 2 * self._taken.get(partition, 0)))
+            shares.append(Share(partition, self._low.get(partition, LONG_AGO), batch))
+            free -= batch
+            if free <= 0:
+                break
+        return shares
+
+    async def _claim(self, shares: list[Share]) -> bool:
+        """Claims and submits; True where a partition may have more."""
+        token = self._roster.next_token()
+        lease = Lease(owner=self._roster.number, token=token, length=self._lease, ahead=self._ahead)
+        connection = await self._link.get()
+        self._unanswered.append(token)
+        rows = await executions.claim(connection, lease, shares)
+        self._unanswered.remove(token)
+        self._claimed_at = time.monotonic()
+        self._dispatcher.submit(rows)
+        return self._note(shares, rows)
+
+    def _note(self, shares: list[Share], rows: list[Execution]) -> bool:
+        taken: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for row in rows:
+            partition = row.partition
+            taken[partition] = taken.get(partition, 0) + 1
+            if row.fire_at > last.get(partition, LONG_AGO):
+                last[partition] = row.fire_at
+        more = False
+        for share in shares:
+            count = self._taken[share.partition] = taken.get(share.partition, 0)
+            if count == share.batch:
+                more = True
+                self._low[share.partition] = self._due[share.partition] = last[share.partition]
+            else:
+                self._due.pop(share.partition, None)
+        return more
+
+    async def _look(self) -> None:
+        connection = await self._link.get()
+        sent = time.monotonic()
+        self._low.clear()
+        self._due, now = await executions.next_due(connection, self._roster.partitions)
+        received = self._looked_at = time.monotonic()
+        self._clock.observe(now, sent, received)
+
+    async def _until_next(self) -> float:
+        """Seconds until something is to be done: the earliest row in sight of its own, a look to help, the poll."""
+        now = self._clock.now()
+        until_poll = self._looked_at + self._poll - time.monotonic()
+        own = [self._due[p] for p in self._roster.own if p in self._due]
+        until_own = (min(own) - self._ahead_us - now) / 1e6 if own else until_poll
+        theirs = [due for p, due in self._due.items() if p not in self._roster.own]
+        until_help = (min(theirs) + _HELP_AFTER - now) / 1e6 if theirs else until_poll
+        if until_help <= 0:
+            await self._look()
+            return 0.0 if self._wanted() else _LOOK_AGAIN
+        return max(min(until_poll, until_own, until_help), 0.0)
+
+    async def _give_back_unanswered(self) -> None:
+        """Claims whose answer a broken connection swallowed may have leased rows that nobody here knows of."""
+        connection = await self._link.get()
+        await executions.release_claims(connection, self._roster.partitions, self._unanswered)
+        self._unanswered.clear()
+
+    async def close(self) -> None:
+        """After the last turn: what was claimed without an answer is given back, the connection closed."""
+        if self._unanswered:
+            async with asyncio.timeout(5):
+                await self._give_back_unanswered()
+        await self._link.drop()

@@ -1,0 +1,51 @@
+"""Completion in the handler's own transaction: its writes and the end of its execution commit together or not at all."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from psycopg import AsyncConnection
+from psycopg_pool import AsyncConnectionPool
+
+from pgsched.domain.execution import Execution
+from pgsched.errors import StaleLease
+from pgsched.store import executions
+from pgsched.store.executions import Group
+from pgsched.store.wire import register_arrays
+
+
+class TransactionalCompletion:
+    """Lends connections on which a completion commits."""
+
+    def __init__(self, url: str, *, connections: int) -> None:
+        self._pool = AsyncConnectionPool[AsyncConnection[Any]](
+            url,
+            min_size=0,
+            max_size=connections,
+            open=False,
+            timeout=30,
+            kwargs={"application_name": "pgsched handler"},
+        )
+        self._opened = False
+
+    @asynccontextmanager
+    async def settle_in_transaction(self, execution: Execution) -> AsyncIterator[AsyncConnection[Any]]:
+        """A connection in a transaction. On leaving it the execution is settled as succeeded in that transaction.
+
+        Raises StaleLease, and undoes everything, when the execution was leased anew meanwhile.
+        """
+        if not self._opened:
+            self._opened = True
+            await self._pool.open()
+        async with self._pool.connection() as connection, connection.transaction():
+            yield connection
+            register_arrays(connection)
+            group = Group([execution.id], [execution.token])
+            answer = await executions.settle_succeeded(connection, execution.partition, None, group)
+            if answer.rowcount != 1:
+                raise StaleLease(f"execution {execution.id.hex()} was leased anew while its handler ran")
+
+    async def close(self) -> None:
+        if self._opened:
+            await self._pool.close()
+

@@ -1,0 +1,212 @@
+"""Starts each row at its instant, in one of a fixed number of lanes.
+
+A lane is a task that delivers one row after another for as long as there are any: no task and no timer is made for a
+row, and a handler that never waits costs no turn of the event loop. A lane that takes a row while more are ready wakes
+one sleeping lane first, so that rows that do wait spread over the lanes by themselves.
+
+Rows claimed a moment early are held in a heap until their instant; one timer serves them all. Deadlines are watched by
+one timer too, not by one a row.
+
+``in_hand`` is what this process answers for: every claimed row that has not been settled or handed back.
+"""
+
+import asyncio
+import heapq
+import time
+from collections import deque
+from collections.abc import Callable
+from datetime import timedelta
+
+from pgsched.delivery.channel import Channel
+from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import Failed, Outcome, Released
+from pgsched.domain.policy import Options, parse_options
+from pgsched.errors import InvalidOptions
+from pgsched.worker.clock import DatabaseClock
+
+Settle = Callable[[Execution, Options, Outcome, float], None]
+_ROWS_BEFORE_YIELDING = 128
+_WATCH_EVERY = 0.05
+_DEFAULT = parse_options(None)
+
+
+class Lane:
+    """One row at a time; ``expires`` is the monotonic moment at which the watch ends the attempt."""
+
+    __slots__ = ("execution", "expired", "expires", "sleeping", "task")
+
+    def __init__(self) -> None:
+        self.task: asyncio.Task[None] | None = None
+        self.execution: Execution | None = None
+        self.expires = float("inf")
+        self.expired = False
+        self.sleeping: asyncio.Future[None] | None = None
+
+
+class Dispatcher:
+    """Delivers claimed rows and hands each outcome to ``settle``, exactly once for each row."""
+
+    def __init__(
+        self, channel: Channel, clock: DatabaseClock, *, concurrency: int, settle: Settle, room: Callable[[], None]
+    ) -> None:
+        self._channel, self._clock, self._settle, self._room = channel, clock, settle, room
+        self.concurrency = concurrency
+        self.in_hand: dict[bytes, Execution] = {}
+        self._ready: deque[Execution] = deque()
+        self._held: list[tuple[int, int, Execution]] = []
+        self._lanes = [Lane() for _ in range(concurrency)]
+        self._idle: list[Lane] = []
+        self._waking = False
+        self._order = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self._wants_room = False
+        self._draining = False
+
+    def start(self) -> None:
+        self._watch = asyncio.create_task(self._watch_deadlines())
+        for lane in self._lanes:
+            lane.task = asyncio.create_task(self._run(lane))
+
+    @property
+    def free(self) -> int:
+        """How many more rows there is room for. Asking while there is little makes ``room`` be called once there is."""
+        free = self.concurrency - len(self.in_hand)
+        self._wants_room = free <= self.concurrency // 2
+        return max(free, 0)
+
+    def submit(self, rows: list[Execution]) -> None:
+        """Takes claimed rows: those that are due start now, the others at their instant."""
+        now = self._clock.now()
+        for row in rows:
+            self.in_hand[row.id] = row
+            if row.fire_at <= now:
+                self._ready.append(row)
+            else:
+                self._order += 1
+                heapq.heappush(self._held, (row.fire_at, self._order, row))
+        self._wake_lane()
+        self._set_timer()
+
+    def settled(self, id: bytes, token: int) -> None:
+        """The row is out of this process's hands."""
+        held = self.in_hand.get(id)
+        if held is not None and held.token == token:
+            del self.in_hand[id]
+            if self._wants_room and len(self.in_hand) <= self.concurrency // 2:
+                self._wants_room = False
+                self._room()
+
+    def hand_back(self) -> None:
+        """Ends every row that has not started as Released."""
+        unstarted = [*self._ready, *(row for _, _, row in self._held)]
+        self._ready.clear()
+        self._held.clear()
+        for row in unstarted:
+            self._settle(row, _DEFAULT, Released(), 0.0)
+
+    async def drain(self, limit: timedelta) -> None:
+        """Hands back what has not started, lets what runs finish within the limit, and hands back the rest."""
+        self.hand_back()
+        deadline = time.monotonic() + limit.total_seconds()
+        while self._busy() and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+        self._draining = True
+        if self._watch:
+            self._watch.cancel()
+        tasks = [lane.task for lane in self._lanes if lane.task]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _busy(self) -> bool:
+        return any(lane.execution is not None for lane in self._lanes)
+
+    def _wake_lane(self) -> None:
+        if self._ready and self._idle and not self._waking:
+            self._waking = True
+            sleeping = self._idle.pop().sleeping
+            if sleeping and not sleeping.done():
+                sleeping.set_result(None)
+
+    async def _run(self, lane: Lane) -> None:
+        count = 0
+        while True:
+            while self._ready:
+                row = self._ready.popleft()
+                self._wake_lane()
+                await self._attempt(lane, row)
+                count += 1
+                if count % _ROWS_BEFORE_YIELDING == 0:
+                    await asyncio.sleep(0)
+            await self._sleep(lane)
+
+    async def _sleep(self, lane: Lane) -> None:
+        lane.sleeping = asyncio.get_running_loop().create_future()
+        self._idle.append(lane)
+        try:
+            await lane.sleeping
+        except asyncio.CancelledError:
+            # A deadline that fired as the lane's last row ended; only draining ends a lane.
+            if self._draining or lane.task is None:
+                raise
+            lane.task.uncancel()
+            if lane in self._idle:
+                self._idle.remove(lane)
+                return
+        self._waking = False
+
+    async def _attempt(self, lane: Lane, row: Execution) -> None:
+        started = time.monotonic()
+        lane.execution = row
+        options = _DEFAULT
+        try:
+            if row.options is not None:
+                options = parse_options(row.options)
+            timeout = options.timeout_seconds
+            lane.expires = started + timeout
+            outcome = await self._channel.deliver(row, options, timeout)
+        except InvalidOptions as error:
+            outcome = Failed(error=str(error), retryable=False)
+        except asyncio.CancelledError:
+            if self._draining:
+                self._settle(row, options, Released(), time.monotonic() - started)
+                raise
+            outcome = self._cancelled(lane, options)
+        finally:
+            lane.execution, lane.expires, lane.expired = None, float("inf"), False
+        self._settle(row, options, outcome, time.monotonic() - started)
+
+    def _cancelled(self, lane: Lane, options: Options) -> Outcome:
+        """What a cancellation meant: the deadline, a deadline that came just too late for the row before, or the handler's own."""
+        if lane.task is None or not lane.task.cancelling():
+            return Failed(error="the handler cancelled itself", retryable=True)
+        lane.task.uncancel()
+        if lane.expired:
+            return Failed(error=f"no answer within {options.timeout_seconds:g} s", retryable=True)
+        return Released()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._held:
+            delay = self._clock.monotonic(self._held[0][0]) - time.monotonic()
+            self._timer = asyncio.get_running_loop().call_later(max(delay, 0), self._fire)
+
+    def _fire(self) -> None:
+        self._timer = None
+        now = self._clock.now()
+        while self._held and self._held[0][0] <= now:
+            self._ready.append(heapq.heappop(self._held)[2])
+        self._wake_lane()
+        self._set_timer()
+
+    async def _watch_deadlines(self) -> None:
+        while True:
+            await asyncio.sleep(_WATCH_EVERY)
+            now = time.monotonic()
+            for lane in self._lanes:
+                if lane.expires < now and lane.task and not lane.expired:
+                    lane.expired = True
+                    lane.task.cancel()

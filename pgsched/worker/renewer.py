@@ -1,0 +1,54 @@
+"""Keeps leases alive: the worker's own, and those of rows that have been in hand for a third of their lease.
+
+Rows that are quick are never renewed. A worker that finds itself declared lost registers anew; what it still has in
+hand belongs to others by then, and its results are refused.
+"""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store import executions, workers
+from pgsched.store.connect import Link
+from pgsched.store.executions import Group
+from pgsched.worker.dispatcher import Dispatcher
+from pgsched.worker.roster import Roster
+
+
+class Renewer(Service):
+    """One turn every third of the lease."""
+
+    name = "renewer"
+
+    def __init__(
+        self,
+        link: Link,
+        roster: Roster,
+        dispatcher: Dispatcher,
+        events: Events,
+        *,
+        lease: timedelta,
+        declared_lost: Callable[[], Awaitable[None]],
+    ) -> None:
+        super().__init__(events)
+        self._link, self._roster, self._dispatcher = link, roster, dispatcher
+        self._lease, self._declared_lost = lease, declared_lost
+
+    async def turn(self) -> float:
+        connection = await self._link.get()
+        if self._roster.number and not await workers.renew(connection, self._roster.number, self._lease):
+            self.events.emit("worker.lost", worker=self._roster.number, why="declared lost by the others")
+            await self._declared_lost()
+        groups: dict[int, Group] = defaultdict(lambda: Group([], []))
+        for row in self._dispatcher.in_hand.values():
+            group = groups[row.partition]
+            group.ids.append(row.id)
+            group.tokens.append(row.token)
+        for partition, group in groups.items():
+            await executions.renew(connection, partition, group, self._lease)
+        return self._lease.total_seconds() / 3
+
+    async def recover(self, error: Exception) -> None:
+        await self._link.drop(error)

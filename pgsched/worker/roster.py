@@ -1,0 +1,46 @@
+"""Which worker this is, and which partitions it prefers.
+
+Every worker sees the same list of those alive, so each can tell its own share without asking: partition by partition
+in turn. Shares are a preference, never a right: a worker with nothing to do helps where rows are overdue.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pgsched
+from pgsched.store import workers
+from pgsched.store.connect import Connection
+
+
+class Roster:
+    """This worker's number and its share of the partitions."""
+
+    def __init__(self, *, name: str, queues: Sequence[str], lease: timedelta) -> None:
+        self._name, self._queues, self._lease = name, list(queues), lease
+        self._claims = 0
+        self.number = 0
+        self.partitions: list[int] = []
+        self.own: list[int] = []
+
+    async def join(self, connection: Connection) -> None:
+        """Registers, or takes the registration up again, on the session whose life stands for the worker's."""
+        self.partitions = await workers.partitions_of(connection, self._queues)
+        if self.number and await workers.hold(connection, self.number, self._lease):
+            return
+        self.number = await workers.register(
+            connection, name=self._name, queues=self._queues, release=pgsched.__version__, lease=self._lease
+        )
+        self._claims = 0
+        self.own = self.own or list(self.partitions)
+
+    def share(self, alive: Sequence[workers.Worker]) -> None:
+        """Works out this worker's partitions among the workers that serve the same queues."""
+        peers = [worker.id for worker in alive if not worker.gone and set(worker.queues) & set(self._queues)]
+        if self.number in peers:
+            rank = peers.index(self.number)
+            self.own = [p for place, p in enumerate(self.partitions) if place % len(peers) == rank]
+
+    def next_token(self) -> int:
+        """A token no claim of any worker has had: the worker's number and a count."""
+        self._claims += 1
+        return (self.number << 32) | self._claims

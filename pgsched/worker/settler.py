@@ -1,0 +1,200 @@
+"""Gathers outcomes and settles them by the batch, each batch in one round trip and one commit.
+
+What has been decided is kept until the database has taken it: when the connection breaks in the middle, the same
+outcomes are sent again over the next one. That is harmless, for each counts only under its row's token; those that
+had arrived the first time find nothing to do.
+
+The window in which outcomes gather grows with what comes: an idle worker settles at once, a busy one waits until a
+batch is full, and never longer than the longest window.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any, assert_never
+
+from psycopg import AsyncCursor
+
+from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import Finish, HandBack, Leave, Outcome, Retry, Succeeded, decide
+from pgsched.domain.policy import Options
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store import executions
+from pgsched.store.connect import Connection, Link
+from pgsched.store.executions import Finished, Group, Retried
+
+_LONGEST_WINDOW = 0.05
+_SHORTEST_WINDOW = 0.001
+
+
+class Batch:
+    """Outcomes that are settled together, by partition and statement."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.succeeded: dict[tuple[int, int | None], Group] = {}
+        self.discarded: dict[int, Group] = {}
+        self.released: dict[int, Group] = {}
+        self.finished: dict[int, list[Finished]] = {}
+        self.retried: dict[int, list[Retried]] = {}
+
+    def succeed(self, row: Execution, code: int | None) -> None:
+        self._add(self.succeeded, (row.partition, code), row)
+
+    def discard(self, row: Execution) -> None:
+        self._add(self.discarded, row.partition, row)
+
+    def release(self, row: Execution) -> None:
+        self._add(self.released, row.partition, row)
+
+    def finish(self, row: Execution, end: Finish, seconds: float) -> None:
+        self.count += 1
+        self.finished.setdefault(row.partition, []).append(
+            Finished(row.id, row.token, end.status, end.status_code, end.result, end.reason, seconds)
+        )
+
+    def retry(self, row: Execution, retry: Retry, seconds: float) -> None:
+        self.count += 1
+        delay = retry.after.total_seconds()
+        self.retried.setdefault(row.partition, []).append(
+            Retried(row.id, row.token, delay, retry.status_code, retry.error, seconds)
+        )
+
+    def rows(self) -> list[tuple[bytes, int]]:
+        """(id, token) of everything in the batch."""
+        groups = [*self.succeeded.values(), *self.discarded.values(), *self.released.values()]
+        pairs = [pair for group in groups for pair in zip(group.ids, group.tokens, strict=True)]
+        pairs.extend((row.id, row.token) for rows in self.finished.values() for row in rows)
+        pairs.extend((row.id, row.token) for rows in self.retried.values() for row in rows)
+        return pairs
+
+    def _add(self, groups: dict[Any, Group], key: Any, row: Execution) -> None:
+        self.count += 1
+        group = groups.get(key)
+        if group is None:
+            group = groups[key] = Group([], [])
+        group.ids.append(row.id)
+        group.tokens.append(row.token)
+
+
+class Settler(Service):
+    """Takes outcomes from the dispatcher, decides what becomes of each row, and makes it so."""
+
+    name = "settler"
+
+    def __init__(
+        self,
+        link: Link,
+        events: Events,
+        *,
+        owner: Callable[[], int],
+        keeps_success: Callable[[str], bool],
+        settled: Callable[[bytes, int], None],
+        in_hand: Callable[[bytes], Execution | None],
+        retrying: Callable[[int, float], None],
+        batch: int,
+        rng: random.Random,
+    ) -> None:
+        super().__init__(events)
+        self._link, self._owner, self._keeps_success = link, owner, keeps_success
+        self._settled, self._in_hand, self._retrying = settled, in_hand, retrying
+        self._batch, self._rng = batch, rng
+        self._gathering = Batch()
+        self._sending: Batch | None = None
+        self._since = 0.0
+        self._window = _SHORTEST_WINDOW
+        self.settled_count = 0
+
+    def add(self, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
+        """Takes the outcome of a row. One of a lease that this process has itself replaced does not count."""
+        held = self._in_hand(row.id)
+        if held is None or held.token != row.token:
+            self.events.emit("lease.refused", count=1)
+            return
+        batch = self._gathering
+        if not batch.count:
+            self._since = time.monotonic()
+            self.wake()
+        self._put(batch, row, options, outcome, seconds)
+        if batch.count == self._batch:
+            self.wake()
+
+    def _put(self, batch: Batch, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
+        if type(outcome) is Succeeded and outcome.result is None:
+            if self._keeps_success(row.client_id):
+                batch.succeed(row, outcome.status_code)
+            else:
+                batch.discard(row)
+            return
+        decision = decide(outcome, row.attempt, options, rng=self._rng)
+        match decision:
+            case Finish():
+                batch.finish(row, decision, seconds)
+            case Retry():
+                batch.retry(row, decision, seconds)
+                self._retrying(row.partition, decision.after.total_seconds())
+            case HandBack():
+                batch.release(row)
+            case Leave():
+                self._settled(row.id, row.token)
+            case _:
+                assert_never(decision)
+
+    async def turn(self) -> float:
+        if self._sending is None:
+            if not self._gathering.count:
+                return 60.0
+            pause = self._since + self._window - time.monotonic()
+            if pause > 0 and self._gathering.count < self._batch and not self.stopping:
+                return pause
+            self._sending, self._gathering = self._gathering, Batch()
+        await self._send(self._sending)
+        return 0.0
+
+    async def recover(self, error: Exception) -> None:
+        self.events.emit("database.lost", role=self.name, error=str(error)[:200])
+        await self._link.drop(error)
+
+    async def flush(self) -> None:
+        """Settles all that has been decided; for the end of a drain. Raises what the database raises."""
+        while self._sending is not None or self._gathering.count:
+            if self._sending is None:
+                self._sending, self._gathering = self._gathering, Batch()
+            await self._send(self._sending)
+
+    async def close(self) -> None:
+        await self._link.drop()
+
+    async def _send(self, batch: Batch) -> None:
+        connection = await self._link.get()
+        count = await self._settle(connection, batch)
+        self._sending = None
+        self.settled_count += count
+        if count < batch.count:
+            self.events.emit("lease.refused", count=batch.count - count)
+        for id, token in batch.rows():
+            self._settled(id, token)
+        full = batch.count >= self._batch
+        self._window = min(_LONGEST_WINDOW, self._window * 2) if batch.count > 8 and not full else _SHORTEST_WINDOW
+
+    async def _settle(self, connection: Connection, batch: Batch) -> int:
+        """Sends the statements of a batch together; they are committed together."""
+        cursors: list[AsyncCursor[tuple[Any, ...]]] = []
+        counted: list[AsyncCursor[tuple[Any, ...]]] = []
+        async with connection.pipeline():
+            for (partition, code), group in batch.succeeded.items():
+                cursors.append(await executions.settle_succeeded(connection, partition, code, group))
+            for partition, group in batch.released.items():
+                cursors.append(await executions.release(connection, partition, group))
+            for partition, group in batch.discarded.items():
+                counted.append(await executions.settle_discarded(connection, partition, group))
+            for partition, ends in batch.finished.items():
+                counted.append(await executions.settle_finished(connection, partition, ends))
+            for partition, tries in batch.retried.items():
+                counted.append(await executions.settle_retried(connection, self._owner(), partition, tries))
+        total = sum(cursor.rowcount for cursor in cursors)
+        for cursor in counted:
+            row = await cursor.fetchone()
+            total += row[0] if row else 0
+        return total

@@ -1,0 +1,110 @@
+"""A real PostgreSQL: one server a test process, one migrated template, a clone of it for each test.
+
+PGSCHED_TEST_POSTGRES says which: 18 (the wheel's, the default) or 15 (an installed one).
+"""
+
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from pytest_postgresql.janitor import DatabaseJanitor
+
+from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir, find_bin_dir
+from pgsched.store.migrate import migrate
+
+_SETTINGS = {
+    "fsync": "off",  # a test's server does not survive the machine; killing the server itself loses nothing
+    "shared_buffers": "128MB",
+    "max_connections": "200",
+    "autovacuum_naptime": "5s",
+}
+
+
+def _bin_dir() -> Path:
+    wanted = os.environ.get("PGSCHED_TEST_POSTGRES", "18")
+    if wanted == "18":
+        return bundled_bin_dir()
+    found = find_bin_dir(int(wanted))
+    if found is None:
+        raise RuntimeError(f"PostgreSQL {wanted} is not installed: install it, or unset PGSCHED_TEST_POSTGRES")
+    return found
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+    """The server the tests share. Tests that stop or kill a server start one of their own."""
+    directory = tmp_path_factory.mktemp("server") / "postgres"
+    with EmbeddedPostgres(directory, bin_dir=_bin_dir(), settings=_SETTINGS) as running:
+        yield running
+
+
+class Janitor:
+    """Makes and drops databases on the shared server, through pytest-postgresql's own janitor."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        with psycopg.connect(url) as connection:
+            self._info = connection.info.get_parameters() | {
+                "password": connection.info.password,
+                "host": connection.info.host,
+                "port": str(connection.info.port),
+            }
+            self._version = connection.info.server_version // 10000
+
+    def make(self, name: str, *, template: str | None = None, as_template: bool = False) -> DatabaseJanitor:
+        return DatabaseJanitor(
+            user=self._info["user"],
+            password=self._info["password"],
+            host=self._info["host"],
+            port=self._info["port"],
+            version=self._version,
+            dbname=name,
+            template_dbname=template,
+            as_template=as_template,
+        )
+
+    def url_of(self, name: str) -> str:
+        base, _, query = self.url.partition("?")
+        return base.rsplit("/", 1)[0] + f"/{name}" + (f"?{query}" if query else "")
+
+
+@pytest.fixture(scope="session")
+def janitor(server: EmbeddedPostgres) -> Janitor:
+    return Janitor(server.url)
+
+
+@pytest.fixture(scope="session")
+def template(janitor: Janitor) -> Iterator[str]:
+    with janitor.make("pgsched_template", as_template=True):
+        migrate(janitor.url_of("pgsched_template"))
+        yield "pgsched_template"
+
+
+@pytest.fixture
+def database_url(janitor: Janitor, template: str) -> Iterator[str]:
+    """The address of a fresh, migrated database of this test's own."""
+    name = f"test_{secrets.token_hex(6)}"
+    with janitor.make(name, template=template):
+        yield janitor.url_of(name)
+
+
+@pytest.fixture
+def empty_database_url(janitor: Janitor) -> Iterator[str]:
+    """The address of a database in which pgsched was never migrated."""
+    name = f"empty_{secrets.token_hex(6)}"
+    with janitor.make(name):
+        yield janitor.url_of(name)
+
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+@pytest.fixture
+def db(database_url: str) -> Iterator[Connection]:
+    """A connection in autocommit to the test's database."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        yield connection
