@@ -53,7 +53,6 @@ class Janitor:
                 "host": connection.info.host,
                 "port": str(connection.info.port),
             }
-            self._version = connection.info.server_version // 10000
 
     def make(self, name: str, *, template: str | None = None, as_template: bool = False) -> DatabaseJanitor:
         return DatabaseJanitor(
@@ -61,7 +60,6 @@ class Janitor:
             password=self._info["password"],
             host=self._info["host"],
             port=self._info["port"],
-            version=self._version,
             dbname=name,
             template_dbname=template,
             as_template=as_template,

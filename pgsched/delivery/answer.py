@@ -10,10 +10,16 @@ _RETRYABLE = frozenset({408, 425, 429})
 
 
 def outcome_of_answer(
-    status: int, options: Options, *, reason: str = "", body: bytes = b"", retry_after: timedelta | None = None
+    status: int,
+    options: Options,
+    *,
+    reason: str = "",
+    body: bytes = b"",
+    retry_after: timedelta | None = None,
 ) -> Outcome:
-    """2xx is done (202 is parked where the options ask for it); 408, 425, 429 and 5xx are worth another try; any
-    other answer is final. ``retry_on`` and ``fail_on`` of the options overrule this for what is not 2xx."""
+    """2xx is done (202 is parked where the options ask for it); 408, 425, 429 and 5xx are worth another
+    try; any other answer is final. ``retry_on`` and ``fail_on`` of the options overrule this for what is
+    not 2xx."""
     if 200 <= status < 300:
         if status == 202 and options.deferred:
             return Deferred(status_code=status)
@@ -27,7 +33,8 @@ def outcome_of_answer(
 
 
 def parse_retry_after(text: str | None, now: int) -> timedelta | None:
-    """The wait a Retry-After header asks for, in seconds or as a date; None where it is missing or makes no sense.
+    """The wait a Retry-After header asks for, in seconds or as a date; None where it is missing or makes no
+    sense.
 
     ``now`` is seconds since 1970. A date in the past asks for no wait.
     """

@@ -1,8 +1,8 @@
 """What every way of delivering has in common.
 
-A channel takes one execution to its target and answers with an Outcome. It never raises, except CancelledError when
-its caller ends the attempt: each channel catches whatever happens and has ``outcome_of`` say what it means, so that
-there is one place where exceptions become outcomes.
+A channel takes one execution to its target and answers with an Outcome. It never raises, except
+CancelledError when its caller ends the attempt: each channel catches whatever happens and has
+``outcome_of`` say what it means, so that there is one place where exceptions become outcomes.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -31,8 +31,10 @@ class Channel(Protocol):
 class Completion(Protocol):
     """Lends connections on which an execution's completion commits."""
 
-    def settle_in_transaction(self, execution: Execution) -> AbstractAsyncContextManager[AsyncConnection[Any]]:
-        """A connection in a transaction. Leaving it normally records the execution as succeeded there, and commits.
+    def settle_in_transaction(
+        self, execution: Execution
+    ) -> AbstractAsyncContextManager[AsyncConnection[Any]]:
+        """A connection in a transaction. Leaving it normally records the success there, and commits.
 
         Raises StaleLease, with everything undone, when the execution was leased anew meanwhile; leaving by an
         exception undoes everything too.
@@ -43,13 +45,13 @@ class Completion(Protocol):
 class Verdict(Exception):
     """An exception that knows which outcome it stands for."""
 
-    def __init__(self, message: str, *, outcome: Outcome) -> None:
+    def __init__(self, message: str, outcome: Outcome) -> None:
         super().__init__(message)
         self.outcome = outcome
 
 
 def outcome_of(error: BaseException) -> Outcome:
-    """The outcome an exception stands for: its own where it has one, and otherwise a failure worth another try.
+    """What an exception stands for: its own outcome, its cause's, or else a failure worth another try.
 
     A stale lease needs no outcome of its own: whatever is settled under its token is refused.
     """
@@ -62,8 +64,11 @@ def outcome_of(error: BaseException) -> Outcome:
 
 
 def describe(error: BaseException) -> str:
-    """An exception in one line: its class and what it says."""
-    said = str(error)
+    """An exception in one line: its class and what it says. Never raises."""
+    try:
+        said = str(error)
+    except Exception:
+        said = "(it cannot say what it means)"
     if isinstance(error, PgschedError):
         return said
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

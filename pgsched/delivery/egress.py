@@ -1,10 +1,10 @@
 """Which addresses callbacks may go to.
 
-Whoever schedules a callback chooses its URL, and the worker stands inside the network: without a check, a target could
-be used to reach what only the inside can reach. Names prove nothing, because their answers can change between a check
-and the connection. So addresses are judged at two places that leave no such gap: the resolver drops what may not be
-reached from its answers, and the socket factory, which sees each address at the moment it is connected to (also one
-written into the URL), refuses what is left.
+Whoever schedules a callback chooses its URL, and the worker stands inside the network: without a check, a
+target could be used to reach what only the inside can reach. Names prove nothing, because their answers can
+change between a check and the connection. So addresses are judged at two places that leave no such gap: the
+resolver drops what may not be reached from its answers, and the socket factory, which sees each address at
+the moment it is connected to (also one written into the URL), refuses what is left.
 """
 
 import ipaddress
@@ -22,17 +22,17 @@ _AddressInfo = tuple[socket.AddressFamily | int, socket.SocketKind | int, int, s
 
 
 class AddressRefused(Verdict, OSError):
-    """The address is not one that callbacks may go to. An OSError, so that connecting tries the next address."""
+    """The address is not one that callbacks may go to. An OSError, so that connecting tries the next
+    address."""
 
     def __init__(self, address: str, reason: str) -> None:
         message = f"refused to call {address}: {reason}"
-        super().__init__(message)
-        self.outcome = Failed(error=message, retryable=False)
+        super().__init__(message, Failed(error=message, retryable=False))
 
 
 class Egress:
-    """The rule. ``allow_private`` opens private networks and this machine itself; addresses that serve credentials
-    or configuration to machines, link-local, multicast and reserved ones stay refused."""
+    """The rule. ``allow_private`` opens private networks and this machine itself; addresses that serve
+    credentials or configuration to machines, link-local, multicast and reserved ones stay refused."""
 
     def __init__(self, *, allow_private: bool) -> None:
         self._allow_private = allow_private
@@ -41,7 +41,9 @@ class Egress:
         """Raises AddressRefused unless callbacks may go to this numeric address."""
         meant = _embedded(ipaddress.ip_address(address))
         if any(meant in network for network in _NEVER[meant.version]):
-            raise AddressRefused(address, "no callback goes to link-local, metadata, multicast or reserved addresses")
+            raise AddressRefused(
+                address, "no callback goes to link-local, metadata, multicast or reserved addresses"
+            )
         if self._allow_private and any(meant in network for network in _PRIVATE[meant.version]):
             return
         if not _is_public(meant):
@@ -64,7 +66,8 @@ class GuardedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """The allowed addresses of a name. Raises AddressRefused when there are only others, OSError when none."""
+        """The allowed addresses of a name. Raises AddressRefused when there are only others, OSError when
+        none."""
         allowed, refusal = list[ResolveResult](), None
         for answer in await self._system.resolve(host, port, family):
             try:
@@ -112,5 +115,7 @@ _NEVER = {
         "0.0.0.0/8", "169.254.0.0/16", "192.0.0.0/24", "224.0.0.0/4", "240.0.0.0/4",
         "100.100.100.200/32", "168.63.129.16/32",
     ),
-    6: _networks("::/128", "fe80::/10", "fec0::/10", "ff00::/8", "fd00:ec2::/32", "fd20:ce::254/128", "2001::/32"),
+    6: _networks(
+        "::/128", "fe80::/10", "fec0::/10", "ff00::/8", "2001::/32", "fd00:ec2::/32", "fd20:ce::254/128"
+    ),
 }  # fmt: skip

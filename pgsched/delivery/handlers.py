@@ -24,11 +24,18 @@ class Context:
 class Handler:
     """A registered function and how to call it.
 
-    ``wants_payload`` and ``wants_context`` say what it is given, ``context_name`` and ``payload_name`` by which
-    keyword where it cannot be given by position.
+    ``payload_name`` and ``context_name`` are the parameters that take these, None where they are not wanted.
     """
 
-    __slots__ = ("context_name", "function", "is_async", "name", "payload_name", "wants_connection", "wants_nothing")
+    __slots__ = (
+        "context_name",
+        "function",
+        "is_async",
+        "name",
+        "payload_name",
+        "wants_connection",
+        "wants_nothing",
+    )
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
         self.name, self.function = name, function
@@ -46,7 +53,8 @@ class Handler:
             )
 
     def arguments(self, execution: Execution) -> dict[str, Any]:
-        """The keyword arguments of a call, without the connection. Decodes the payload only if it is wanted."""
+        """The keyword arguments of a call, without the connection. Decodes the payload only if it is
+        wanted."""
         wanted: dict[str, Any] = {}
         if self.payload_name is not None:
             wanted[self.payload_name] = execution.decode_payload()

@@ -29,9 +29,11 @@ def compose(
     secret: bytes | None,
     rng: random.Random,
 ) -> CIMultiDict[str]:
-    """All headers of one attempt. ``now`` is the database's time in seconds since 1970, ``deadline`` seconds from it.
+    """All headers of one attempt. ``now`` is the database's time in seconds since 1970, ``deadline``
+    seconds from it.
 
-    The trace id is the execution's id, so that all attempts, and whatever they cause, are one trace; the span is new.
+    The trace id is the execution's id, so that all attempts, and whatever they cause, are one trace; the
+    span is new.
     """
     id = uuid_text(execution.id)
     headers = _constant(scheduled, execution.payload is not None).copy()

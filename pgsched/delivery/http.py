@@ -1,7 +1,7 @@
 """HTTP callbacks, over one pool of kept-alive connections a process.
 
-What was received decides: once the status line says 2xx the callback is done, whatever happens to the rest of the
-answer. Nothing is followed, resent or cached here; another try is the policy's to decide.
+What was received decides: once the status line says 2xx the callback is done, whatever happens to the rest
+of the answer. Nothing is followed, resent or cached here; another try is the policy's to decide.
 """
 
 import asyncio
@@ -40,9 +40,9 @@ _WITHOUT_BODY = frozenset({"GET", "HEAD"})
 class HttpChannel:
     """Calls http: and https: targets.
 
-    ``connections_per_host`` and ``concurrency`` bound the pool; ``secrets`` answers with the key that signs a client's
-    callbacks, if it has one; ``now`` is the database's time in seconds since 1970. ``tls`` replaces the default
-    context: for an authority of one's own, or a client certificate.
+    ``connections_per_host`` and ``concurrency`` bound the pool; ``secrets`` answers with the key that signs
+    a client's callbacks, if it has one; ``now`` is the database's time in seconds since 1970. ``tls``
+    replaces the default context: for an authority of one's own, or a client certificate.
     """
 
     def __init__(
@@ -63,7 +63,8 @@ class HttpChannel:
         self._session: aiohttp.ClientSession | None = None
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
-        """One request. An answer that does not begin within ``deadline`` seconds is a failure worth another try."""
+        """One request. An answer that does not begin within ``deadline`` seconds is a failure worth another
+        try."""
         try:
             response = await self._send(execution, options, deadline)
             body = await _read(response)
@@ -128,16 +129,14 @@ class NoAnswer(Verdict):
 
     def __init__(self, deadline: float) -> None:
         message = f"no answer within {deadline:g} s"
-        super().__init__(message)
-        self.outcome = Failed(error=message, retryable=True)
+        super().__init__(message, Failed(error=message, retryable=True))
 
 
 class Uncallable(Verdict):
     """The target is a URL that cannot be called, now or later."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.outcome = Failed(error=message, retryable=False)
+        super().__init__(message, Failed(error=message, retryable=False))
 
 
 @lru_cache(maxsize=16_384)
@@ -153,7 +152,9 @@ def _url(target: str) -> URL:
         elif host.replace(".", "").isdigit():
             ipaddress.IPv4Address(host)
     except ValueError:
-        raise Uncallable(f"{host} is no address: write four numbers from 0 to 255, or IPv6 in brackets") from None
+        raise Uncallable(
+            f"{host} is no address: write four numbers from 0 to 255, or IPv6 in brackets"
+        ) from None
     return URL(target, encoded=True)
 
 
@@ -165,7 +166,8 @@ def _data(payload: bytes | None) -> bytes | io.BytesIO | None:
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """The body as far as it is kept. The connection is used again only if nothing of the answer is left on it."""
+    """The body as far as it is kept. The connection is used again only if nothing of the answer is left on
+    it."""
     content = response.content
     if content.is_eof():
         return await content.read(LONGEST_BODY)

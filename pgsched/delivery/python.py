@@ -1,8 +1,9 @@
 """Python handlers: functions of the application, run in the worker's own process.
 
-Async handlers run on the worker's event loop, others in its threads. A thread cannot be interrupted: when a deadline
-passes, the attempt counts as failed while the function may still be running. A handler that asks for the
-``connection`` works in the transaction in which its execution is completed: both take effect, or neither.
+Async handlers run on the worker's event loop, others in its threads. A thread cannot be interrupted: when a
+deadline passes, the attempt counts as failed while the function may still be running. A handler that asks
+for the ``connection`` works in the transaction in which its execution is completed: both take effect, or
+neither.
 """
 
 import asyncio
@@ -31,19 +32,20 @@ _DONE = Succeeded()
 
 
 class Retry(Verdict):
-    """Raised by a handler: this attempt failed, try again, not before ``after`` (at most 24 hours) if it is given."""
+    """Raised by a handler: this attempt failed, try again, not before ``after`` (at most 24 hours) if it is
+    given."""
 
-    def __init__(self, reason: str = "the handler asked for another try", *, after: timedelta | None = None) -> None:
-        super().__init__(reason)
-        self.outcome = Failed(error=reason, retryable=True, retry_after=after)
+    def __init__(
+        self, reason: str = "the handler asked for another try", *, after: timedelta | None = None
+    ) -> None:
+        super().__init__(reason, Failed(error=reason, retryable=True, retry_after=after))
 
 
 class Fail(Verdict):
     """Raised by a handler: this execution has failed, and no further attempt would change that."""
 
     def __init__(self, reason: str = "the handler gave up") -> None:
-        super().__init__(reason)
-        self.outcome = Failed(error=reason, retryable=False)
+        super().__init__(reason, Failed(error=reason, retryable=False))
 
 
 class App:
@@ -55,9 +57,9 @@ class App:
         async def send_email(payload, context):
             ...
 
-    A handler takes nothing, the payload, or the payload and a Context, and, by the name ``connection``, the psycopg
-    AsyncConnection on which its completion commits. What it returns is kept as the execution's result, if it is not
-    None; the work of one that took the connection is its result.
+    A handler takes nothing, the payload, or the payload and a Context, and, by the name ``connection``, the
+    psycopg AsyncConnection on which its completion commits. What it returns is kept as the execution's
+    result, if it is not None; the work of one that took the connection is its result.
     """
 
     def __init__(self) -> None:
@@ -66,8 +68,8 @@ class App:
     def handler(self, name: str) -> Callable[[_F], _F]:
         """Registers a function for the target ``python:name``.
 
-        Raises InvalidTarget for a name no target can have, and InvalidInput for one that is taken and for a function
-        that asks for what it cannot be given.
+        Raises InvalidTarget for a name no target can have, and InvalidInput for one that is taken and for a
+        function that asks for what it cannot be given.
         """
         parse_target(f"{Scheme.PYTHON}:{name}")
 
@@ -122,21 +124,20 @@ class PythonChannel:
 
 
 class UnknownHandler(Verdict):
-    """No function is registered under this name. Worth another try: during a roll-out, other workers may have it."""
+    """No function is registered under this name. Worth another try: during a roll-out, other workers may
+    have it."""
 
     def __init__(self, target: str, handlers: dict[str, Handler]) -> None:
         known = ", ".join(sorted(handlers)[:20]) or "none"
         message = f"this worker has no handler for {target}; it has: {known}"
-        super().__init__(message)
-        self.outcome = Failed(error=message, retryable=True)
+        super().__init__(message, Failed(error=message, retryable=True))
 
 
 class ResultRefused(Verdict):
     """What the handler returned cannot be kept. Its work is done, so another try would only do it twice."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.outcome = Failed(error=message, retryable=False)
+        super().__init__(message, Failed(error=message, retryable=False))
 
 
 def _encode(result: Any) -> bytes:

@@ -1,7 +1,8 @@
 """Signatures of callbacks as Standard Webhooks defines them: HMAC-SHA256 over id, timestamp and body.
 
-The receiver holds the same secret, recomputes the signature over the raw body, compares in constant time, and refuses
-timestamps that are too old. Clients see their secret as ``whsec_`` and base64; here it is the bytes behind that.
+The receiver holds the same secret, recomputes the signature over the raw body, compares in constant time,
+and refuses timestamps that are too old. Clients see their secret as ``whsec_`` and base64; here it is the
+bytes behind that.
 """
 
 import base64

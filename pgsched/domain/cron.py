@@ -36,7 +36,7 @@ _LONGEST = 256
 _RANGE = re.compile(r"(\d+|L|[A-Z]{3})-(\d+|L|[A-Z]{3})(/\d+)?", re.ASCII)
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
-_NAMES = {"L": 31} | {name: n for n, name in enumerate(_DAYS)} | {name: n for n, name in enumerate(_MONTHS, 1)}
+_NAMES = {"L": 31} | dict(zip(_DAYS, range(7), strict=True)) | dict(zip(_MONTHS, range(1, 13), strict=True))
 _MACROS = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -76,8 +76,8 @@ class Cron:
     """The instants at which a zone's wall clock matches a cron expression.
 
     ``expression`` has five fields (minute, hour, day of month, month, day of week), or six with the seconds
-    first, or is one of ``@hourly @daily @midnight @weekly @monthly @yearly @annually``. When both day fields are
-    given, either is enough. ``timezone`` is an IANA name. ``gap`` and ``overlap`` apply to fixed times only.
+    first, or is one of ``@hourly @daily @midnight @weekly @monthly @yearly @annually``. When both day fields
+    are given, either is enough. ``timezone`` is an IANA name. ``gap`` and ``overlap`` are for fixed times only.
 
     Raises InvalidSchedule when the expression cannot be read, never occurs, or the zone is unknown.
     """
@@ -112,7 +112,7 @@ def next_occurrence(cron: Cron, after: datetime) -> datetime | None:
 
 
 def clock_note(cron: Cron, at: datetime) -> str | None:
-    """What a change of the clocks has to do with the occurrence of ``cron`` at ``at`` (aware), if anything."""
+    """What a change of the clocks has to do with the occurrence of ``cron`` at ``at`` (aware), or None."""
     local = at.astimezone(_zone(cron.timezone))
     if local.utcoffset() != local.replace(fold=1 - local.fold).utcoffset():
         return f"{'second' if local.fold else 'first'} of two {_clock_face(local)}: the clocks go back"
@@ -177,7 +177,7 @@ def _shifts_to_opening(span: _Span, cron: Cron, matches: _Matches) -> bool:
 
 
 def _spans(timezone: str, instant: datetime) -> Iterator[_Span]:
-    """The spans from the one that holds ``instant`` (naive, UTC) to the horizon; the end of a year ends one too."""
+    """The spans from the one that holds ``instant`` (naive, UTC) to the horizon; each ends with the year."""
     opens = datetime(instant.year - 1, 1, 1)
     before = offset = _offset(_zone(timezone), opens)
     for year in range(opens.year, min(opens.year + 1 + _HORIZON_YEARS, _LAST_YEAR)):
@@ -189,7 +189,7 @@ def _spans(timezone: str, instant: datetime) -> Iterator[_Span]:
 
 @lru_cache(maxsize=8192)
 def _changes(timezone: str, year: int) -> tuple[tuple[datetime, timedelta], ...]:
-    """Each change of the year (naive instant in UTC, the offset from then on), and the year's end as the last."""
+    """Each change of the year (naive instant in UTC, the offset from then on); the year's end comes last."""
     zone, start, end = _zone(timezone), datetime(year, 1, 1), datetime(year + 1, 1, 1)
     probes = [start + n * _PROBE for n in range((end - start) // _PROBE + 1)]
     offsets = [_offset(zone, probe) for probe in probes]
@@ -243,7 +243,9 @@ def _read(expression: str) -> tuple[croniter, bool]:
     minute, hour, day_of_month, _, day_of_week = fields[-5:]
     by_count = "W" in day_of_month or "#" in day_of_week or "L" in day_of_week
     if by_count and "*" not in (day_of_month, day_of_week):
-        raise InvalidSchedule(f"cron {expression!r}: W, # and L5 want the other day field to be *; make it two jobs")
+        raise InvalidSchedule(
+            f"cron {expression!r}: W, # and L5 need * as the other day field; make two jobs"
+        )
     template = croniter(" ".join(fields), _FIRST_INSTANT, second_at_beginning=True)
     return template, not minute.startswith("*") and not hour.startswith("*")
 
@@ -258,14 +260,14 @@ def _split(expression: str) -> list[str]:
     fields = _MACROS.get(expression.lower(), expression).upper().split()
     if len(fields) not in (5, 6) or len(expression) > _LONGEST:
         raise InvalidSchedule(
-            f"cron {shown} has {len(fields)} fields: write five (minute hour day-of-month month day-of-week), "
+            f"cron {shown} has {len(fields)} fields: write five (minute hour day-of-month month day-of-week) "
             f"or six with the seconds first, in at most {_LONGEST} characters"
         )
     return ["*" if field == "?" and n >= len(fields) - 3 else field for n, field in enumerate(fields)]
 
 
 def _check_field(name: str, field: str) -> None:
-    """Raises InvalidSchedule where croniter cannot read the field, or would read another thing than it says."""
+    """Raises InvalidSchedule where croniter cannot read the field, or reads something else than it says."""
     for item in field.split(","):
         _check_item(name, item)
     probe = " ".join(field if known == name else "*" for known in _FIELDS)
@@ -277,13 +279,13 @@ def _check_field(name: str, field: str) -> None:
 
 
 def _check_item(name: str, item: str) -> None:
-    """Refuses what croniter would read otherwise: ``5-5`` as every value, ``6-1/2`` as 6 alone, ``R`` by chance."""
+    """Refuses what croniter would read otherwise: ``5-5`` as every value, ``6-1/2`` as 6, ``R`` by chance."""
     problem = f"cron {name} {item!r}"
     if item.startswith(("H", "R")):
         raise InvalidSchedule(f"{problem}: H and R are not supported; write the value itself, such as 7")
     found = _RANGE.fullmatch(item)
     low, high = (_number(end) for end in found.group(1, 2)) if found else (0, 1)
-    if low == high:
+    if low == high or (name, low, high) == ("day-of-week", 7, 0):
         raise InvalidSchedule(f"{problem} starts where it ends: write the one value, or * for all")
     if found and found[3] and low > high:
         raise InvalidSchedule(f"{problem} runs past the end with a step: write the values as a list")

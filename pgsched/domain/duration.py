@@ -25,8 +25,8 @@ _SHORT = re.compile(
 def parse_duration(text: str) -> timedelta:
     """The length of time that ``text`` names, exact to the microsecond.
 
-    Reads ``PT5S``, ``P1DT12H``, ``P2W``, ``PT0.25S`` and ``1h30m``, ``90s``, ``1.5s``, ``250ms``, ``2d``: units
-    from the largest to the smallest, each once, fractions on seconds only. A day is 24 hours.
+    Reads ``PT5S``, ``P1DT12H``, ``P2W``, ``PT0.25S`` and ``1h30m``, ``90s``, ``1.5s``, ``250ms``, ``2d``:
+    units from the largest to the smallest, each once, fractions on seconds only. A day is 24 hours.
 
     Raises InvalidSchedule when the text is neither, names months or years (which have no fixed length), or is
     not between a microsecond and ten years.
@@ -54,7 +54,7 @@ def check_duration(length: timedelta) -> timedelta:
 def format_duration(length: timedelta) -> str:
     """ISO 8601 in days, hours, minutes and seconds, such as ``P1DT2H`` or ``PT0.25S``; zero is ``PT0S``.
 
-    What it writes, ``parse_duration`` reads back as the same length. Raises InvalidSchedule when it is negative.
+    ``parse_duration`` reads it back as the same length. Raises InvalidSchedule when ``length`` is negative.
     """
     if length < timedelta(0):
         raise InvalidSchedule("a negative duration cannot be written: give one longer than zero")

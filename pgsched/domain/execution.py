@@ -1,7 +1,7 @@
 """An execution as a worker holds it: the claimed row, decoded no further than it must be.
 
-Tens of thousands of these are made a second, positionally from rows, so everything that not every delivery needs (the
-payload, the options, readable instants and ids) stays raw until it is asked for.
+Tens of thousands of these are made a second, positionally from rows, so everything that not every delivery
+needs (the payload, the options, readable instants and ids) stays raw until it is asked for.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -15,8 +15,9 @@ _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 class Execution(NamedTuple):
     """One claimed row, its fields in the order in which the claim returns them.
 
-    ``id`` and ``job_id`` are the sixteen bytes of a UUID; ``fire_at`` and ``scheduled_for`` are microseconds since
-    2000-01-01 UTC; ``payload`` and ``options`` are JSON text. ``attempt`` counts from 1 and includes this one.
+    ``id`` and ``job_id`` are the sixteen bytes of a UUID; ``fire_at`` and ``scheduled_for`` are
+    microseconds since 2000-01-01 UTC; ``payload`` and ``options`` are JSON text. ``attempt`` counts from 1
+    and includes this one.
     """
 
     partition: int

@@ -1,7 +1,7 @@
 """What came of an attempt, and what becomes of its row.
 
-A channel answers with an Outcome; ``decide`` turns it, with the row's policy, into a Decision; the settler makes the
-decision true. These are the only places where each of these steps is taken.
+A channel answers with an Outcome; ``decide`` turns it, with the row's policy, into a Decision; the settler
+makes the decision true. These are the only places where each of these steps is taken.
 """
 
 import random

@@ -18,7 +18,8 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """How long to wait between tries: exponential, with full jitter, so that rows that failed together spread out.
+    """How long to wait between tries: exponential, with full jitter, so that rows that failed together
+    spread out.
 
     Seconds. The ceiling after the n-th try is ``initial * factor ** (n - 1)``, never more than ``maximum``.
     """
@@ -57,7 +58,8 @@ class Options:
 def parse_options(raw: bytes | None) -> Options:
     """The options in a JSON object; None and missing keys mean the defaults.
 
-    Raises InvalidOptions, naming the key and what it may be, for an unknown key, a wrong type or a value out of range.
+    Raises InvalidOptions, naming the key and what it may be, for an unknown key, a wrong type or a value
+    out of range.
     """
     given = {} if raw is None else _object(raw)
     parsed = {_FIELDS.get(key, key): _parser(key)(key, value) for key, value in given.items()}
@@ -71,7 +73,9 @@ def _object(raw: bytes) -> dict[str, Any]:
     try:
         given = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
-        raise InvalidOptions(f'options are not JSON ({error}): write an object such as {{"timeout": "PT5S"}}') from None
+        raise InvalidOptions(
+            f'options are not JSON ({error}): write an object such as {{"timeout": "PT5S"}}'
+        ) from None
     if not isinstance(given, dict):
         raise InvalidOptions('options must be a JSON object, such as {"timeout": "PT5S"}')
     return given
@@ -114,14 +118,17 @@ def _number(low: float, high: float, *, whole: bool) -> Callable[[str, Any], flo
 def _statuses(key: str, value: Any) -> frozenset[int]:
     number = _number(300, 599, whole=True)
     if not isinstance(value, list) or len(value) > 100:
-        raise InvalidOptions(f"{key} must be a list of at most 100 status codes, such as [404]; it is {_shown(value)}")
+        raise InvalidOptions(
+            f"{key} must be a list of at most 100 status codes, such as [404]; it is {_shown(value)}"
+        )
     return frozenset(int(number(f"each code of {key}", code)) for code in value)
 
 
 def _backoff(key: str, value: Any) -> Backoff:
     if not isinstance(value, dict):
         raise InvalidOptions(
-            f'{key} must be an object such as {{"initial": "1s", "factor": 2, "maximum": "1h"}}; it is {_shown(value)}'
+            f'{key} must be an object such as {{"initial": "1s", "factor": 2, "maximum": "1h"}}; '
+            f"it is {_shown(value)}"
         )
     if unknown := sorted(value.keys() - _BACKOFF_PARSERS.keys()):
         raise InvalidOptions(f"there is no {key}.{unknown[0]}; {key} has {', '.join(_BACKOFF_PARSERS)}")
@@ -159,7 +166,9 @@ def _headers(key: str, value: Any) -> tuple[tuple[str, str], ...]:
 
 def _check_header(key: str, name: str, text: Any) -> None:
     if not _HEADER_NAME.fullmatch(name):
-        raise InvalidOptions(f"{key} has a name that HTTP does not allow, {_shown(name)}: use letters, digits and hyphens")
+        raise InvalidOptions(
+            f"{key} has a name that HTTP does not allow, {_shown(name)}: use letters, digits and hyphens"
+        )
     lower = name.lower()
     if lower in _CONNECTION_HEADERS or lower.startswith("proxy-"):
         raise InvalidOptions(f"{key} must not set {name}: it belongs to the connection, not to the request")
@@ -167,7 +176,7 @@ def _check_header(key: str, name: str, text: Any) -> None:
         raise InvalidOptions(f"{key} must not set {name}: pgsched sets it on every call")
     if not isinstance(text, str) or len(text) > 8192 or not _HEADER_VALUE.fullmatch(text):
         raise InvalidOptions(
-            f"the header {name} must be text of at most 8192 visible ASCII characters and spaces, without line breaks"
+            f"the header {name} must be text of at most 8192 printable ASCII characters, without line breaks"
         )
 
 
@@ -179,7 +188,17 @@ def _shown(value: Any) -> str:
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
 _HEADER_VALUE = re.compile(r"(?:[!-~](?:[ \t!-~]*[!-~])?)?")
 _CONNECTION_HEADERS = frozenset(
-    {"connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
 )
 _OUR_HEADERS = frozenset(
     {"accept-encoding", "content-type", "idempotency-key", "traceparent", "tracestate", "user-agent"}

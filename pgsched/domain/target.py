@@ -26,8 +26,8 @@ class Scheme(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A target that can be meant. ``name`` is what stands behind the scheme: the handler, function, channel or topic,
-    and for HTTP the host without its port."""
+    """A target that can be meant. ``name`` is what stands behind the scheme: the handler, function, channel
+    or topic, and for HTTP the host without its port."""
 
     scheme: Scheme
     text: str
@@ -42,7 +42,9 @@ def parse_target(text: str) -> Target:
     if len(text) > LONGEST:
         raise InvalidTarget(f"the target is longer than {LONGEST} characters: put the data into the payload")
     if re.search(r"\s", text):
-        raise InvalidTarget(f"the target {_shown(text)} contains white space: percent-encode it, as in /a%20b")
+        raise InvalidTarget(
+            f"the target {_shown(text)} contains white space: percent-encode it, as in /a%20b"
+        )
     prefix, colon, rest = text.partition(":")
     scheme = prefix.lower()
     if not colon or scheme not in _SCHEMES:
@@ -51,7 +53,9 @@ def parse_target(text: str) -> Target:
             "https://host/path, python:name, sql:schema.function, notify:channel, queue: or kafka:topic"
         )
     if scheme not in _URL_SCHEMES and prefix != scheme:
-        raise InvalidTarget(f"the scheme of {_shown(text)} must be in lower case: write {scheme}:{rest[:100]}")
+        raise InvalidTarget(
+            f"the scheme of {_shown(text)} must be in lower case: write {scheme}:{rest[:100]}"
+        )
     return Target(scheme=Scheme(scheme), text=text, name=_PARSERS[Scheme(scheme)](text, rest))
 
 
@@ -61,7 +65,8 @@ def _http(text: str, rest: str) -> str:
         raise InvalidTarget(f"the target {_shown(text)} names no host: write https://host[:port]/path")
     if "@" in authority:
         raise InvalidTarget(
-            'the target carries a user or password: put credentials into options, {"headers": {"Authorization": "…"}}'
+            "the target carries a user or password: put credentials into options, "
+            '{"headers": {"Authorization": "…"}}'
         )
     if "#" in text:
         raise InvalidTarget("the target has a fragment, which is never sent: leave out # and what follows it")
@@ -73,7 +78,9 @@ def _http(text: str, rest: str) -> str:
         )
     port = found["port"]
     if port is not None and not 1 <= int(port) <= 65535:
-        raise InvalidTarget(f"the target's port {port} is not from 1 to 65535: write one such as https://host:8443/path")
+        raise InvalidTarget(
+            f"the target's port {port} is not from 1 to 65535: write one such as https://host:8443/path"
+        )
     return found["host"]
 
 

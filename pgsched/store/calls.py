@@ -1,6 +1,6 @@
 """The public functions of ``interface/`` as Python calls them: the same ones that SQL users call.
 
-Each call is one statement, so that without a transaction around it it commits in one round trip. The calls of an
+Each call is one statement, so that without a transaction around it it commits in one round trip. Those of an
 API request write their row of ``audit_log`` in the same statement, and only when they changed something.
 """
 
@@ -19,7 +19,8 @@ select pgsched.schedule(
          target => cast(%(target)s as text), payload => cast(%(payload)s as jsonb),
          fire_at => cast(%(fire_at)s as timestamptz), delay => cast(%(delay)s as interval),
          cron => cast(%(cron)s as text), every => cast(%(every)s as interval),
-         timezone => cast(%(timezone)s as text), client => cast(%(client)s as text), key => cast(%(key)s as text),
+         timezone => cast(%(timezone)s as text), client => cast(%(client)s as text),
+         key => cast(%(key)s as text),
          ordering_key => cast(%(ordering_key)s as text), queue => cast(%(queue)s as text),
          options => cast(%(options)s as jsonb)) as id,
        coalesce(cast(%(fire_at)s as timestamptz),

@@ -1,6 +1,6 @@
 """What can be looked up: executions, their attempts, jobs. Pages go from the newest id to the oldest.
 
-Instants are in UTC. One that Python cannot hold is read as None (``infinity``: held) or as the last one it can.
+Instants are in UTC. What Python cannot hold is read as None (``infinity``: held) or as its last instant.
 """
 
 from datetime import UTC, datetime

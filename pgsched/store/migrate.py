@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from typing import TextIO
 
 import psycopg
 from alembic import command
@@ -22,7 +23,7 @@ def migrations_dir() -> Path:
     return inside if inside.is_dir() else package.parent / "migrations"
 
 
-def alembic_config(url: str | None = None, *, output: io.TextIOBase | None = None) -> Config:
+def alembic_config(url: str | None = None, *, output: TextIO | None = None) -> Config:
     """An Alembic configuration for pgsched's own versions."""
     config = Config(output_buffer=output)
     config.set_main_option("script_location", str(migrations_dir()).replace("%", "%%"))

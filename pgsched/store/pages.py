@@ -1,7 +1,7 @@
 """How a page of executions is found without reading more than it shows, however many there are.
 
 Of each partition of the live rows the newest are reached by its primary key (partition, id), of history by
-``history_id``; the page is the newest of them all. That is why the two halves of ``pgsched.status`` are spelled out
+``history_id``; the page is the newest of them all. That is why the two halves of ``pgsched.status`` stand
 here: sorted together, as the view has them, every row would be read.
 """
 
@@ -78,7 +78,7 @@ def _live(
     conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: str | None = None
 ) -> sa.Select[Any]:
     """The newest live rows of each partition, each reached through its primary key."""
-    slots = sa.func.generate_series(0, 15).table_valued("slot")
+    slots = sa.func.generate_series(0, 15).table_valued("slot").render_derived("slots")
     partition = sa.cast(_queues.c.first_partition + slots.c.slot, sa.SmallInteger).label("partition")
     homes = sa.select(_queues.c.name, partition).select_from(_queues.join(slots, sa.true()))
     home = (homes.where(_queues.c.name == queue) if queue is not None else homes).subquery("home")

@@ -1,4 +1,4 @@
-"""What the database says when it refuses, as errors of pgsched: the one place where an SQLSTATE becomes one."""
+"""What the database says when it refuses, as errors of pgsched: here SQLSTATEs become classes."""
 
 from typing import Any
 

@@ -2,11 +2,11 @@
 
 from functools import cache
 from importlib.resources import files
-from typing import LiteralString, cast
+from typing import LiteralString
 
 
 @cache
 def statement(name: str) -> LiteralString:
     """The text of ``statements/<name>.sql``. It came with the package, so it counts as literal."""
     text = files("pgsched.store").joinpath("statements", f"{name}.sql").read_text(encoding="utf-8")
-    return cast(LiteralString, text)
+    return text  # type: ignore[return-value]

@@ -1,0 +1,225 @@
+"""When something fires: ``Once``, ``Every`` or ``Cron``, and the instants each of them means.
+
+Everything here is arithmetic on the instants it is given. Instants come in with any offset and go out in UTC;
+a datetime without an offset is refused, since nobody knows when it is.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import TypeVar, assert_never
+from zoneinfo import ZoneInfo
+
+from pgsched.domain.cron import Cron, Gap, Overlap, clock_note, next_occurrence
+from pgsched.domain.duration import check_duration, format_duration, parse_duration
+from pgsched.errors import InvalidSchedule
+
+__all__ = [
+    "Cron",
+    "Every",
+    "Fire",
+    "Gap",
+    "Once",
+    "Overlap",
+    "Schedule",
+    "from_parts",
+    "instants",
+    "next_fires",
+    "next_instant",
+    "to_json",
+]
+
+SHORTEST_INTERVAL = timedelta(seconds=1)
+
+_Policy = TypeVar("_Policy", bound=StrEnum)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Once:
+    """One instant. Raises InvalidSchedule when ``at`` has no offset from UTC."""
+
+    at: datetime
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "at", _in_utc(self.at, "at"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Every:
+    """``anchor``, and each whole number of intervals of elapsed time after it, whatever the clocks do.
+
+    Instants are counted from the anchor and never from the last run, so they do not drift. Raises
+    InvalidSchedule when ``interval`` is shorter than a second or longer than ten years, or ``anchor`` has no
+    offset from UTC.
+    """
+
+    interval: timedelta
+    anchor: datetime
+
+    def __post_init__(self) -> None:
+        if check_duration(self.interval) < SHORTEST_INTERVAL:
+            raise InvalidSchedule("every must be at least a second: write PT1S or more")
+        object.__setattr__(self, "anchor", _in_utc(self.anchor, "anchor"))
+
+
+Schedule = Once | Every | Cron
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fire:
+    """An instant for people to read: ``at`` in UTC, ``local`` the same in ISO 8601 on the schedule's own clock.
+
+    ``note`` says when a change of the clocks has to do with it, such as "first of two 02:30".
+    """
+
+    at: datetime
+    local: str
+    note: str | None
+
+
+def next_instant(schedule: Schedule, after: datetime) -> datetime | None:
+    """The first instant of ``schedule`` strictly later than ``after``, in UTC.
+
+    None when there is none: a ``Once`` has passed, or a ``Cron`` has nothing in the 50 years that follow. Raises
+    InvalidSchedule when ``after`` has no offset from UTC.
+    """
+    moment = _in_utc(after, "after")
+    match schedule:
+        case Once():
+            return schedule.at if schedule.at > moment else None
+        case Every():
+            return _next_multiple(schedule, moment)
+        case Cron():  # without the fraction, all callers within a second share one search
+            return next_occurrence(schedule, moment.replace(microsecond=0))
+        case _:
+            assert_never(schedule)
+
+
+def instants(schedule: Schedule, after: datetime, count: int) -> list[datetime]:
+    """The first ``count`` instants strictly later than ``after``, in order; fewer when there are no more."""
+    found: list[datetime] = []
+    while len(found) < count:
+        following = next_instant(schedule, found[-1] if found else after)
+        if following is None:
+            break
+        found.append(following)
+    return found
+
+
+def next_fires(schedule: Schedule, *, after: datetime, count: int) -> list[Fire]:
+    """The same instants for people: with the local time, and with a note where the clocks are changed."""
+    return [_fire(schedule, at) for at in instants(schedule, after, count)]
+
+
+def from_parts(
+    *,
+    at: str | datetime | None = None,
+    cron: str | None = None,
+    every: str | timedelta | None = None,
+    timezone: str | None = None,
+    gap: str | None = None,
+    overlap: str | None = None,
+    anchor: str | datetime | None = None,
+) -> Schedule:
+    """The schedule that a request, a command line or a row describes; what is None was not given.
+
+    Exactly one of ``at`` (ISO 8601 with offset), ``cron`` and ``every`` (a duration); ``timezone``, ``gap`` and
+    ``overlap`` go with cron only, ``anchor`` goes with every, and must. Raises InvalidSchedule otherwise.
+    """
+    _check_combination({"at": at, "cron": cron, "every": every})
+    _check_companions("cron", cron, {"timezone": timezone, "gap": gap, "overlap": overlap})
+    _check_companions("every", every, {"anchor": anchor})
+    if at is not None:
+        return Once(at=_instant(at, "at"))
+    if cron is not None:
+        return Cron(
+            expression=cron,
+            timezone="UTC" if timezone is None else timezone,
+            gap=_policy(Gap, gap, "gap"),
+            overlap=_policy(Overlap, overlap, "overlap"),
+        )
+    if anchor is None:
+        raise InvalidSchedule("every counts from an anchor: give anchor, such as 2026-03-01T09:00:00Z")
+    assert every is not None
+    interval = parse_duration(every) if isinstance(every, str) else every
+    return Every(interval=interval, anchor=_instant(anchor, "anchor"))
+
+
+def to_json(schedule: Schedule) -> dict[str, str]:
+    """The parts as JSON; ``from_parts(**to_json(schedule))`` is the same schedule."""
+    match schedule:
+        case Once():
+            return {"at": _iso(schedule.at)}
+        case Every():
+            return {"every": format_duration(schedule.interval), "anchor": _iso(schedule.anchor)}
+        case Cron():
+            zone, gap, overlap = schedule.timezone, schedule.gap.value, schedule.overlap.value
+            return {"cron": schedule.expression, "timezone": zone, "gap": gap, "overlap": overlap}
+        case _:
+            assert_never(schedule)
+
+
+def _next_multiple(every: Every, after: datetime) -> datetime | None:
+    if after < every.anchor:
+        return every.anchor
+    try:
+        return every.anchor + ((after - every.anchor) // every.interval + 1) * every.interval
+    except OverflowError:  # past the year 9999
+        return None
+
+
+def _fire(schedule: Schedule, at: datetime) -> Fire:
+    if isinstance(schedule, Cron):
+        local = at.astimezone(ZoneInfo(schedule.timezone))
+        return Fire(at=at, local=local.isoformat(), note=clock_note(schedule, at))
+    return Fire(at=at, local=at.isoformat(), note=None)
+
+
+def _check_combination(kinds: dict[str, object]) -> None:
+    given = [name for name, value in kinds.items() if value is not None]
+    if not given:
+        raise InvalidSchedule("a schedule is missing: give one of at, cron and every")
+    if len(given) > 1:
+        surplus = "both" if len(given) == 2 else "all of them"
+        raise InvalidSchedule(f"give either {' or '.join(given)}, not {surplus}")
+
+
+def _check_companions(kind: str, value: object, companions: dict[str, object]) -> None:
+    given = [name for name, companion in companions.items() if companion is not None]
+    if given and value is None:
+        raise InvalidSchedule(f"{given[0]} goes with {kind} only: leave it out, or give {kind}")
+
+
+def _policy(kind: type[_Policy], text: str | None, name: str) -> _Policy:
+    choices = list(kind)
+    if text is None:
+        return choices[0]
+    if text not in choices:
+        raise InvalidSchedule(f"{name} cannot be {text[:64]!r}: write one of {', '.join(choices)}")
+    return kind(text)
+
+
+def _instant(value: str | datetime, name: str) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    try:
+        return datetime.fromisoformat(value.strip())
+    except ValueError:
+        hint = "write ISO 8601 with an offset, such as 2026-03-01T09:00:00Z or 2026-03-01T10:00:00+01:00"
+        raise InvalidSchedule(f"{name} {value[:64]!r} is no instant: {hint}") from None
+
+
+def _in_utc(value: datetime, name: str) -> datetime:
+    shown = value.isoformat()
+    if value.utcoffset() is None:
+        raise InvalidSchedule(
+            f"{name} {shown} has no offset: write {shown}Z for UTC, or such as {shown}+01:00"
+        )
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidSchedule(f"{name} {shown} is out of range: write a year from 2 to 9998") from None
+
+
+def _iso(at: datetime) -> str:
+    return at.isoformat().replace("+00:00", "Z")

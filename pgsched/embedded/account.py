@@ -1,0 +1,68 @@
+"""Which account the server runs as, and how that account reaches a directory below ones closed to it."""
+
+import contextlib
+import os
+import pwd
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pgsched.errors import EmbeddedPostgresError
+
+_PREFERRED = ("postgres", "nobody")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """The unprivileged account that root starts the server as."""
+
+    uid: int
+    gid: int
+
+    def give(self, path: Path) -> None:
+        """Makes the account the owner of a file or directory."""
+        os.chown(path, self.uid, self.gid)
+
+
+def account_for(cluster: Path) -> Account | None:
+    """The account to run a cluster's server as; None where this process is not root and stays what it is."""
+    if os.geteuid() != 0:
+        return None
+    if cluster.exists() and (owner := cluster.stat()).st_uid != 0:
+        return Account(uid=owner.st_uid, gid=owner.st_gid)
+    for name in _PREFERRED:
+        with contextlib.suppress(KeyError):
+            entry = pwd.getpwnam(name)
+            return Account(uid=entry.pw_uid, gid=entry.pw_gid)
+    raise EmbeddedPostgresError(
+        "PostgreSQL does not run as root, and there is no account `postgres` or `nobody` to run it as:"
+        " add one, or start pgsched as an ordinary user"
+    )
+
+
+def process_options(account: Account | None) -> dict[str, Any]:
+    """How ``subprocess`` runs a program as the account, with none of our environment (it may hold secrets)."""
+    options: dict[str, Any] = {"cwd": "/", "env": {"LC_ALL": "C", "PATH": os.defpath}}
+    if account:
+        options |= {"user": account.uid, "group": account.gid, "extra_groups": []}
+    return options
+
+
+@contextlib.contextmanager
+def reachable(directory: Path, account: Account | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The name by which a child running as the account reaches its directory, and its process options.
+
+    A descriptor that root opened leads there whatever the directories above allow. The working directory
+    would not do: PostgreSQL 15 leaves it to resolve its own path, and cannot come back.
+    """
+    options = process_options(account)
+    if account is None or sys.platform != "linux":
+        yield str(directory), options
+        return
+    descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{descriptor}", options | {"pass_fds": (descriptor,)}
+    finally:
+        os.close(descriptor)

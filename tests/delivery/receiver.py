@@ -1,0 +1,148 @@
+"""The world outside: a small HTTP server whose answers a test writes byte by byte."""
+
+import asyncio
+import random
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pgsched.delivery.http import HttpChannel
+from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import Outcome
+from pgsched.domain.policy import Options
+
+ID = bytes.fromhex("0198c0de000070008000000000000001")
+NOW = 1_790_000_000
+TLS = Path(__file__).parent / "tls"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request as it came. Header names are in lower case; ``connection`` counts from 1."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    connection: int
+
+
+Respond = Callable[[Request, asyncio.StreamWriter], Awaitable[None]]
+
+
+class Receiver:
+    """Keeps every request and answers as it is told."""
+
+    def __init__(self, respond: Respond) -> None:
+        self.respond, self.requests, self.connections = respond, list[Request](), 0
+        self.port = 0
+        self._open: set[asyncio.StreamWriter] = set()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        number = self.connections
+        self._open.add(writer)
+        try:
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+                request = await self._read(head, reader, number)
+                self.requests.append(request)
+                await self.respond(request, writer)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError):
+            pass
+        finally:
+            self._open.discard(writer)
+            writer.close()
+
+    def hang_up(self) -> None:
+        for writer in self._open:
+            writer.transport.abort()
+
+    async def _read(self, head: str, reader: asyncio.StreamReader, number: int) -> Request:
+        first, *lines = head.rstrip("\r\n").split("\r\n")
+        pairs = [line.split(": ", 1) if ": " in line else (line.rstrip(":"), "") for line in lines]
+        headers = {name.lower(): value for name, value in pairs}
+        method, path, _ = first.split(" ")
+        body = await reader.readexactly(int(headers.get("content-length", "0")))
+        return Request(method=method, path=path, headers=headers, body=body, connection=number)
+
+
+def answering(status: str = "200 OK", body: bytes = b"{}", *headers: str) -> Respond:
+    """Always the same answer."""
+
+    async def respond(request: Request, writer: asyncio.StreamWriter) -> None:
+        lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
+        writer.write("\r\n".join(lines).encode() + (b"" if request.method == "HEAD" else body))
+
+    return respond
+
+
+@asynccontextmanager
+async def receiving(
+    respond: Respond | None = None, *, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Receiver]:
+    """A receiver on a free port of this machine."""
+    receiver = Receiver(respond or answering())
+    server = await asyncio.start_server(receiver.serve, "127.0.0.1", 0, ssl=tls)
+    receiver.port = server.sockets[0].getsockname()[1]
+    try:
+        yield receiver
+    finally:
+        server.close()
+        receiver.hang_up()
+        await server.wait_closed()
+
+
+@asynccontextmanager
+async def calling(**changes: Any) -> AsyncIterator[HttpChannel]:
+    """An HTTP channel that may call this machine and signs nothing, unless told otherwise."""
+    arguments: dict[str, Any] = {
+        "connections_per_host": 10,
+        "concurrency": 20,
+        "allow_private": True,
+        "secrets": lambda client: None,
+        "now": lambda: NOW,
+        "rng": random.Random(7),
+    }
+    channel = HttpChannel(**{**arguments, **changes})
+    try:
+        yield channel
+    finally:
+        await channel.close()
+
+
+def execution(target: str, **changes: Any) -> Execution:
+    """A claimed row that is valid as it is; due at 2026-09-21T14:13:20Z."""
+    row = Execution(
+        partition=3,
+        id=ID,
+        token=11,
+        attempt=1,
+        fire_at=843_315_200_000_000,
+        scheduled_for=843_315_200_000_000,
+        client_id="shop",
+        target=target,
+        payload=b'{"order": 42}',
+        options=None,
+        job_id=None,
+        plan=None,
+        key=None,
+        ordering_key=None,
+    )
+    return row._replace(**changes)
+
+
+async def deliver(
+    target: str, options: Options | None = None, *, deadline: float = 5.0, **row: Any
+) -> Outcome:
+    """One callback through a channel of its own."""
+    async with calling() as channel:
+        return await channel.deliver(execution(target, **row), options or Options(), deadline)

@@ -1,0 +1,77 @@
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from receiver import NOW
+
+from pgsched.delivery.answer import outcome_of_answer, parse_retry_after
+from pgsched.domain.outcome import Deferred, Failed, Succeeded
+from pgsched.domain.policy import Options
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
+def test_2xx_is_done(status: int) -> None:
+    assert outcome_of_answer(status, Options()) == Succeeded(status_code=status)
+
+
+def test_202_is_deferred_only_where_that_is_asked_for() -> None:
+    assert outcome_of_answer(202, Options(deferred=True)) == Deferred(status_code=202)
+    assert outcome_of_answer(200, Options(deferred=True)) == Succeeded(status_code=200)
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, 599])
+def test_passing_trouble_is_worth_another_try(status: int) -> None:
+    outcome = outcome_of_answer(status, Options())
+    assert isinstance(outcome, Failed)
+    assert outcome.retryable
+
+
+@pytest.mark.parametrize("status", [300, 301, 304, 307, 308, 400, 401, 403, 404, 409, 410, 422, 451])
+def test_any_other_answer_is_final(status: int) -> None:
+    outcome = outcome_of_answer(status, Options())
+    assert isinstance(outcome, Failed)
+    assert not outcome.retryable
+    assert outcome.status_code == status
+
+
+def test_the_policy_overrules_what_a_status_means() -> None:
+    options = Options(retry_on=frozenset({404}), fail_on=frozenset({500}))
+    lost, broken = outcome_of_answer(404, options), outcome_of_answer(500, options)
+    assert isinstance(lost, Failed)
+    assert isinstance(broken, Failed)
+    assert (lost.retryable, broken.retryable) == (True, False)
+
+
+def test_a_body_is_kept_as_text_even_where_it_is_not() -> None:
+    outcome = outcome_of_answer(500, Options(), reason="Oh", body=b"caf\xe9 " + b"x" * 9000)
+    assert isinstance(outcome, Failed)
+    assert outcome.error.startswith("answered 500 Oh: caf\N{REPLACEMENT CHARACTER} xxx")
+    assert len(outcome.error) < 2100
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0", 0),
+        ("120", 120),
+        (" 7 ", 7),
+        ("Mon, 21 Sep 2026 14:14:20 GMT", 60),
+        ("Mon, 21 Sep 2026 14:00:00 GMT", 0),
+        ("Monday, 21-Sep-26 14:14:20 GMT", 60),
+        ("Mon Sep 21 14:14:20 2026", 60),
+    ],
+)
+def test_retry_after_is_read_in_every_form_http_has(text: str, seconds: int) -> None:
+    assert parse_retry_after(text, NOW) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("text", [None, "", "soon", "-5", "1.5", "٣", "Mon, 99 Sep 2026 14:14:20 GMT"])
+def test_a_retry_after_that_makes_no_sense_asks_for_nothing(text: str | None) -> None:
+    assert parse_retry_after(text, NOW) is None
+
+
+@given(st.text())
+def test_no_retry_after_breaks_the_reader(text: str) -> None:
+    wait = parse_retry_after(text, NOW)
+    assert wait is None or wait >= timedelta(0)

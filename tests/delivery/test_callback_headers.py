@@ -1,0 +1,94 @@
+import random
+import re
+from datetime import UTC, datetime
+
+import pytest
+from receiver import ID, NOW, calling, deliver, execution, receiving
+from standardwebhooks import Webhook
+
+from pgsched import __version__
+from pgsched.delivery.headers import compose
+from pgsched.delivery.signature import parse_secret
+from pgsched.domain.execution import uuid_text
+from pgsched.domain.policy import Options
+
+UUID = "0198c0de-0000-7000-8000-000000000001"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("content-type", "application/json"),
+        ("idempotency-key", UUID),
+        ("webhook-id", UUID),
+        ("webhook-timestamp", str(NOW)),
+        ("pgsched-attempt", "1"),
+        ("pgsched-scheduled-for", "2026-09-21T14:13:20Z"),
+        ("pgsched-deadline", "2026-09-21T14:13:25Z"),
+        ("accept-encoding", "identity"),
+        ("user-agent", f"pgsched/{__version__}"),
+    ],
+)
+async def test_a_callback_says_what_it_is(name: str, value: str) -> None:
+    async with receiving() as receiver:
+        await deliver(receiver.url)
+    assert receiver.requests[0].headers[name] == value
+
+
+async def test_a_callback_carries_nothing_else() -> None:
+    async with receiving() as receiver:
+        await deliver(receiver.url)
+    names = {name for name in receiver.requests[0].headers if not name.startswith(("webhook-", "pgsched-"))}
+    assert names == {
+        "host", "content-length", "content-type", "idempotency-key", "accept-encoding", "user-agent",
+        "traceparent",
+    }  # fmt: skip
+
+
+async def test_scheduled_headers_go_along() -> None:
+    async with receiving() as receiver:
+        await deliver(receiver.url, Options(headers=(("Authorization", "Bearer x"), ("X-Shop", "42"))))
+    headers = receiver.requests[0].headers
+    assert (headers["authorization"], headers["x-shop"]) == ("Bearer x", "42")
+
+
+async def test_attempts_share_the_trace_and_have_spans_of_their_own() -> None:
+    async with receiving() as receiver, calling() as channel:
+        for attempt in (1, 2):
+            await channel.deliver(execution(receiver.url, attempt=attempt), Options(), 5)
+    first, second = (request.headers["traceparent"] for request in receiver.requests)
+    assert re.fullmatch(f"00-{ID.hex()}-[0-9a-f]{{16}}-00", first)
+    assert first[:36] == second[:36]
+    assert first != second
+    assert receiver.requests[1].headers["pgsched-attempt"] == "2"
+
+
+async def test_a_client_with_a_secret_signs_what_it_sends(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    secrets = {"shop": parse_secret(text)}
+    async with receiving() as receiver, calling(secrets=secrets.get) as channel:
+        await channel.deliver(execution(receiver.url), Options(), 5)
+    [request] = receiver.requests
+    names = ("webhook-id", "webhook-timestamp", "webhook-signature")
+    headers = {name: request.headers[name] for name in names}
+    monkeypatch.setattr("standardwebhooks.webhooks.Webhook._Webhook__verify_timestamp", _any_time)
+    assert Webhook(text).verify(request.body, headers) == {"order": 42}
+
+
+async def test_a_client_without_a_secret_signs_nothing() -> None:
+    async with receiving() as receiver:
+        await deliver(receiver.url)
+    assert "webhook-signature" not in receiver.requests[0].headers
+
+
+def test_headers_of_one_row_do_not_reach_the_next() -> None:
+    arguments = {"now": NOW, "deadline": 5.0, "rng": random.Random(1)}
+    signed = compose(execution("http://a"), (), secret=b"s" * 32, **arguments)  # type: ignore[arg-type]
+    plain = compose(execution("http://a", id=bytes(15) + b"\2"), (), secret=None, **arguments)  # type: ignore[arg-type]
+    assert "webhook-signature" in signed
+    assert "webhook-signature" not in plain
+    assert plain["webhook-id"] == uuid_text(bytes(15) + b"\2")
+
+
+def _any_time(self: Webhook, text: str) -> datetime:
+    return datetime.fromtimestamp(int(text), UTC)

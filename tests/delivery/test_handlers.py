@@ -1,0 +1,102 @@
+import functools
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+from receiver import execution
+
+from pgsched.delivery.handlers import Handler, context_of
+from pgsched.delivery.python import App
+from pgsched.errors import InvalidInput, InvalidTarget
+
+
+async def none() -> None: ...
+async def payload_only(payload: Any) -> None: ...
+async def any_names(body: Any, about: Any) -> None: ...
+async def context_only(context: Any) -> None: ...
+async def context_first(context: Any, order: Any) -> None: ...
+async def keyword_context(payload: Any, *, context: Any) -> None: ...
+async def optional(payload: Any, retries: int = 3, *, dry: bool = False, **more: Any) -> None: ...
+async def connection_between(payload: Any, connection: Any, context: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "given"),
+    [
+        (none, {}),
+        (payload_only, {"payload": "P"}),
+        (any_names, {"body": "P", "about": "C"}),
+        (context_only, {"context": "C"}),
+        (context_first, {"order": "P", "context": "C"}),
+        (keyword_context, {"payload": "P", "context": "C"}),
+        (optional, {"payload": "P"}),
+        (connection_between, {"payload": "P", "context": "C"}),
+        (functools.partial(any_names, about=1), {"body": "P"}),
+    ],
+)
+def test_a_handler_is_given_what_its_signature_asks_for(
+    function: Callable[..., Any], given: dict[str, str]
+) -> None:
+    row = execution("python:work", payload=b'"P"')
+    wanted = {name: context_of(row) if what == "C" else what for name, what in given.items()}
+    assert Handler("work", function).arguments(row) == wanted
+
+
+def test_only_a_parameter_of_that_name_asks_for_the_connection() -> None:
+    assert Handler("work", connection_between).wants_connection
+    assert not Handler("work", any_names).wants_connection
+
+
+class Callable2:
+    async def __call__(self, payload: Any) -> None: ...
+
+
+def test_an_object_with_an_async_call_is_async() -> None:
+    assert Handler("work", Callable2()).is_async
+
+
+def sync_connection(connection: Any) -> None: ...
+def too_many(payload: Any, context: Any, third: Any) -> None: ...
+def keyword_only(*, shop: str) -> None: ...
+def by_position(payload: Any, /) -> None: ...
+def generator() -> Iterator[int]:
+    yield 1
+
+
+async def async_generator() -> AsyncIterator[int]:
+    yield 1
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (sync_connection, "asks for the connection but is not async: write async def"),
+        (too_many, "asks for 'third', which nobody gives it"),
+        (keyword_only, "asks for 'shop', which nobody gives it"),
+        (by_position, "leave out the /"),
+        (generator, "leave out the yield"),
+        (async_generator, "leave out the yield"),
+    ],
+)
+def test_a_handler_that_cannot_be_called_is_refused_at_registration(
+    function: Callable[..., Any], says: str
+) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        App().handler("work")(function)
+
+
+def test_a_name_is_given_once() -> None:
+    app = App()
+    app.handler("work")(none)
+    with pytest.raises(InvalidInput, match="there is a handler 'work' already"):
+        app.handler("work")(payload_only)
+
+
+@pytest.mark.parametrize("name", ["", "two words", "1st", "x" * 300])
+def test_a_name_that_no_target_can_have_is_refused(name: str) -> None:
+    with pytest.raises(InvalidTarget):
+        App().handler(name)
+
+
+def test_registering_leaves_the_function_as_it_was() -> None:
+    assert App().handler("work")(payload_only) is payload_only

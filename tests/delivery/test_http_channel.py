@@ -1,0 +1,226 @@
+import asyncio
+import socket
+import ssl
+from typing import Any
+
+import pytest
+from receiver import TLS, Request, answering, calling, deliver, execution, receiving
+
+from pgsched.delivery.http import LONGEST_BODY
+from pgsched.domain.outcome import LONGEST_ERROR, Deferred, Failed, Outcome, Succeeded
+from pgsched.domain.policy import Options
+
+
+def failure(outcome: Outcome) -> Failed:
+    assert isinstance(outcome, Failed)
+    return outcome
+
+
+async def test_the_body_arrives_as_it_was_scheduled() -> None:
+    body = '{"näme": "Straße",  "n": 1.50}'.encode()
+    async with receiving() as receiver:
+        await deliver(f"{receiver.url}/settle?a=%2F&b=ü".replace("ü", "%C3%BC"), payload=body)
+    [request] = receiver.requests
+    assert (request.method, request.path, request.body) == ("POST", "/settle?a=%2F&b=%C3%BC", body)
+
+
+async def test_a_row_without_payload_sends_no_body_and_no_content_type() -> None:
+    async with receiving() as receiver:
+        await deliver(receiver.url, payload=None)
+    [request] = receiver.requests
+    assert request.headers["content-length"] == "0"
+    assert "content-type" not in request.headers
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE"])
+async def test_the_scheduled_method_is_used(method: str) -> None:
+    async with receiving() as receiver:
+        outcome = await deliver(receiver.url, Options(method=method))
+    [request] = receiver.requests
+    assert request.method == method
+    assert outcome == Succeeded(status_code=200)
+    assert bool(request.body) == (method not in ("GET", "HEAD"))
+
+
+async def test_a_body_of_more_than_a_mebibyte_arrives_whole() -> None:
+    body = b'"' + b"x" * 3_000_000 + b'"'
+    async with receiving() as receiver:
+        outcome = await deliver(receiver.url, payload=body)
+    assert outcome == Succeeded(status_code=200)
+    assert receiver.requests[0].body == body
+
+
+async def test_a_202_is_parked_where_deferred_is_asked_for() -> None:
+    async with receiving(answering("202 Accepted")) as receiver:
+        assert await deliver(receiver.url, Options(deferred=True)) == Deferred(status_code=202)
+
+
+async def test_a_failure_keeps_the_status_and_what_the_target_said() -> None:
+    async with receiving(answering("503 Service Unavailable", b"down for repair")) as receiver:
+        outcome = failure(await deliver(receiver.url))
+    assert (outcome.status_code, outcome.retryable) == (503, True)
+    assert outcome.error == "answered 503 Service Unavailable: down for repair"
+
+
+async def test_retry_after_is_read() -> None:
+    async with receiving(answering("429 Too Many Requests", b"", "Retry-After: 90")) as receiver:
+        outcome = failure(await deliver(receiver.url))
+    assert outcome.retry_after is not None
+    assert outcome.retry_after.total_seconds() == 90
+
+
+async def test_redirects_are_not_followed() -> None:
+    async with receiving(answering("302 Found", b"", "Location: /elsewhere")) as receiver:
+        outcome = failure(await deliver(receiver.url))
+    assert (outcome.status_code, outcome.retryable) == (302, False)
+    assert "redirects are not followed" in outcome.error
+    assert len(receiver.requests) == 1
+
+
+async def test_connections_are_kept_alive() -> None:
+    async with receiving() as receiver, calling() as channel:
+        for _ in range(5):
+            await channel.deliver(execution(receiver.url), Options(), 5)
+    assert [request.connection for request in receiver.requests] == [1] * 5
+
+
+async def test_a_host_gets_no_more_connections_than_it_may() -> None:
+    async with receiving() as receiver, calling(connections_per_host=2) as channel:
+        row = execution(receiver.url)
+        outcomes = await asyncio.gather(*[channel.deliver(row, Options(), 5) for _ in range(20)])
+    assert outcomes == [Succeeded(status_code=200)] * 20
+    assert receiver.connections == 2
+
+
+async def test_silence_is_a_failure_worth_another_try() -> None:
+    never = asyncio.Event()
+
+    async def silent(request: Request, writer: asyncio.StreamWriter) -> None:
+        await never.wait()
+
+    async with receiving(silent) as receiver:
+        outcome = await deliver(receiver.url, deadline=0.1)
+        never.set()
+    assert outcome == Failed(error="no answer within 0.1 s", retryable=True)
+
+
+async def test_a_target_that_stalls_in_the_middle_of_its_success_has_succeeded() -> None:
+    never = asyncio.Event()
+
+    async def stalling(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+        await never.wait()
+
+    async with receiving(stalling) as receiver:
+        outcome = await deliver(receiver.url, deadline=0.5)
+        never.set()
+    assert outcome == Succeeded(status_code=200)
+
+
+async def test_no_more_of_an_answer_is_read_than_is_kept() -> None:
+    written = 0
+
+    async def endless(request: Request, writer: asyncio.StreamWriter) -> None:
+        nonlocal written
+        writer.write(b"HTTP/1.1 500 Oh\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while True:
+            writer.write(b"4000\r\n" + b"x" * 0x4000 + b"\r\n")
+            await writer.drain()
+            written += 0x4000
+
+    async with receiving(endless) as receiver:
+        outcome = failure(await deliver(receiver.url))
+    assert outcome.status_code == 500
+    assert len(outcome.error) <= LONGEST_ERROR + 100
+    assert written < 200 * LONGEST_BODY
+
+
+async def test_an_unread_answer_costs_its_connection_only() -> None:
+    async with receiving(answering("200 OK", b"x" * 500_000)) as receiver, calling() as channel:
+        for _ in range(2):
+            assert await channel.deliver(execution(receiver.url), Options(), 5) == Succeeded(status_code=200)
+    assert [request.connection for request in receiver.requests] == [1, 2]
+
+
+async def test_a_dropped_connection_is_a_failure_worth_another_try() -> None:
+    async def dropping(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.transport.abort()
+
+    async with receiving(dropping) as receiver:
+        assert failure(await deliver(receiver.url)).retryable
+    assert len(receiver.requests) == 1
+
+
+async def test_nobody_listening_is_a_failure_worth_another_try() -> None:
+    async with receiving() as receiver:
+        url = receiver.url
+    outcome = failure(await deliver(url))
+    assert outcome.retryable
+    assert "Cannot connect" in outcome.error
+
+
+async def test_an_answer_that_is_not_http_is_a_failure_worth_another_try() -> None:
+    async def babbling(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"220 smtp.example ready\r\n\r\n")
+
+    async with receiving(babbling) as receiver:
+        assert failure(await deliver(receiver.url)).retryable
+
+
+async def test_a_name_that_does_not_resolve_is_a_failure_worth_another_try(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unknown(*args: Any, **kwargs: Any) -> Any:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    assert failure(await deliver("http://nowhere.example/")).retryable
+
+
+async def test_cancelling_is_not_swallowed() -> None:
+    arrived = asyncio.Event()
+    never = asyncio.Event()
+
+    async def silent(request: Request, writer: asyncio.StreamWriter) -> None:
+        arrived.set()
+        await never.wait()
+
+    async with receiving(silent) as receiver:
+        attempt = asyncio.create_task(deliver(receiver.url))
+        await arrived.wait()
+        attempt.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await attempt
+        never.set()
+
+
+@pytest.mark.parametrize(
+    "target", ["http://256.1.1.1/", "http://127.1/", "http://2130706433/", "http://[1:2]/", "http://"]
+)
+async def test_a_url_that_can_never_be_called_fails_for_good(target: str) -> None:
+    assert not failure(await deliver(target)).retryable
+
+
+def server_tls(*, ask_for_certificate: bool = False) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(TLS / "server.pem")
+    if ask_for_certificate:
+        context.load_verify_locations(TLS / "authority.pem")
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+async def test_a_certificate_nobody_vouches_for_is_a_failure_worth_another_try() -> None:
+    async with receiving(tls=server_tls()) as receiver:
+        outcome = failure(await deliver(receiver.url.replace("http:", "https:")))
+    assert outcome.retryable
+    assert "CERTIFICATE_VERIFY_FAILED" in outcome.error
+    assert receiver.requests == []
+
+
+async def test_an_authority_and_a_client_certificate_of_ones_own_are_used() -> None:
+    tls = ssl.create_default_context(cafile=TLS / "authority.pem")
+    tls.load_cert_chain(TLS / "client.pem")
+    async with receiving(tls=server_tls(ask_for_certificate=True)) as receiver, calling(tls=tls) as channel:
+        row = execution(f"https://localhost:{receiver.port}/")
+        assert await channel.deliver(row, Options(), 5) == Succeeded(status_code=200)

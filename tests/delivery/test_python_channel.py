@@ -1,0 +1,230 @@
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from receiver import execution
+
+from pgsched.delivery.handlers import Context
+from pgsched.delivery.python import App, Fail, PythonChannel, Retry
+from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import Failed, Outcome, Settled, Succeeded
+from pgsched.domain.policy import Options
+from pgsched.errors import StaleLease
+
+
+class Transactions:
+    """A completion that notes how each transaction ended."""
+
+    def __init__(self, *, stale: bool = False) -> None:
+        self.stale, self.ended = stale, list[str]()
+
+    @asynccontextmanager
+    async def settle_in_transaction(self, execution: Execution) -> AsyncIterator[Any]:
+        try:
+            yield "the connection"
+        except BaseException:
+            self.ended.append("rolled back")
+            raise
+        if self.stale:
+            self.ended.append("rolled back")
+            raise StaleLease("the execution was leased anew")
+        self.ended.append("committed")
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(2, thread_name_prefix="handler") as pool:
+        yield pool
+
+
+@pytest.fixture
+def app() -> App:
+    return App()
+
+
+async def run(app: App, threads: ThreadPoolExecutor, *, completion: Any = None, **row: Any) -> Outcome:
+    channel = PythonChannel(app, completion=completion or Transactions(), threads=threads)
+    try:
+        return await channel.deliver(execution("python:work", **row), Options(), 5)
+    finally:
+        await channel.close()
+
+
+async def test_an_async_handler_gets_the_payload(app: App, threads: ThreadPoolExecutor) -> None:
+    got = []
+
+    @app.handler("work")
+    async def work(payload: dict[str, int]) -> None:
+        got.append(payload)
+
+    assert await run(app, threads) == Succeeded()
+    assert got == [{"order": 42}]
+
+
+async def test_a_sync_handler_runs_in_a_thread(app: App, threads: ThreadPoolExecutor) -> None:
+    @app.handler("work")
+    def work(payload: dict[str, int]) -> list[Any]:
+        return [threading.current_thread().name.startswith("handler"), payload["order"]]
+
+    assert await run(app, threads) == Succeeded(result=b"[true,42]")
+
+
+async def test_a_handler_may_want_nothing_at_all(app: App, threads: ThreadPoolExecutor) -> None:
+    @app.handler("work")
+    async def work() -> str:
+        return "done"
+
+    assert await run(app, threads, payload=b"not even JSON") == Succeeded(result=b'"done"')
+
+
+async def test_the_context_tells_about_the_execution(app: App, threads: ThreadPoolExecutor) -> None:
+    got = []
+
+    @app.handler("work")
+    async def work(payload: Any, context: Context) -> None:
+        got.append(context)
+
+    await run(app, threads, attempt=3, key="settle-42")
+    assert got == [
+        Context(
+            execution_id="0198c0de-0000-7000-8000-000000000001",
+            attempt=3,
+            scheduled_for=datetime(2026, 9, 21, 14, 13, 20, tzinfo=UTC),
+            client="shop",
+            key="settle-42",
+        )
+    ]
+
+
+async def test_a_row_without_payload_gives_none(app: App, threads: ThreadPoolExecutor) -> None:
+    @app.handler("work")
+    async def work(payload: Any) -> bool:
+        return payload is None
+
+    assert await run(app, threads, payload=None) == Succeeded(result=b"true")
+
+
+async def test_the_connection_is_that_of_the_completion(app: App, threads: ThreadPoolExecutor) -> None:
+    got, completion = [], Transactions()
+
+    @app.handler("work")
+    async def work(payload: Any, connection: Any) -> None:
+        got.append((payload, connection))
+
+    assert await run(app, threads, completion=completion) == Settled()
+    assert got == [({"order": 42}, "the connection")]
+    assert completion.ended == ["committed"]
+
+
+async def test_a_failing_handler_undoes_its_transaction(app: App, threads: ThreadPoolExecutor) -> None:
+    completion = Transactions()
+
+    @app.handler("work")
+    async def work(connection: Any) -> None:
+        raise Retry("not yet", after=timedelta(minutes=1))
+
+    outcome = await run(app, threads, completion=completion)
+    assert outcome == Failed(error="not yet", retryable=True, retry_after=timedelta(minutes=1))
+    assert completion.ended == ["rolled back"]
+
+
+async def test_a_stale_lease_is_not_a_success(app: App, threads: ThreadPoolExecutor) -> None:
+    @app.handler("work")
+    async def work(connection: Any) -> None: ...
+
+    outcome = await run(app, threads, completion=Transactions(stale=True))
+    assert outcome == Failed(error="the execution was leased anew", retryable=True)
+
+
+async def test_an_exception_is_a_failure_worth_another_try(app: App, threads: ThreadPoolExecutor) -> None:
+    @app.handler("work")
+    async def work() -> None:
+        raise ValueError("no such merchant")
+
+    assert await run(app, threads) == Failed(error="ValueError: no such merchant", retryable=True)
+
+
+async def test_fail_is_final(app: App, threads: ThreadPoolExecutor) -> None:
+    @app.handler("work")
+    def work() -> None:
+        raise Fail("the account is closed")
+
+    assert await run(app, threads) == Failed(error="the account is closed", retryable=False)
+
+
+async def test_an_unknown_handler_names_the_known_ones(app: App, threads: ThreadPoolExecutor) -> None:
+    app.handler("send_email")(lambda: None)
+    app.handler("settle")(lambda: None)
+    outcome = await run(app, threads)
+    assert isinstance(outcome, Failed)
+    assert outcome.retryable
+    assert outcome.error == "this worker has no handler for python:work; it has: send_email, settle"
+
+
+@pytest.mark.parametrize("result", [object(), float, {1, 2}, "\ud800", 2**70])
+async def test_a_result_that_is_not_json_fails_for_good(
+    app: App, threads: ThreadPoolExecutor, result: Any
+) -> None:
+    @app.handler("work")
+    async def work() -> Any:
+        return result
+
+    outcome = await run(app, threads)
+    assert isinstance(outcome, Failed)
+    assert not outcome.retryable
+    assert "not JSON" in outcome.error
+
+
+async def test_a_result_over_the_limit_fails_for_good(app: App, threads: ThreadPoolExecutor) -> None:
+    app.handler("work")(lambda: "x" * 2_000_000)
+    outcome = await run(app, threads)
+    assert isinstance(outcome, Failed)
+    assert not outcome.retryable
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), StopIteration(), Mute(), ExceptionGroup("two", [ValueError()])]
+)
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_nothing_a_handler_raises_gets_out(
+    app: App, threads: ThreadPoolExecutor, error: BaseException, is_async: bool
+) -> None:
+    def raising() -> None:
+        raise error
+
+    async def raising_async() -> None:
+        raise error
+
+    app.handler("work")(raising_async if is_async else raising)
+    outcome = await run(app, threads)
+    assert isinstance(outcome, Failed)
+    assert outcome.retryable
+
+
+async def test_cancelling_an_attempt_reaches_the_handler(app: App, threads: ThreadPoolExecutor) -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    @app.handler("work")
+    async def work() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    attempt = asyncio.create_task(run(app, threads))
+    await started.wait()
+    attempt.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await attempt
+    assert ended.is_set()

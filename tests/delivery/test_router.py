@@ -1,0 +1,46 @@
+import pytest
+from receiver import execution
+
+from pgsched.delivery.router import Channels
+from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import Failed, Outcome, Succeeded
+from pgsched.domain.policy import Options
+
+
+class Noting:
+    """A channel that notes what it was given."""
+
+    def __init__(self) -> None:
+        self.targets, self.closed = list[str](), 0
+
+    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+        self.targets.append(execution.target)
+        return Succeeded()
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+async def test_each_target_reaches_the_channel_of_its_scheme() -> None:
+    http, python = Noting(), Noting()
+    channels = Channels(http=http, python=python)
+    for target in ("http://a", "https://b", "HTTPS://c", "python:work"):
+        assert await channels.deliver(execution(target), Options(), 5) == Succeeded()
+    assert http.targets == ["http://a", "https://b", "HTTPS://c"]
+    assert python.targets == ["python:work"]
+
+
+@pytest.mark.parametrize(
+    "target", ["sql:billing.settle", "notify:orders", "queue:", "kafka:orders", "gopher:x"]
+)
+async def test_targets_of_later_releases_fail_for_good(target: str) -> None:
+    outcome = await Channels(http=Noting(), python=Noting()).deliver(execution(target), Options(), 5)
+    assert isinstance(outcome, Failed)
+    assert not outcome.retryable
+    assert "are not delivered by this release's workers" in outcome.error
+
+
+async def test_closing_closes_each_channel_once() -> None:
+    http, python = Noting(), Noting()
+    await Channels(http=http, python=python).close()
+    assert (http.closed, python.closed) == (1, 1)

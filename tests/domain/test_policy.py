@@ -1,0 +1,146 @@
+import random
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgsched.domain.policy import Backoff, Options, parse_options
+from pgsched.errors import InvalidOptions
+
+
+def parsed(options: Any) -> Options:
+    return parse_options(orjson.dumps(options))
+
+
+@pytest.mark.parametrize("raw", [None, b"{}"])
+def test_nothing_given_means_the_defaults(raw: bytes | None) -> None:
+    assert parse_options(raw) == Options(
+        timeout_seconds=30, max_attempts=5, backoff=Backoff(initial=1, factor=2, maximum=3600), method="POST"
+    )
+
+
+def test_every_option_is_read() -> None:
+    options = parsed(
+        {
+            "timeout": "PT5S",
+            "max_attempts": 3,
+            "backoff": {"initial": "500ms", "factor": 1.5, "maximum": "10m"},
+            "method": "PUT",
+            "headers": {"X-Shop": "42"},
+            "retry_on": [404],
+            "fail_on": [500, 501],
+            "deferred": True,
+        }
+    )
+    assert options == Options(
+        timeout_seconds=5,
+        max_attempts=3,
+        backoff=Backoff(initial=0.5, factor=1.5, maximum=600),
+        method="PUT",
+        headers=(("X-Shop", "42"),),
+        retry_on=frozenset({404}),
+        fail_on=frozenset({500, 501}),
+        deferred=True,
+    )
+
+
+def test_the_same_text_is_parsed_once() -> None:
+    assert parse_options(b'{"timeout": "7s"}') is parse_options(bytes(bytearray(b'{"timeout": "7s"}')))
+
+
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    assert parse_options(b'{"max_attempts": 4.0}').max_attempts == 4
+
+
+def test_a_first_wait_over_the_default_maximum_raises_the_maximum() -> None:
+    assert parsed({"backoff": {"initial": "2h"}}).backoff == Backoff(initial=7200, maximum=7200)
+
+
+REFUSED: list[tuple[Any, str]] = [
+    ({"timeuot": "5s"}, "there is no option 'timeuot'; the options are timeout, max_attempts"),
+    ([], "must be a JSON object"),
+    ({"timeout": 5}, "timeout must be a duration from 0.1 s to 24 h"),
+    ({"timeout": "50ms"}, "timeout must be a duration from 0.1 s to 24 h"),
+    ({"timeout": "P2D"}, "timeout must be a duration from 0.1 s to 24 h"),
+    ({"timeout": "soon"}, "timeout must be a duration from 0.1 s to 24 h"),
+    ({"max_attempts": 0}, "max_attempts must be a whole number from 1 to 1000; it is 0"),
+    ({"max_attempts": 1001}, "max_attempts must be a whole number from 1 to 1000"),
+    ({"max_attempts": 2.5}, "max_attempts must be a whole number from 1 to 1000"),
+    ({"max_attempts": True}, "max_attempts must be a whole number from 1 to 1000"),
+    ({"max_attempts": "5"}, "max_attempts must be a whole number from 1 to 1000"),
+    ({"backoff": "1s"}, "backoff must be an object"),
+    ({"backoff": {"start": "1s"}}, "there is no backoff.start; backoff has initial, factor, maximum"),
+    ({"backoff": {"factor": 0.5}}, "backoff.factor must be a number from 1 to 100"),
+    ({"backoff": {"initial": "2d"}}, "backoff.initial must be a duration from 1 ms to 24 h"),
+    (
+        {"backoff": {"initial": "5m", "maximum": "1m"}},
+        "backoff.maximum must not be shorter than backoff.initial",
+    ),
+    ({"method": "post"}, "method must be one of GET, POST"),
+    ({"method": ["POST"]}, "method must be one of GET, POST"),
+    ({"retry_on": 404}, "retry_on must be a list"),
+    ({"retry_on": [200]}, "each code of retry_on must be a whole number from 300 to 599"),
+    ({"fail_on": ["500"]}, "each code of fail_on must be a whole number from 300 to 599"),
+    ({"retry_on": [500], "fail_on": [500]}, "retry_on and fail_on both name 500"),
+    ({"deferred": 1}, "deferred must be true or false"),
+    ({"headers": []}, "headers must be an object"),
+    ({"headers": {"X-A": 1}}, "the header X-A must be text"),
+    ({"headers": {"X-A": "1\r\nX-B: 2"}}, "the header X-A must be text"),
+    ({"headers": {"X-A": "1\n"}}, "the header X-A must be text"),
+    ({"headers": {"X-A": "ü"}}, "the header X-A must be text"),
+    ({"headers": {"X A": "1"}}, "a name that HTTP does not allow"),
+    ({"headers": {"X-A\n": "1"}}, "a name that HTTP does not allow"),
+    ({"headers": {"": "1"}}, "a name that HTTP does not allow"),
+    ({"headers": {"X-A": "1", "x-a": "2"}}, "names a header twice"),
+    (
+        {"headers": {"Transfer-Encoding": "chunked"}},
+        "must not set Transfer-Encoding: it belongs to the connection",
+    ),
+    ({"headers": {"Proxy-Authorization": "x"}}, "it belongs to the connection"),
+    ({"headers": {"host": "x"}}, "it belongs to the connection"),
+    ({"headers": {"Idempotency-Key": "x"}}, "must not set Idempotency-Key: pgsched sets it"),
+    ({"headers": {"WebHook-Signature": "x"}}, "pgsched sets it"),
+    ({"headers": {"pgsched-attempt": "9"}}, "pgsched sets it"),
+]
+
+
+@pytest.mark.parametrize(("options", "says"), REFUSED)
+def test_what_makes_no_sense_is_refused_by_its_key(options: Any, says: str) -> None:
+    with pytest.raises(InvalidOptions, match=says):
+        parsed(options)
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"\xff", b'{"timeout": NaN}'])
+def test_what_is_not_json_is_refused(raw: bytes) -> None:
+    with pytest.raises(InvalidOptions, match="not JSON"):
+        parse_options(raw)
+
+
+BACKOFFS = st.builds(
+    Backoff, initial=st.floats(0.001, 86_400), factor=st.floats(1, 100), maximum=st.floats(0.001, 604_800)
+)
+
+
+@given(BACKOFFS, st.integers(1, 1000), st.integers())
+def test_a_wait_is_never_negative_and_never_over_its_ceiling(
+    backoff: Backoff, attempt: int, seed: int
+) -> None:
+    delay = backoff.delay(attempt, random.Random(seed))
+    assert timedelta(0) <= delay <= timedelta(seconds=backoff.ceiling(attempt))
+    assert delay <= timedelta(seconds=backoff.maximum)
+
+
+@given(BACKOFFS, st.integers(1, 999))
+def test_the_ceiling_never_falls(backoff: Backoff, attempt: int) -> None:
+    assert backoff.ceiling(attempt) <= backoff.ceiling(attempt + 1)
+
+
+def test_waits_spread_over_the_whole_span() -> None:
+    rng = random.Random(3)
+    waits = [Backoff().delay(4, rng).total_seconds() for _ in range(2000)]
+    assert min(waits) < 0.1
+    assert max(waits) > 7.9
+    assert 3.7 < sum(waits) / len(waits) < 4.3

@@ -1,0 +1,90 @@
+"""A whole worker in the test's own event loop, and conditions to wait for."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+from pgsched.delivery.python import App
+from pgsched.events import Events, Field
+from pgsched.scheduler import Worker
+from pgsched.settings import Settings
+
+Connection = psycopg.AsyncConnection[Any]
+
+
+class Recorder:
+    """A listener that remembers, and lets a test wait for an event."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, dict[str, Field]]] = []
+        self._arrived = asyncio.Event()
+
+    def __call__(self, event: str, fields: dict[str, Field]) -> None:
+        self.seen.append((event, fields))
+        self._arrived.set()
+
+    def named(self, event: str) -> list[dict[str, Field]]:
+        return [fields for name, fields in self.seen if name == event]
+
+    async def wait_for(self, event: str) -> dict[str, Field]:
+        async with asyncio.timeout(15):
+            while not self.named(event):
+                self._arrived.clear()
+                await self._arrived.wait()
+        return self.named(event)[0]
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+async def db(database_url: str) -> AsyncIterator[Connection]:
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+        yield connection
+
+
+Running = Callable[..., Any]
+
+
+@pytest.fixture
+def running(database_url: str, recorder: Recorder) -> Running:
+    """`async with running(app, lease=…) as worker`: a worker on the test's database, drained at the end."""
+
+    @asynccontextmanager
+    async def run(app: App | None = None, **overrides: Any) -> AsyncIterator[Worker]:
+        settings = Settings(
+            **{"database_url": database_url, "concurrency": 20, "allow_private_targets": True, "drain_timeout": 5.0}
+            | overrides
+        )
+        worker = Worker(settings, app=app, events=Events(recorder))
+        await worker.start()
+        try:
+            yield worker
+        finally:
+            await worker.drain()
+
+    return run
+
+
+async def value(db: Connection, query: str, *parameters: Any) -> Any:
+    row = await (await db.execute(query.encode(), parameters)).fetchone()
+    return row[0] if row else None
+
+
+async def until(condition: Callable[[], Awaitable[Any]], *, seconds: float = 15) -> Any:
+    """Waits for a condition of the database to hold, and answers with it."""
+    async with asyncio.timeout(seconds):
+        while not (found := await condition()):
+            await asyncio.sleep(0.01)
+    return found
+
+
+async def until_history(db: Connection, count: int, *, status: str = "succeeded", seconds: float = 15) -> None:
+    query = "select count(*) = %s from pgsched.history where status = %s::pgsched.execution_status"
+    await until(lambda: value(db, query, count, status), seconds=seconds)
