@@ -88,6 +88,8 @@ create unique index jobs_client_key on pgsched.jobs (client_id, key) where key i
 create index jobs_unplanned on pgsched.jobs (id) where state = 'active' and planned_revision <> revision;
 
 -- The live rows only. Fixed-width columns first; no lease column is in any index, so that a claim is a HOT update.
+-- Every CHECK holds at once for a leased row: PostgreSQL checks all of them on any update, and a claim changes nothing
+-- that they speak of.
 create table pgsched.executions (
   fire_at          timestamptz not null,
   scheduled_for    timestamptz,
@@ -101,16 +103,17 @@ create table pgsched.executions (
   partition        smallint not null default (floor(random() * 16))::smallint,
   attempt          smallint not null default 0,
   client_id        text not null default 'default'
-                     constraint client_id_is_1_to_100_characters check (length(client_id) between 1 and 100),
+                     constraint client_id_is_1_to_100_characters check (lease_token is not null or length(client_id) between 1 and 100),
   target           text not null constraint target_is_a_known_uri
-                     check (target ~ '^https?://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[!-~]*)?$' or pgsched.check_target(target)),
-  payload          jsonb constraint payload_is_at_most_1_mib check (payload is null or pg_column_size(payload) <= 1048576
+                     check (lease_token is not null or target ~ '^(https?://[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](/[!-"$-~]*)?|python:[A-Za-z_][A-Za-z0-9_.-]{0,99})$'
+                       or pgsched.check_target(target)),
+  payload          jsonb constraint payload_is_at_most_1_mib check (lease_token is not null or payload is null or pg_column_size(payload) <= 1048576
                      or pgsched.refuse('PS003', 'the payload is over the limit of 1 MiB', 'store the data elsewhere and schedule a reference to it')),
-  options          jsonb constraint options_are_known check (options is null or pgsched.check_options(options)),
-  key              text constraint key_is_1_to_200_characters check (length(key) between 1 and 200),
-  ordering_key     text constraint ordering_key_is_1_to_200_characters check (length(ordering_key) between 1 and 200),
+  options          jsonb constraint options_are_known check (lease_token is not null or options is null or pgsched.check_options(options)),
+  key              text constraint key_is_1_to_200_characters check (lease_token is not null or length(key) between 1 and 200),
+  ordering_key     text constraint ordering_key_is_1_to_200_characters check (lease_token is not null or length(ordering_key) between 1 and 200),
   primary key (partition, id),
-  constraint partition_follows_the_key check ((key is null and ordering_key is null)
+  constraint partition_follows_the_key check (lease_token is not null or (key is null and ordering_key is null)
     or (partition & 15) = pgsched.slot_for(client_id, key, ordering_key)
     or pgsched.refuse('PS000', 'a row with a key or an ordering key lives in the partition of that key',
          'set partition to pgsched.partition_for(queue, client_id, key, ordering_key), or call pgsched.schedule'))
@@ -123,7 +126,7 @@ do $$
 begin
   for n in 0..15 loop
     execute format(
-      'create table pgsched.executions_%1$s partition of pgsched.executions for values in (%1$s) with (fillfactor = 70, '
+      'create table pgsched.executions_%1$s partition of pgsched.executions for values in (%1$s) with (fillfactor = 50, '
       'autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0, '
       'autovacuum_vacuum_insert_scale_factor = 0.2, autovacuum_analyze_scale_factor = 0.1, autovacuum_analyze_threshold = 5000)', n);
   end loop;

@@ -1,7 +1,6 @@
 """The headers of a callback: the scheduled ones, and what pgsched says about the attempt."""
 
 import random
-import time
 from functools import lru_cache
 
 from multidict import CIMultiDict, istr
@@ -10,6 +9,7 @@ from pgsched import __version__
 from pgsched.delivery.signature import sign
 from pgsched.domain.execution import Execution, instant_text, uuid_text
 
+_UNIX_TO_2000 = 946_684_800
 _IDEMPOTENCY_KEY = istr("Idempotency-Key")
 _WEBHOOK_ID = istr("webhook-id")
 _WEBHOOK_TIMESTAMP = istr("webhook-timestamp")
@@ -42,7 +42,7 @@ def compose(
     headers[_WEBHOOK_TIMESTAMP] = str(now)
     headers[_ATTEMPT] = str(execution.attempt)
     headers[_SCHEDULED_FOR] = instant_text(execution.scheduled_for)
-    headers[_DEADLINE] = _second_text(now + int(deadline))
+    headers[_DEADLINE] = instant_text((now - _UNIX_TO_2000 + int(deadline)) * 1_000_000)
     headers[_TRACEPARENT] = f"00-{execution.id.hex()}-{rng.getrandbits(64) or 1:016x}-00"
     if secret is not None:
         headers[_WEBHOOK_SIGNATURE] = sign(secret, id, now, execution.payload or b"")
@@ -58,8 +58,3 @@ def _constant(scheduled: tuple[tuple[str, str], ...], has_body: bool) -> CIMulti
     headers["Accept-Encoding"] = "identity"
     headers["User-Agent"] = f"pgsched/{__version__}"
     return headers
-
-
-@lru_cache(maxsize=256)
-def _second_text(second: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))

@@ -5,6 +5,7 @@ needs (the payload, the options, readable instants and ids) stays raw until it i
 """
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -58,4 +59,11 @@ def uuid_text(id: bytes) -> str:
 
 def instant_text(instant: int) -> str:
     """Microseconds since 2000-01-01 UTC as RFC 3339, such as ``2026-01-31T09:00:00Z``."""
-    return (_EPOCH + timedelta(microseconds=instant)).isoformat().replace("+00:00", "Z")
+    second, fraction = divmod(instant, 1_000_000)
+    return f"{_second_text(second)}.{fraction:06}Z" if fraction else f"{_second_text(second)}Z"
+
+
+@lru_cache(maxsize=256)
+def _second_text(second: int) -> str:
+    """Rows that are due together share their second."""
+    return (_EPOCH + timedelta(seconds=second)).strftime("%Y-%m-%dT%H:%M:%S")

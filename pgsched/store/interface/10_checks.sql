@@ -78,10 +78,10 @@ begin
     return pgsched.refuse('PS004', 'options must be a JSON object', 'write options => ''{"timeout": "PT5S"}''');
   end if;
   select string_agg(name, ', ') into unknown from jsonb_object_keys(options) as name
-   where name not in ('timeout', 'max_attempts', 'backoff', 'method', 'headers', 'retry_on', 'fail_on');
+   where name not in ('timeout', 'max_attempts', 'backoff', 'method', 'headers', 'retry_on', 'fail_on', 'deferred');
   if unknown is not null then
     return pgsched.refuse('PS004', format('unknown option: %s', unknown),
-      'the options are timeout, max_attempts, backoff, method, headers, retry_on and fail_on');
+      'the options are timeout, max_attempts, backoff, method, headers, retry_on, fail_on and deferred');
   elsif options ? 'max_attempts' and (jsonb_typeof(options -> 'max_attempts') <> 'number'
       or (options ->> 'max_attempts')::numeric not between 1 and 1000
       or (options ->> 'max_attempts')::numeric % 1 <> 0) then
@@ -96,6 +96,8 @@ begin
   elsif options ? 'method' and (jsonb_typeof(options -> 'method') <> 'string'
       or options ->> 'method' not in ('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD')) then
     return pgsched.refuse('PS004', 'method must be GET, POST, PUT, PATCH, DELETE or HEAD', 'write {"method": "POST"}');
+  elsif options ? 'deferred' and jsonb_typeof(options -> 'deferred') <> 'boolean' then
+    return pgsched.refuse('PS004', 'deferred must be true or false', 'write {"deferred": true}');
   elsif (options ? 'backoff' and jsonb_typeof(options -> 'backoff') <> 'object')
       or (options ? 'retry_on' and jsonb_typeof(options -> 'retry_on') <> 'array')
       or (options ? 'fail_on' and jsonb_typeof(options -> 'fail_on') <> 'array') then

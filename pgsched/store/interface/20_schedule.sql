@@ -16,6 +16,18 @@ begin
 end $$;
 comment on function pgsched.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.';
 
+create or replace function pgsched.check_instant(fire_at timestamptz) returns boolean
+  language plpgsql immutable parallel safe as $$
+begin
+  if fire_at is null or fire_at not between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' then
+    return pgsched.refuse('PS002', 'fire_at must be an instant between the years 1 and 9999',
+      'give fire_at => now() + interval ''10 minutes''');
+  end if;
+  return true;
+end $$;
+comment on function pgsched.check_instant(timestamptz)
+  is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.';
+
 create or replace function pgsched.schedule(
   target text, payload jsonb default null, fire_at timestamptz default null, delay interval default null,
   cron text default null, every interval default null, timezone text default null, client text default 'default',
@@ -32,13 +44,12 @@ begin
     perform pgsched.refuse('PS002', 'timezone goes with cron', 'give fire_at with its own offset, such as ''2026-03-01 09:00+01''');
   elsif delay < interval '0' then
     perform pgsched.refuse('PS002', 'the delay is negative', 'give delay => ''10 minutes'', or fire_at for an instant in the past');
-  elsif schedule.fire_at in ('infinity', '-infinity') then
-    perform pgsched.refuse('PS002', 'fire_at must be a finite instant', 'give fire_at => now() + interval ''10 minutes''');
   end if;
   if cron is not null or every is not null then
     return pgsched.schedule_job(target, payload, cron, every, timezone, client, key, ordering_key, queue, options);
   end if;
   instant := coalesce(schedule.fire_at, pgsched.now() + coalesce(delay, interval '0'));
+  perform pgsched.check_instant(instant);
   if key is null then
     insert into pgsched.executions as e (fire_at, client_id, target, payload, options, ordering_key, partition)
     values (instant, client, schedule.target, schedule.payload, schedule.options, schedule.ordering_key,

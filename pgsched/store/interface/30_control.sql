@@ -93,9 +93,7 @@ create or replace function pgsched.reschedule(id uuid, fire_at timestamptz) retu
 declare
   waiting pgsched.executions;
 begin
-  if reschedule.fire_at is null or reschedule.fire_at in ('infinity', '-infinity') then
-    perform pgsched.refuse('PS002', 'fire_at must be a finite instant', 'give fire_at => now() + interval ''10 minutes''');
-  end if;
+  perform pgsched.check_instant(reschedule.fire_at);
   select * into waiting from pgsched.executions e where e.id = reschedule.id for update;
   if not found then
     perform from pgsched.history h where h.id = reschedule.id;

@@ -1,4 +1,4 @@
--- One notification a statement, and only for rows due before an idle worker would look by itself. Off with
+-- One notification a statement and queue, and only for rows due before an idle worker would look by itself. Off with
 -- set pgsched.notify = off, for a session or a role: the workers' poll then finds the rows within a second.
 
 create or replace function pgsched.notify_wake(partition smallint, fire_at timestamptz) returns void
@@ -9,15 +9,11 @@ $$;
 comment on function pgsched.notify_wake(smallint, timestamptz) is 'Tells the workers that a near-term row stands in a partition.';
 
 create or replace function pgsched.executions_inserted() returns trigger language plpgsql volatile as $$
-declare
-  message text;
 begin
-  select string_agg(near.partition || '@' || (extract(epoch from near.fire_at) * 1000000)::bigint, ',') into message
-    from (select i.partition, min(i.fire_at) as fire_at from inserted i
-           where i.fire_at < pgsched.now() + interval '2 seconds' group by i.partition) near;
-  if message is not null then
-    perform pg_notify('pgsched_wake', message);
-  end if;
+  perform pg_notify('pgsched_wake', string_agg(near.partition || '@' || (extract(epoch from near.fire_at) * 1000000)::bigint, ','))
+     from (select i.partition, min(i.fire_at) as fire_at from inserted i
+            where i.fire_at < pgsched.now() + interval '2 seconds' group by i.partition) near
+    group by near.partition >> 4;  -- by queue: a message of more than 8000 bytes would refuse the insert
   return null;
 end $$;
 comment on function pgsched.executions_inserted() is 'Wakes the workers for the near-term rows of one insert statement.';

@@ -1,0 +1,129 @@
+"""What the tests of the store share: valid rows by default, refusals, a session that waits, what was notified."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+TARGET = "https://shop.example/settle"
+
+
+def call(db: Connection, function: str, **arguments: Any) -> Any:
+    """``select pgsched.function(name => value, …)``, and its value."""
+    query = sql.SQL("select {}({})").format(
+        sql.Identifier("pgsched", function),
+        sql.SQL(", ").join(
+            sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder(name)) for name in arguments
+        ),
+    )
+    given = {name: Jsonb(value) if isinstance(value, dict) else value for name, value in arguments.items()}
+    return value(db, query, given)
+
+
+def schedule(db: Connection, **arguments: Any) -> UUID:
+    """pgsched.schedule, ten minutes ahead unless the arguments say when."""
+    if not {"fire_at", "delay", "cron", "every"} & arguments.keys():
+        arguments["delay"] = "10 minutes"
+    id = call(db, "schedule", **{"target": TARGET, **arguments})
+    assert isinstance(id, UUID)
+    return id
+
+
+def row(db: Connection, query: Any, parameters: Any = None) -> tuple[Any, ...]:
+    """The one row of an answer."""
+    rows = db.execute(query, parameters).fetchall()
+    assert len(rows) == 1, rows
+    return rows[0]
+
+
+def value(db: Connection, query: Any, parameters: Any = None) -> Any:
+    """The one value of an answer."""
+    return row(db, query, parameters)[0]
+
+
+def column(db: Connection, query: Any, parameters: Any = None) -> list[Any]:
+    """The first value of each row."""
+    return [found[0] for found in db.execute(query, parameters)]
+
+
+def status(db: Connection, id: UUID) -> str:
+    return str(value(db, "select status from pgsched.status where id = %s", [id]))
+
+
+def lease(db: Connection, id: UUID, *, token: int = 1) -> None:
+    """Puts an execution into a worker's hand."""
+    db.execute(
+        "update pgsched.executions set lease_owner = 1, lease_token = %s, attempt = attempt + 1,"
+        " lease_expires_at = pgsched.now() + interval '1 minute' where id = %s",
+        [token, id],
+    )
+
+
+def finish(db: Connection, id: UUID, *, ended: str = "succeeded", ago: str = "0 seconds") -> None:
+    """Moves an execution into history, ended so long ago."""
+    db.execute(
+        "select pgsched.finish_waiting(e, %s::pgsched.execution_status, null) from pgsched.executions e where id = %s",
+        [ended, id],
+    )
+    db.execute("delete from pgsched.executions where id = %s", [id])
+    db.execute(
+        "update pgsched.history set finished_at = finished_at - %s::interval where id = %s", [ago, id]
+    )
+
+
+def counts(db: Connection) -> tuple[int, int, int]:
+    """How many rows executions, jobs and history have."""
+    found = row(
+        db,
+        "select (select count(*) from pgsched.executions), (select count(*) from pgsched.jobs),"
+        " (select count(*) from pgsched.history)",
+    )
+    return found[0], found[1], found[2]
+
+
+@contextmanager
+def refused(sqlstate: str, *, hint: str = "", constraint: str | None = None) -> Iterator[None]:
+    """The block is refused under this SQLSTATE, with a hint that has these words or by this constraint."""
+    with pytest.raises(psycopg.Error) as caught:
+        yield
+    diagnosis = caught.value.diag
+    assert diagnosis.sqlstate == sqlstate, caught.value
+    assert hint in (diagnosis.message_hint or ""), diagnosis.message_hint
+    if sqlstate.startswith("PS"):
+        assert diagnosis.message_primary and diagnosis.message_hint
+    if constraint is not None:
+        assert diagnosis.constraint_name == constraint
+
+
+def wait_until_blocked(watcher: Connection, waiting: Connection) -> None:
+    """Returns once the session of ``waiting`` stands before a lock."""
+    pid, deadline = waiting.info.backend_pid, time.monotonic() + 20
+    while not value(watcher, "select cardinality(pg_blocking_pids(%s))", [pid]):
+        assert time.monotonic() < deadline, "the session was never blocked"
+
+
+@contextmanager
+def listening(url: str) -> Iterator[Connection]:
+    """A session that hears what workers are told."""
+    with psycopg.connect(url, autocommit=True) as listener:
+        listener.execute("listen pgsched_wake")
+        yield listener
+
+
+def heard(listener: Connection, speaker: Connection) -> list[str]:
+    """What was notified up to now: everything that comes before a last word of the speaker's."""
+    speaker.execute("select pg_notify('pgsched_wake', 'that was all')")
+    payloads: list[str] = []
+    for notification in listener.notifies(timeout=20):
+        if notification.payload == "that was all":
+            return payloads
+        payloads.append(notification.payload)
+    raise AssertionError("the last word was never heard")
