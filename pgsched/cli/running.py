@@ -29,19 +29,24 @@ class Ownership:
 
 @contextmanager
 def owned(data_dir: Path) -> Iterator[Ownership]:
-    """Holds the data directory. Raises Conflict when another process does."""
+    """Holds the data directory. Raises Conflict when another process does, OSError when it cannot be written."""
     data_dir.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(data_dir / _NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(descriptor, data_dir)
         ownership = Ownership(descriptor)
         ownership.announce("")
         yield ownership
         ownership.announce("")
-    except BlockingIOError:
-        raise Conflict(f"another pgsched up is using {data_dir}: stop it, or choose another --data-dir") from None
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int, data_dir: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise Conflict(f"another pgsched up is using {data_dir}: stop it, or choose another --data-dir") from None
 
 
 def running_url(data_dir: Path) -> str | None:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from pgsched.domain.outcome import LONGEST_ERROR, Deferred, Failed, Outcome, Succeeded
+from pgsched.domain.outcome import LONGEST_ERROR, Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options
 
 _RETRYABLE = frozenset({408, 425, 429})
@@ -17,12 +17,10 @@ def outcome_of_answer(
     body: bytes = b"",
     retry_after: timedelta | None = None,
 ) -> Outcome:
-    """2xx is done (202 is parked where the options ask for it); 408, 425, 429 and 5xx are worth another
+    """2xx is done; 408, 425, 429 and 5xx are worth another
     try; any other answer is final. ``retry_on`` and ``fail_on`` of the options overrule this for what is
     not 2xx."""
     if 200 <= status < 300:
-        if status == 202 and options.deferred:
-            return Deferred(status_code=status)
         return Succeeded(status_code=status)
     return Failed(
         error=_error(status, reason, body),

@@ -77,7 +77,7 @@ class Cron:
 
     ``expression`` has five fields (minute, hour, day of month, month, day of week), or six with the seconds
     first, or is one of ``@hourly @daily @midnight @weekly @monthly @yearly @annually``. When both day fields
-    are given, either is enough. ``timezone`` is an IANA name. ``gap`` and ``overlap`` are for fixed times only.
+    are given, either is enough. ``timezone`` is an IANA name; ``gap`` and ``overlap`` concern fixed times.
 
     Raises InvalidSchedule when the expression cannot be read, never occurs, or the zone is unknown.
     """

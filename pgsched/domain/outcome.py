@@ -37,13 +37,6 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deferred:
-    """The target took it on and will report its end by the lease's token."""
-
-    status_code: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
     """The attempt did not take place or was cut short by the worker itself; it does not count."""
 
@@ -53,7 +46,7 @@ class Settled:
     """Its success is already recorded, in the handler's own transaction."""
 
 
-Outcome = Succeeded | Failed | Deferred | Released | Settled
+Outcome = Succeeded | Failed | Released | Settled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,18 +74,11 @@ class HandBack:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Park:
-    """The row waits until it is completed by its token."""
-
-    status_code: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Leave:
     """There is nothing left to record."""
 
 
-Decision = Finish | Retry | HandBack | Park | Leave
+Decision = Finish | Retry | HandBack | Leave
 
 
 def decide(outcome: Outcome, attempt: int, options: Options, *, rng: random.Random) -> Decision:
@@ -102,8 +88,6 @@ def decide(outcome: Outcome, attempt: int, options: Options, *, rng: random.Rand
             return Finish(status="succeeded", status_code=code, result=_json_text(result))
         case Failed():
             return _after_failure(outcome, attempt, options, rng)
-        case Deferred(status_code=code):
-            return Park(status_code=code)
         case Released():
             return HandBack()
         case Settled():

@@ -51,7 +51,6 @@ class Options:
     headers: tuple[tuple[str, str], ...] = ()
     retry_on: frozenset[int] = frozenset()
     fail_on: frozenset[int] = frozenset()
-    deferred: bool = False
 
 
 @lru_cache(maxsize=4096)
@@ -147,12 +146,6 @@ def _method(key: str, value: Any) -> str:
     return str(value)
 
 
-def _deferred(key: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidOptions(f"{key} must be true or false; it is {_shown(value)}")
-    return value
-
-
 def _headers(key: str, value: Any) -> tuple[tuple[str, str], ...]:
     if not isinstance(value, dict) or len(value) > 50:
         raise InvalidOptions(f'{key} must be an object of at most 50 headers, such as {{"X-Shop": "42"}}')
@@ -212,7 +205,6 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "headers": _headers,
     "retry_on": _statuses,
     "fail_on": _statuses,
-    "deferred": _deferred,
 }
 _BACKOFF_PARSERS: dict[str, Callable[[str, Any], float]] = {
     "initial": _seconds(0.001, 86_400, "1 ms to 24 h"),

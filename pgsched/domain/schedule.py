@@ -67,7 +67,7 @@ Schedule = Once | Every | Cron
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fire:
-    """An instant for people to read: ``at`` in UTC, ``local`` the same in ISO 8601 on the schedule's own clock.
+    """An instant for people to read: ``at`` in UTC, and ``local`` in ISO 8601 on the schedule's own clock.
 
     ``note`` says when a change of the clocks has to do with it, such as "first of two 02:30".
     """
@@ -80,8 +80,8 @@ class Fire:
 def next_instant(schedule: Schedule, after: datetime) -> datetime | None:
     """The first instant of ``schedule`` strictly later than ``after``, in UTC.
 
-    None when there is none: a ``Once`` has passed, or a ``Cron`` has nothing in the 50 years that follow. Raises
-    InvalidSchedule when ``after`` has no offset from UTC.
+    None when there is none: a ``Once`` has passed, or a ``Cron`` has nothing in the 50 years that follow.
+    Raises InvalidSchedule when ``after`` has no offset from UTC.
     """
     moment = _in_utc(after, "after")
     match schedule:
@@ -123,8 +123,8 @@ def from_parts(
 ) -> Schedule:
     """The schedule that a request, a command line or a row describes; what is None was not given.
 
-    Exactly one of ``at`` (ISO 8601 with offset), ``cron`` and ``every`` (a duration); ``timezone``, ``gap`` and
-    ``overlap`` go with cron only, ``anchor`` goes with every, and must. Raises InvalidSchedule otherwise.
+    Exactly one of ``at`` (ISO 8601 with offset), ``cron`` and ``every`` (a duration); ``timezone``, ``gap``
+    and ``overlap`` go with cron only, ``anchor`` goes with every, and must. Raises InvalidSchedule otherwise.
     """
     _check_combination({"at": at, "cron": cron, "every": every})
     _check_companions("cron", cron, {"timezone": timezone, "gap": gap, "overlap": overlap})

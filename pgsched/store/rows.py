@@ -1,4 +1,4 @@
-"""The rows that listings answer with, and what may be asked for. Payloads stay the JSON text that is stored."""
+"""The rows that listings answer with, and what may be asked for. Payloads stay the text that is stored."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

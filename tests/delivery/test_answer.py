@@ -6,18 +6,13 @@ from hypothesis import strategies as st
 from receiver import NOW
 
 from pgsched.delivery.answer import outcome_of_answer, parse_retry_after
-from pgsched.domain.outcome import Deferred, Failed, Succeeded
+from pgsched.domain.outcome import Failed, Succeeded
 from pgsched.domain.policy import Options
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
 def test_2xx_is_done(status: int) -> None:
     assert outcome_of_answer(status, Options()) == Succeeded(status_code=status)
-
-
-def test_202_is_deferred_only_where_that_is_asked_for() -> None:
-    assert outcome_of_answer(202, Options(deferred=True)) == Deferred(status_code=202)
-    assert outcome_of_answer(200, Options(deferred=True)) == Succeeded(status_code=200)
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, 599])

@@ -7,7 +7,7 @@ import pytest
 from receiver import TLS, Request, answering, calling, deliver, execution, receiving
 
 from pgsched.delivery.http import LONGEST_BODY
-from pgsched.domain.outcome import LONGEST_ERROR, Deferred, Failed, Outcome, Succeeded
+from pgsched.domain.outcome import LONGEST_ERROR, Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options
 
 
@@ -48,11 +48,6 @@ async def test_a_body_of_more_than_a_mebibyte_arrives_whole() -> None:
         outcome = await deliver(receiver.url, payload=body)
     assert outcome == Succeeded(status_code=200)
     assert receiver.requests[0].body == body
-
-
-async def test_a_202_is_parked_where_deferred_is_asked_for() -> None:
-    async with receiving(answering("202 Accepted")) as receiver:
-        assert await deliver(receiver.url, Options(deferred=True)) == Deferred(status_code=202)
 
 
 async def test_a_failure_keeps_the_status_and_what_the_target_said() -> None:

@@ -7,12 +7,10 @@ from hypothesis import strategies as st
 
 from pgsched.domain.outcome import (
     LONGEST_RETRY_AFTER,
-    Deferred,
     Failed,
     Finish,
     HandBack,
     Leave,
-    Park,
     Released,
     Retry,
     Settled,
@@ -89,10 +87,6 @@ def test_a_target_cannot_put_its_retry_off_for_more_than_a_day() -> None:
 
 def test_a_released_row_is_handed_back_whatever_its_attempt() -> None:
     assert decide(Released(), 5, Options(), rng=RNG) == HandBack()
-
-
-def test_a_deferred_row_is_parked() -> None:
-    assert decide(Deferred(status_code=202), 1, Options(), rng=RNG) == Park(status_code=202)
 
 
 def test_nothing_is_left_to_do_for_a_settled_row() -> None:

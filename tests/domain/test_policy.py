@@ -32,7 +32,6 @@ def test_every_option_is_read() -> None:
             "headers": {"X-Shop": "42"},
             "retry_on": [404],
             "fail_on": [500, 501],
-            "deferred": True,
         }
     )
     assert options == Options(
@@ -43,7 +42,6 @@ def test_every_option_is_read() -> None:
         headers=(("X-Shop", "42"),),
         retry_on=frozenset({404}),
         fail_on=frozenset({500, 501}),
-        deferred=True,
     )
 
 
@@ -85,7 +83,6 @@ REFUSED: list[tuple[Any, str]] = [
     ({"retry_on": [200]}, "each code of retry_on must be a whole number from 300 to 599"),
     ({"fail_on": ["500"]}, "each code of fail_on must be a whole number from 300 to 599"),
     ({"retry_on": [500], "fail_on": [500]}, "retry_on and fail_on both name 500"),
-    ({"deferred": 1}, "deferred must be true or false"),
     ({"headers": []}, "headers must be an object"),
     ({"headers": {"X-A": 1}}, "the header X-A must be text"),
     ({"headers": {"X-A": "1\r\nX-B: 2"}}, "the header X-A must be text"),

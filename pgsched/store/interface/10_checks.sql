@@ -121,3 +121,41 @@ begin
 end $$;
 comment on function pgsched.partition_for(text, text, text, text)
   is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.';
+
+-- Where a row lives when only its id or its key is known: one probe of each partition's own index. A condition without
+-- the partition would read whole indexes, which begin with it.
+create or replace function pgsched.partitions() returns setof smallint
+  language sql stable parallel safe rows 16
+  as $$ select (q.first_partition + n)::smallint from pgsched.queues q cross join generate_series(0, 15) n $$;
+comment on function pgsched.partitions() is 'Every partition of every queue.';
+
+create or replace function pgsched.partition_with(id uuid) returns smallint language plpgsql stable parallel safe as $$
+declare
+  home smallint;
+begin
+  for home in select pgsched.partitions() loop
+    perform from pgsched.executions e where e.partition = home and e.id = partition_with.id;
+    if found then
+      return home;
+    end if;
+  end loop;
+  return null;
+end $$;
+comment on function pgsched.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.';
+
+create or replace function pgsched.partition_with(client text, key text, besides smallint default null) returns smallint
+  language plpgsql stable parallel safe as $$
+declare
+  home smallint;
+begin
+  for home in select pgsched.partitions() loop
+    perform from pgsched.executions e
+      where e.partition = home and home is distinct from besides and e.client_id = client and e.key = partition_with.key;
+    if found then
+      return home;
+    end if;
+  end loop;
+  return null;
+end $$;
+comment on function pgsched.partition_with(text, text, smallint)
+  is 'The partition, besides the one given, in which a client''s key has its live row; null where it has none.';

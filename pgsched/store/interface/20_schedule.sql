@@ -74,6 +74,8 @@ declare
   home constant smallint := pgsched.partition_for(queue, client, key, ordering_key);
   new_id constant uuid := pgsched.new_id();
   found_id uuid;
+  away smallint;
+  elsewhere pgsched.executions;
 begin
   for try in 1..3 loop
     insert into pgsched.executions as e (id, fire_at, client_id, target, payload, options, key, ordering_key, partition)
@@ -90,11 +92,26 @@ begin
          and h.finished_at > pgsched.now() - pgsched.setting('key_retention', '24 hours')::interval
        order by h.finished_at desc limit 1;
       if found_id is null then
-        return new_id;
+        -- Under another ordering key or in another queue the same key lives in another partition.
+        away := pgsched.partition_with(client, schedule_keyed.key, home);
+        if away is null then
+          return new_id;
+        end if;
+        select * into elsewhere from pgsched.executions e
+         where e.partition = away and e.client_id = client and e.key = schedule_keyed.key for update;
+        if not found then
+          return new_id;
+        elsif elsewhere.lease_token is null then
+          delete from pgsched.executions e where e.partition = elsewhere.partition and e.id = elsewhere.id;
+          perform pgsched.finish_waiting(elsewhere, 'cancelled', 'replaced');
+          return new_id;
+        end if;
+        found_id := elsewhere.id;
       end if;
       delete from pgsched.executions e where e.partition = home and e.id = new_id;
       return found_id;
     elsif found_id is not null then
+      perform pgsched.notify_wake(home, schedule_keyed.fire_at);  -- the trigger sees inserted rows only
       return found_id;
     end if;
     select e.id into found_id from pgsched.executions e
@@ -115,6 +132,7 @@ create or replace function pgsched.schedule_job(
 #variable_conflict use_column
 declare
   found_id uuid;
+  found_revision integer;
 begin
   perform pgsched.partition_for(queue, client, key, ordering_key);
   if cron is not null then
@@ -133,8 +151,10 @@ begin
         payload = excluded.payload, options = excluded.options, cron = excluded.cron, timezone = excluded.timezone,
         every = excluded.every, revision = j.revision + 1, reason = null, updated_at = pgsched.now(),
         state = case when j.state = 'paused' then j.state else 'active' end
-  returning j.id into found_id;
-  perform pgsched.withdraw(found_id);
+  returning j.id, j.revision into found_id, found_revision;
+  if found_revision > 1 then
+    perform pgsched.withdraw(found_id);
+  end if;
   return found_id;
 end $$;
 comment on function pgsched.schedule_job(text, jsonb, text, interval, text, text, text, text, text, jsonb)

@@ -18,23 +18,27 @@ comment on function pgsched.finish_waiting(pgsched.executions, pgsched.execution
 create or replace function pgsched.withdraw(job_id uuid, reason text default 'replaced') returns void
   language plpgsql volatile as $$
 declare
+  home smallint;
   waiting pgsched.executions;
 begin
-  for waiting in
-    select * from pgsched.executions e
-     where e.job_id = withdraw.job_id and e.lease_token is null and e.attempt = 0 and e.plan is not null
-       for update skip locked
-  loop
-    delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
-    if coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now() then
-      perform pgsched.finish_waiting(waiting, 'skipped', withdraw.reason);
-    end if;
+  for home in select pgsched.partitions() loop  -- an edit may have moved the job from one to another
+    for waiting in
+      select * from pgsched.executions e
+       where e.partition = home and e.job_id = withdraw.job_id and e.lease_token is null and e.attempt = 0
+         and e.plan is not null for update skip locked
+    loop
+      delete from pgsched.executions e where e.partition = home and e.id = waiting.id;
+      if coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now() then
+        perform pgsched.finish_waiting(waiting, 'skipped', withdraw.reason);
+      end if;
+    end loop;
   end loop;
 end $$;
 comment on function pgsched.withdraw(uuid, text) is 'Takes back the planned row of a job that is edited, paused or cancelled.';
 
 create or replace function pgsched.cancel(id uuid) returns boolean language plpgsql volatile as $$
 declare
+  home smallint;
   waiting pgsched.executions;
   job pgsched.jobs;
 begin
@@ -47,7 +51,8 @@ begin
     perform pgsched.withdraw(cancel.id, 'job cancelled');
     return true;
   end if;
-  select * into waiting from pgsched.executions e where e.id = cancel.id for update;
+  home := pgsched.partition_with(cancel.id);
+  select * into waiting from pgsched.executions e where e.partition = home and e.id = cancel.id for update;
   if not found then
     perform from pgsched.history h where h.id = cancel.id;
     if not found then
@@ -67,9 +72,10 @@ unknown id, PS011 for an execution that is running.';
 
 create or replace function pgsched.cancel(client text, key text) returns boolean language plpgsql volatile as $$
 declare
+  home constant smallint := pgsched.partition_with(client, cancel.key);
   found_id uuid;
 begin
-  select e.id into found_id from pgsched.executions e where e.client_id = client and e.key = cancel.key;
+  select e.id into found_id from pgsched.executions e where e.partition = home and e.client_id = client and e.key = cancel.key;
   if found_id is null then
     select j.id into found_id from pgsched.jobs j
      where j.client_id = client and j.key = cancel.key and j.state <> 'cancelled';
@@ -91,10 +97,11 @@ comment on function pgsched.cancel(text, text) is 'Cancels what a client has und
 
 create or replace function pgsched.reschedule(id uuid, fire_at timestamptz) returns void language plpgsql volatile as $$
 declare
+  home constant smallint := pgsched.partition_with(reschedule.id);
   waiting pgsched.executions;
 begin
   perform pgsched.check_instant(reschedule.fire_at);
-  select * into waiting from pgsched.executions e where e.id = reschedule.id for update;
+  select * into waiting from pgsched.executions e where e.partition = home and e.id = reschedule.id for update;
   if not found then
     perform from pgsched.history h where h.id = reschedule.id;
     if found then

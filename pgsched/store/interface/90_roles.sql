@@ -69,8 +69,10 @@ begin
       using (client_id = any (array(select unnest(pgsched.my_clients()))));
     create policy mine_new on pgsched.executions for insert to pgsched_client
       with check (client_id = any (array(select unnest(pgsched.my_clients()))));
+    -- A running row may be looked at for update, so that the functions can say that it runs, but not changed.
     create policy mine_waiting on pgsched.executions for update to pgsched_client
-      using (client_id = any (array(select unnest(pgsched.my_clients())))) with check (client_id = any (array(select unnest(pgsched.my_clients()))));
+      using (client_id = any (array(select unnest(pgsched.my_clients()))))
+      with check (client_id = any (array(select unnest(pgsched.my_clients()))) and lease_token is null);
     create policy mine_withdrawn on pgsched.executions for delete to pgsched_client
       using (client_id = any (array(select unnest(pgsched.my_clients()))) and lease_token is null);
     create policy mine on pgsched.history for select to pgsched_client

@@ -1,0 +1,196 @@
+"""Keeps child processes running, and stops them together.
+
+Children are ordinary programs started by ``exec`` (for pgsched: ``python -m pgsched.cli.main worker …``) rather than
+forked or spawned interpreters of ours: they begin with nothing of the supervisor's memory, sockets or threads, show
+under their own name in ``ps``, take their settings from the environment as any worker does, and any program that keeps
+the three rules below can be supervised, which is also how this is tested.
+
+1. The first line on a child's standard output says that it is ready. What it writes to standard error is passed on, and
+   its last lines explain a failure.
+2. Its standard input is a lifeline: it ends when the supervisor ends, however that came about (see ``stop_when_orphaned``).
+3. It drains and exits on SIGTERM. Each child is a process group of its own, so that a terminal's Ctrl-C reaches it
+   once, through the supervisor.
+
+A child that dies is started again: at once if it had been ready, and after pauses that double if it had not. One that
+fails FAILURES times in a row within WINDOW seconds before it was ready ends everything. An exit status of EX_TEMPFAIL
+(the database is away) does not count as such a failure. The first SIGINT, SIGTERM or SIGHUP stops the children and
+waits for them; the second kills them.
+"""
+
+import asyncio
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pgsched.errors import PgschedError
+
+FAILURES = 5
+WINDOW = 30.0
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 3.0
+HAND_BACK = 3.0
+"""Seconds beyond the drain timeout that children get to hand their rows back."""
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A child to keep running. The environment is the whole of it."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str]
+
+
+class Supervisor:
+    """Runs programs until told to stop. ``report`` gets every line for the operator."""
+
+    def __init__(
+        self, programs: Sequence[Program], *, drain_timeout: float, report: Callable[[str], None]
+    ) -> None:
+        self._keepers = [_Keeper(program, report) for program in programs]
+        self._drain_timeout = drain_timeout
+        self._report = report
+        self._told = asyncio.Event()
+        self._times_told = 0
+
+    async def run(self, on_ready: Callable[[], None] | None = None) -> None:
+        """Starts the programs, calls ``on_ready`` when each has been ready once, and returns when all have stopped.
+
+        Raises PgschedError with a program's last words when it cannot be started.
+        """
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self.stop)
+        keeping = [asyncio.create_task(keeper.run()) for keeper in self._keepers]
+        announcing = asyncio.create_task(self._announce(on_ready))
+        told = asyncio.create_task(self._told.wait())
+        try:
+            await asyncio.wait([*keeping, told], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            announcing.cancel()
+            told.cancel()
+            await self._end(keeping)
+        for task in keeping:
+            task.result()
+
+    def stop(self) -> None:
+        """Stops the children and then ``run``; called again, kills them."""
+        self._times_told += 1
+        self._told.set()
+        if self._times_told > 1:
+            self._signal(signal.SIGKILL)
+
+    @property
+    def processes(self) -> dict[str, int]:
+        """The process id of each program that runs just now, by name."""
+        return {keeper.program.name: keeper.process.pid for keeper in self._keepers if keeper.process is not None}
+
+    async def _announce(self, on_ready: Callable[[], None] | None) -> None:
+        for keeper in self._keepers:
+            await keeper.ready.wait()
+        if on_ready is not None:
+            on_ready()
+
+    async def _end(self, keeping: Sequence[asyncio.Task[None]]) -> None:
+        for keeper in self._keepers:
+            keeper.stop()
+        self._signal(signal.SIGTERM)
+        _, late = await asyncio.wait(keeping, timeout=self._drain_timeout + HAND_BACK)
+        if late:
+            self._report("not drained in time: killing what is left; its rows are taken over by others")
+            self._signal(signal.SIGKILL)
+            await asyncio.wait(keeping)
+
+    def _signal(self, number: signal.Signals) -> None:
+        for pid in self.processes.values():
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+
+class _Keeper:
+    """One program's life: start, wait, start again."""
+
+    def __init__(self, program: Program, report: Callable[[str], None]) -> None:
+        self.program = program
+        self.process: asyncio.subprocess.Process | None = None
+        self.ready = asyncio.Event()
+        self._report = report
+        self._stopping = asyncio.Event()
+        self._is_ready = False
+        self._failures: deque[float] = deque(maxlen=FAILURES)
+        self._pause = 0.0
+        self._words: deque[str] = deque(maxlen=20)
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    async def run(self) -> None:
+        while not self._stopping.is_set():
+            status = await self._once()
+            if self._stopping.is_set():
+                return
+            self._judge(status)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), self._pause)
+
+    async def _once(self) -> int:
+        self._is_ready = False
+        self._words.clear()
+        process = await asyncio.create_subprocess_exec(
+            *self.program.command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(self.program.environment),
+            process_group=0,
+            limit=2**20,
+        )
+        self.process = process
+        if self._stopping.is_set():  # told to stop while it was being started: nobody else has sent it the signal
+            process.terminate()
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            reading = [self._read_ready(process.stdout), self._read_words(process.stderr)]
+            *_, status = await asyncio.gather(*reading, process.wait())
+        finally:
+            self.process = None
+        return int(status)
+
+    async def _read_ready(self, stream: asyncio.StreamReader) -> None:
+        while line := await stream.readline():
+            if line.strip() and not self._is_ready:
+                self._is_ready, self._pause = True, 0.0
+                self._failures.clear()
+                self.ready.set()
+
+    async def _read_words(self, stream: asyncio.StreamReader) -> None:
+        while line := await stream.readline():
+            text = line.decode(errors="replace").rstrip()
+            self._words.append(text)
+            self._report(f"{self.program.name} | {text}")
+
+    def _judge(self, status: int) -> None:
+        name, how = self.program.name, _how(status)
+        if self._is_ready:
+            self._report(f"{name} ended unexpectedly ({how}); starting it again")
+            return
+        self._pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, self._pause * 2))
+        if status == os.EX_TEMPFAIL:
+            return
+        now = asyncio.get_running_loop().time()
+        self._failures.append(now)
+        if len(self._failures) == FAILURES and now - self._failures[0] <= WINDOW:
+            words = "\n".join(self._words) or "it said nothing"
+            raise PgschedError(f"{name} could not be started {FAILURES} times in a row ({how}): {words}")
+
+
+def _how(status: int) -> str:
+    if status >= 0:
+        return f"exit status {status}"
+    return signal.Signals(-status).name

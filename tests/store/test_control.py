@@ -1,0 +1,283 @@
+"""cancel, reschedule, trigger, pause and resume: what each changes, answers and refuses."""
+
+from uuid import UUID
+
+import psycopg
+import pytest
+from store_arrange import (
+    Connection,
+    call,
+    column,
+    counts,
+    finish,
+    lease,
+    refused,
+    row,
+    schedule,
+    status,
+    value,
+)
+
+UNKNOWN = UUID("00000000-0000-7000-8000-000000000000")
+
+
+def planned(db: Connection, job: UUID, *, ahead: str = "1 hour") -> UUID:
+    """The row a planner would have inserted for a job."""
+    id = value(
+        db,
+        "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target)"
+        " select pgsched.now() + %s::interval, pgsched.now() + %s::interval, j.id, j.revision, pgsched.partition_of(j),"
+        " j.client_id, j.target from pgsched.jobs j where j.id = %s returning id",
+        [ahead, ahead, job],
+    )
+    db.execute("update pgsched.jobs set planned_revision = revision where id = %s", [job])
+    assert isinstance(id, UUID)
+    return id
+
+
+def test_cancelling_moves_a_waiting_execution_into_history(db: Connection) -> None:
+    id = schedule(db, payload={"n": 1}, key="k", ordering_key="o")
+    assert call(db, "cancel", id=id) is True
+    assert row(
+        db,
+        "select status::text, reason, payload, key, ordering_key, finished_at = created_at or finished_at > created_at"
+        " from pgsched.status where id = %s",
+        [id],
+    ) == ("cancelled", "cancelled", {"n": 1}, "k", "o", True)
+    assert counts(db) == (0, 0, 1)
+
+
+def test_a_cancel_that_is_rolled_back_never_was(db: Connection) -> None:
+    id = schedule(db)
+    with db.transaction() as transaction:
+        call(db, "cancel", id=id)
+        raise psycopg.Rollback(transaction)
+    assert status(db, id) == "scheduled"
+
+
+def test_cancelling_twice_says_that_the_second_did_nothing(db: Connection) -> None:
+    id = schedule(db)
+    assert call(db, "cancel", id=id) is True
+    assert call(db, "cancel", id=id) is False
+
+
+def test_cancelling_what_has_ended_changes_nothing(db: Connection) -> None:
+    id = schedule(db)
+    finish(db, id)
+    assert call(db, "cancel", id=id) is False
+    assert status(db, id) == "succeeded"
+
+
+def test_what_runs_cannot_be_cancelled(db: Connection) -> None:
+    id = schedule(db)
+    lease(db, id)
+    with refused("PS011", hint="waits"):
+        call(db, "cancel", id=id)
+    assert status(db, id) == "running"
+
+
+def test_an_execution_is_cancelled_by_its_key(db: Connection) -> None:
+    id = schedule(db, client="payments", key="settle-42")
+    assert call(db, "cancel", client="payments", key="settle-42") is True
+    assert status(db, id) == "cancelled"
+    assert call(db, "cancel", client="payments", key="settle-42") is False
+
+
+def test_a_job_is_cancelled_by_its_key(db: Connection) -> None:
+    schedule(db, client="payments", key="nightly", cron="@daily")
+    assert call(db, "cancel", client="payments", key="nightly") is True
+    assert call(db, "cancel", client="payments", key="nightly") is False
+    assert value(db, "select state::text from pgsched.jobs") == "cancelled"
+
+
+def test_a_key_of_another_client_is_not_found(db: Connection) -> None:
+    schedule(db, client="payments", key="settle-42")
+    with refused("PS010", hint="pgsched.status"):
+        call(db, "cancel", client="billing", key="settle-42")
+
+
+def test_cancelling_a_job_takes_its_planned_row_with_it(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    planned(db, job)
+    assert call(db, "cancel", id=job) is True
+    assert counts(db) == (0, 1, 0)
+    assert call(db, "cancel", id=job) is False
+
+
+def test_a_due_row_of_a_cancelled_job_keeps_its_account_in_history(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    id = planned(db, job, ahead="-1 second")
+    call(db, "cancel", id=job)
+    assert row(db, "select status::text, reason, job_id from pgsched.status where id = %s", [id]) == (
+        "skipped",
+        "job cancelled",
+        job,
+    )
+
+
+def test_what_a_cancelled_job_has_running_goes_on(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    id = planned(db, job, ahead="-1 second")
+    lease(db, id)
+    call(db, "cancel", id=job)
+    assert status(db, id) == "running"
+
+
+def test_cancelling_a_job_does_not_wait_for_a_row_that_a_worker_holds(db: Connection, store_url: str) -> None:
+    job = schedule(db, every="1 hour")
+    id = planned(db, job, ahead="-1 second")
+    with psycopg.connect(store_url) as claimer:
+        claimer.execute("select from pgsched.executions where id = %s for update", [id])
+        db.execute("set lock_timeout = '5s'")
+        assert call(db, "cancel", id=job) is True
+    assert status(db, id) == "scheduled"
+
+
+def test_rescheduling_moves_a_waiting_execution(db: Connection) -> None:
+    id = schedule(db, key="k")
+    call(db, "reschedule", id=id, fire_at="2040-01-01Z")
+    assert row(
+        db,
+        "select fire_at = '2040-01-01Z', scheduled_for = '2040-01-01Z', status::text from pgsched.status where id = %s",
+        [id],
+    ) == (True, True, "scheduled")
+
+
+@pytest.mark.parametrize("instant", ["infinity", "-infinity", None, "0044-03-15 BC"])
+def test_rescheduling_needs_an_instant(db: Connection, instant: str | None) -> None:
+    id = schedule(db)
+    with refused("PS002", hint="now() + interval"):
+        call(db, "reschedule", id=id, fire_at=instant)
+    assert status(db, id) == "scheduled"
+
+
+def test_what_runs_cannot_be_rescheduled(db: Connection) -> None:
+    id = schedule(db)
+    lease(db, id)
+    with refused("PS011", hint="waits"):
+        call(db, "reschedule", id=id, fire_at="2040-01-01Z")
+
+
+def test_what_has_ended_cannot_be_rescheduled(db: Connection) -> None:
+    id = schedule(db)
+    finish(db, id)
+    with refused("PS011", hint="anew"):
+        call(db, "reschedule", id=id, fire_at="2040-01-01Z")
+
+
+def test_a_job_cannot_be_rescheduled(db: Connection) -> None:
+    with refused("PS011", hint="key"):
+        call(db, "reschedule", id=schedule(db, every="1 hour"), fire_at="2040-01-01Z")
+
+
+def test_the_row_of_a_job_cannot_be_rescheduled(db: Connection) -> None:
+    id = planned(db, schedule(db, every="1 hour"))
+    with refused("PS011", hint="trigger"):
+        call(db, "reschedule", id=id, fire_at="2040-01-01Z")
+
+
+def test_rescheduling_an_unknown_id_is_refused(db: Connection) -> None:
+    with refused("PS010", hint="pgsched.status"):
+        call(db, "reschedule", id=UNKNOWN, fire_at="2040-01-01Z")
+
+
+def test_triggering_runs_a_job_now_besides_its_schedule(db: Connection) -> None:
+    job = schedule(db, every="1 hour", payload={"n": 1}, options={"timeout": "5s"}, client="payments", ordering_key="o")
+    waiting = planned(db, job)
+    id = call(db, "trigger", job_id=job)
+    assert row(
+        db,
+        "select job_id, plan, payload, options, client_id, ordering_key, fire_at <= clock_timestamp()"
+        " from pgsched.executions where id = %s",
+        [id],
+    ) == (job, None, {"n": 1}, {"timeout": "5s"}, "payments", "o", True)
+    assert status(db, waiting) == "scheduled"
+
+
+def test_triggering_twice_runs_twice(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    with db.transaction():
+        assert call(db, "trigger", job_id=job) != call(db, "trigger", job_id=job)
+    assert counts(db) == (2, 1, 0)
+
+
+def test_a_paused_job_can_be_triggered(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    call(db, "pause", job_id=job)
+    assert status(db, call(db, "trigger", job_id=job)) == "scheduled"
+
+
+def test_a_cancelled_job_cannot_be_triggered(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    call(db, "cancel", id=job)
+    with refused("PS011", hint="schedule it again"):
+        call(db, "trigger", job_id=job)
+
+
+def test_all_rows_of_a_job_share_a_partition(db: Connection) -> None:
+    job = schedule(db, every="1 hour", key="hourly")
+    planned(db, job)
+    for _ in range(4):
+        call(db, "trigger", job_id=job)
+    assert len(set(column(db, "select partition from pgsched.executions"))) == 1
+
+
+def test_pausing_withdraws_the_planned_row_and_says_why(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    planned(db, job)
+    assert call(db, "pause", job_id=job, note="the shop is closed") is True
+    assert row(db, "select state::text, reason, revision from pgsched.jobs") == ("paused", "the shop is closed", 2)
+    assert counts(db) == (0, 1, 0)
+
+
+def test_a_due_row_of_a_paused_job_is_skipped(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    id = planned(db, job, ahead="-1 second")
+    call(db, "pause", job_id=job)
+    assert row(db, "select status::text, reason from pgsched.status where id = %s", [id]) == ("skipped", "paused")
+
+
+def test_pausing_leaves_retries_and_triggered_rows(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    retried = planned(db, job)
+    db.execute("update pgsched.executions set attempt = 1 where id = %s", [retried])
+    triggered = call(db, "trigger", job_id=job)
+    call(db, "pause", job_id=job)
+    assert set(column(db, "select id from pgsched.executions")) == {retried, triggered}
+
+
+def test_pausing_twice_says_that_the_second_did_nothing(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    assert call(db, "pause", job_id=job) is True
+    assert call(db, "pause", job_id=job) is False
+
+
+def test_resuming_makes_the_job_active_and_due_for_planning(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    planned(db, job)
+    call(db, "pause", job_id=job, note="closed")
+    assert call(db, "resume", job_id=job) is True
+    assert row(db, "select state::text, reason, planned_revision < revision from pgsched.jobs") == ("active", None, True)
+
+
+def test_resuming_an_active_job_does_nothing(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    assert call(db, "resume", job_id=job) is False
+    assert value(db, "select revision from pgsched.jobs") == 1
+
+
+@pytest.mark.parametrize(("function", "hint"), [("pause", "only an active job"), ("resume", "only a paused job")])
+@pytest.mark.parametrize("state", ["cancelled", "invalid"])
+def test_a_job_that_is_neither_active_nor_paused_cannot_be_paused_or_resumed(
+    db: Connection, function: str, hint: str, state: str
+) -> None:
+    job = schedule(db, every="1 hour")
+    db.execute("update pgsched.jobs set state = %s::pgsched.job_state", [state])
+    with refused("PS011", hint=hint):
+        call(db, function, job_id=job)
+
+
+@pytest.mark.parametrize("function", ["trigger", "pause", "resume"])
+def test_an_execution_is_not_a_job(db: Connection, function: str) -> None:
+    with refused("PS010", hint="pgsched.jobs"):
+        call(db, function, job_id=schedule(db))

@@ -1,0 +1,192 @@
+"""A key: one row for it, however often and by however many it is scheduled."""
+
+from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID
+
+import psycopg
+import pytest
+from store_arrange import (
+    Connection,
+    call,
+    column,
+    counts,
+    finish,
+    lease,
+    row,
+    schedule,
+    status,
+    value,
+    wait_until_blocked,
+)
+
+
+def test_scheduling_again_replaces_what_waits(db: Connection) -> None:
+    first = schedule(db, key="k", payload={"n": 1}, delay="1 hour")
+    again = schedule(db, key="k", payload={"n": 2}, fire_at="2040-01-01Z", target="python:settle", options={"timeout": "5s"})
+    assert again == first
+    assert row(db, "select payload, fire_at = '2040-01-01Z', target, options from pgsched.executions") == (
+        {"n": 2},
+        True,
+        "python:settle",
+        {"timeout": "5s"},
+    )
+
+
+def test_replacing_what_is_to_be_retried_begins_anew(db: Connection) -> None:
+    id = schedule(db, key="k")
+    db.execute("update pgsched.executions set attempt = 3, scheduled_for = fire_at")
+    assert schedule(db, key="k") == id
+    assert row(db, "select attempt, scheduled_for from pgsched.executions") == (0, None)
+
+
+def test_each_client_has_keys_of_its_own(db: Connection) -> None:
+    assert schedule(db, key="k", client="payments") != schedule(db, key="k", client="billing")
+    assert counts(db) == (2, 0, 0)
+
+
+def test_what_is_running_answers_with_its_id_and_stays_as_it_is(db: Connection) -> None:
+    id = schedule(db, key="k", payload={"n": 1})
+    lease(db, id)
+    assert schedule(db, key="k", payload={"n": 2}) == id
+    assert value(db, "select payload from pgsched.executions") == {"n": 1}
+
+
+@pytest.mark.parametrize("ended", ["succeeded", "failed", "expired"])
+def test_what_finished_lately_answers_with_its_id(db: Connection, ended: str) -> None:
+    id = schedule(db, key="k")
+    finish(db, id, ended=ended, ago="23 hours")
+    assert schedule(db, key="k") == id
+    assert counts(db) == (0, 0, 1)
+
+
+def test_after_a_day_the_key_is_free(db: Connection) -> None:
+    id = schedule(db, key="k")
+    finish(db, id, ago="25 hours")
+    assert schedule(db, key="k") != id
+    assert counts(db) == (1, 0, 1)
+
+
+def test_how_long_a_key_is_kept_is_a_setting(db: Connection) -> None:
+    id = schedule(db, key="k")
+    finish(db, id, ago="30 seconds")
+    db.execute("set pgsched.key_retention = '1 minute'")
+    assert schedule(db, key="k") == id
+    db.execute("set pgsched.key_retention = '10 seconds'")
+    assert schedule(db, key="k") != id
+
+
+def test_of_several_that_finished_the_latest_answers(db: Connection) -> None:
+    db.execute("set pgsched.key_retention = '0'")
+    finish(db, schedule(db, key="k"), ago="2 hours")
+    latest = schedule(db, key="k")
+    finish(db, latest, ago="1 hour")
+    db.execute("reset pgsched.key_retention")
+    assert schedule(db, key="k") == latest
+
+
+def test_a_cancelled_execution_frees_its_key(db: Connection) -> None:
+    id = schedule(db, key="k")
+    call(db, "cancel", id=id)
+    again = schedule(db, key="k")
+    assert again != id
+    assert status(db, again) == "scheduled"
+
+
+def test_a_key_that_moves_to_another_ordering_key_is_still_one_row(db: Connection) -> None:
+    schedule(db, key="k", ordering_key="a")
+    schedule(db, key="k", ordering_key="b")
+    schedule(db, key="k")
+    assert row(db, "select ordering_key, count(*) over () from pgsched.executions") == (None, 1)
+
+
+def test_a_key_that_runs_under_another_ordering_key_answers_with_its_id(db: Connection) -> None:
+    id = schedule(db, key="k", ordering_key="a")
+    lease(db, id)
+    assert schedule(db, key="k", ordering_key="b") == id
+    assert counts(db) == (1, 0, 0)
+
+
+def test_two_sessions_with_the_same_key_make_one_row(db: Connection, store_url: str) -> None:
+    with (
+        psycopg.connect(store_url, autocommit=True) as loser,
+        ThreadPoolExecutor() as threads,
+    ):
+        with db.transaction():
+            first = schedule(db, key="k", payload={"n": 1})
+            late = threads.submit(lambda: schedule(loser, key="k", payload={"n": 2}))
+            with psycopg.connect(store_url, autocommit=True) as watcher:
+                wait_until_blocked(watcher, loser)
+        assert late.result(20) == first
+    assert column(db, "select payload from pgsched.executions") == [{"n": 2}]
+
+
+def test_two_sessions_with_the_same_job_key_make_one_job(db: Connection, store_url: str) -> None:
+    with (
+        psycopg.connect(store_url, autocommit=True) as loser,
+        ThreadPoolExecutor() as threads,
+    ):
+        with db.transaction():
+            first = schedule(db, key="k", every="1 hour")
+            late = threads.submit(lambda: schedule(loser, key="k", every="2 hours"))
+            with psycopg.connect(store_url, autocommit=True) as watcher:
+                wait_until_blocked(watcher, loser)
+        assert late.result(20) == first
+    assert row(db, "select revision, every = '2 hours' from pgsched.jobs") == (2, True)
+
+
+def test_a_session_that_waited_for_a_rollback_makes_the_row_itself(db: Connection, store_url: str) -> None:
+    with (
+        psycopg.connect(store_url, autocommit=True) as other,
+        ThreadPoolExecutor() as threads,
+    ):
+        with db.transaction() as transaction:
+            undone = schedule(db, key="k")
+            late = threads.submit(lambda: schedule(other, key="k"))
+            with psycopg.connect(store_url, autocommit=True) as watcher:
+                wait_until_blocked(watcher, other)
+            raise psycopg.Rollback(transaction)
+        assert late.result(20) != undone
+    assert counts(db) == (1, 0, 0)
+
+
+def _while_it_is_settled(db: Connection, store_url: str, id: UUID, ended: str) -> UUID:
+    """Schedules the key "k" while another transaction moves its row into history, and lets that commit."""
+    with (
+        psycopg.connect(store_url, autocommit=True) as caller,
+        ThreadPoolExecutor() as threads,
+    ):
+        with db.transaction():
+            finish(db, id, ended=ended)
+            late = threads.submit(lambda: schedule(caller, key="k"))
+            with psycopg.connect(store_url, autocommit=True) as watcher:
+                wait_until_blocked(watcher, caller)
+        return late.result(20)
+
+
+def test_scheduling_while_the_row_is_settled_answers_with_what_was_settled(db: Connection, store_url: str) -> None:
+    id = schedule(db, key="k")
+    lease(db, id)
+    assert _while_it_is_settled(db, store_url, id, "succeeded") == id
+    assert counts(db) == (0, 0, 1)
+
+
+def test_scheduling_while_the_row_is_cancelled_makes_a_new_one(db: Connection, store_url: str) -> None:
+    id = schedule(db, key="k")
+    assert _while_it_is_settled(db, store_url, id, "cancelled") != id
+    assert counts(db) == (1, 0, 1)
+
+
+def test_scheduling_while_the_row_goes_back_to_wait_replaces_it(db: Connection, store_url: str) -> None:
+    id = schedule(db, key="k", payload={"n": 1})
+    lease(db, id)
+    with (
+        psycopg.connect(store_url, autocommit=True) as caller,
+        ThreadPoolExecutor() as threads,
+    ):
+        with db.transaction():
+            db.execute("update pgsched.executions set lease_owner = null, lease_token = null, lease_expires_at = null")
+            late = threads.submit(lambda: schedule(caller, key="k", payload={"n": 2}))
+            with psycopg.connect(store_url, autocommit=True) as watcher:
+                wait_until_blocked(watcher, caller)
+        assert late.result(20) == id
+    assert column(db, "select payload from pgsched.executions") == [{"n": 2}]

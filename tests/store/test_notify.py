@@ -1,0 +1,131 @@
+"""Who is told of new rows: workers, once a statement, and only of what is due before they would look by themselves."""
+
+import psycopg
+import pytest
+from store_arrange import TARGET, Connection, call, heard, listening, schedule, value
+
+
+def partition_of(db: Connection) -> int:
+    return int(value(db, "select partition from pgsched.executions"))
+
+
+def test_a_near_row_is_told_with_its_partition_and_instant(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        schedule(db, delay="1 second")
+        [payload] = heard(listener, db)
+    instant = value(db, "select (extract(epoch from fire_at) * 1000000)::bigint from pgsched.executions")
+    assert payload == f"{partition_of(db)}@{instant}"
+
+
+def test_a_far_row_is_not_told(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        schedule(db, delay="10 seconds")
+        schedule(db, delay="10 seconds", key="k")
+        assert heard(listener, db) == []
+
+
+def test_an_insert_of_many_rows_is_told_once(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        db.execute(
+            "insert into pgsched.executions (target, fire_at, partition)"
+            " select %s, now() - n * interval '1 second', n %% 4 from generate_series(0, 99) n",
+            [TARGET],
+        )
+        [payload] = heard(listener, db)
+    told = dict(part.split("@") for part in payload.split(","))
+    earliest = dict(
+        db.execute(
+            "select partition::text, min((extract(epoch from fire_at) * 1000000)::bigint)::text"
+            " from pgsched.executions group by partition"
+        ).fetchall()
+    )
+    assert told == earliest
+    assert set(told) == {"0", "1", "2", "3"}
+
+
+def test_only_the_near_rows_of_an_insert_are_told(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        db.execute(
+            "insert into pgsched.executions (target, fire_at, partition)"
+            " values (%(t)s, now(), 3), (%(t)s, now() + interval '1 hour', 5)",
+            {"t": TARGET},
+        )
+        [payload] = heard(listener, db)
+    assert payload.startswith("3@")
+    assert "," not in payload
+
+
+def test_a_rollback_tells_nobody(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        with db.transaction() as transaction:
+            schedule(db, delay="0")
+            raise psycopg.Rollback(transaction)
+        assert heard(listener, db) == []
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+def test_the_setting_notify_off_silences_a_session(db: Connection, store_url: str, key: str | None) -> None:
+    with listening(store_url) as listener:
+        db.execute("set pgsched.notify = off")
+        id = schedule(db, delay="0", key=key)
+        call(db, "reschedule", id=id, fire_at="2020-01-01Z")
+        assert heard(listener, db) == []
+
+
+def test_a_key_brought_forward_is_told(db: Connection, store_url: str) -> None:
+    schedule(db, key="k", delay="1 hour")
+    with listening(store_url) as listener:
+        schedule(db, key="k", delay="0")
+        [payload] = heard(listener, db)
+    assert payload.startswith(f"{partition_of(db)}@")
+
+
+def test_rescheduling_to_now_is_told(db: Connection, store_url: str) -> None:
+    id = schedule(db, delay="1 hour")
+    with listening(store_url) as listener:
+        call(db, "reschedule", id=id, fire_at="2020-01-01Z")
+        [payload] = heard(listener, db)
+    assert payload.startswith(f"{partition_of(db)}@")
+
+
+def test_rescheduling_to_later_is_not_told(db: Connection, store_url: str) -> None:
+    id = schedule(db, delay="1 hour")
+    with listening(store_url) as listener:
+        call(db, "reschedule", id=id, fire_at="2040-01-01Z")
+        assert heard(listener, db) == []
+
+
+def test_a_new_and_an_edited_job_wake_a_planner(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        schedule(db, every="1 hour", key="hourly")
+        assert heard(listener, db) == ["plan"]
+        schedule(db, every="2 hours", key="hourly")
+        assert set(heard(listener, db)) == {"plan"}
+
+
+def test_a_resumed_job_wakes_a_planner(db: Connection, store_url: str) -> None:
+    job = schedule(db, every="1 hour")
+    call(db, "pause", job_id=job)
+    with listening(store_url) as listener:
+        call(db, "resume", job_id=job)
+        assert heard(listener, db) == ["plan"]
+
+
+def test_a_triggered_job_is_told_like_any_row(db: Connection, store_url: str) -> None:
+    job = schedule(db, every="1 hour")
+    with listening(store_url) as listener:
+        call(db, "trigger", job_id=job)
+        [payload] = heard(listener, db)
+    assert payload.startswith(f"{partition_of(db)}@")
+
+
+def test_an_insert_into_hundreds_of_partitions_is_told_within_the_limit_of_a_message(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as db, listening(database_url) as listener:
+        for n in range(16, 448):
+            db.execute(f"create table pgsched.executions_{n} partition of pgsched.executions for values in ({n})")
+        db.execute(
+            "insert into pgsched.executions (target, fire_at, partition) select %s, now(), n from generate_series(0, 447) n",
+            [TARGET],
+        )
+        told = [part for payload in heard(listener, db) for part in payload.split(",")]
+    assert sorted(int(part.split("@")[0]) for part in told) == list(range(448))

@@ -1,0 +1,71 @@
+"""pgsched.status: every execution in one view, with what became of it."""
+
+import pytest
+from store_arrange import Connection, call, column, finish, lease, row, schedule, status, value
+
+
+def test_what_waits_is_scheduled(db: Connection) -> None:
+    assert status(db, schedule(db)) == "scheduled"
+
+
+def test_what_is_leased_is_running_and_shows_who_has_it(db: Connection) -> None:
+    id = schedule(db)
+    lease(db, id)
+    assert row(
+        db, "select status::text, lease_owner, lease_expires_at > now(), attempt from pgsched.status where id = %s", [id]
+    ) == ("running", 1, True, 1)
+
+
+def test_what_failed_and_waits_is_retrying(db: Connection) -> None:
+    id = schedule(db)
+    db.execute("update pgsched.executions set attempt = 1")
+    assert status(db, id) == "retrying"
+
+
+def test_what_waits_at_infinity_is_held(db: Connection) -> None:
+    id = schedule(db)
+    db.execute("update pgsched.executions set scheduled_for = fire_at, fire_at = 'infinity'")
+    assert status(db, id) == "held"
+
+
+@pytest.mark.parametrize("ended", ["succeeded", "failed", "cancelled", "expired", "skipped"])
+def test_what_has_ended_shows_how(db: Connection, ended: str) -> None:
+    id = schedule(db)
+    finish(db, id, ended=ended)
+    assert row(db, "select status::text, finished_at is not null, lease_owner from pgsched.status where id = %s", [id]) == (
+        ended,
+        True,
+        None,
+    )
+
+
+def test_the_nominal_instant_stays_when_a_retry_moves_the_row(db: Connection) -> None:
+    id = schedule(db, fire_at="2040-01-01Z")
+    db.execute("update pgsched.executions set scheduled_for = fire_at, fire_at = '2040-01-02Z', attempt = 1")
+    assert row(
+        db, "select scheduled_for = '2040-01-01Z', fire_at = '2040-01-02Z' from pgsched.status where id = %s", [id]
+    ) == (True, True)
+
+
+def test_an_execution_is_in_the_view_once_before_and_after_its_end(db: Connection) -> None:
+    id = schedule(db, client="payments", key="k", payload={"n": 1})
+    before = row(db, "select id, client_id, key, queue, target, payload, scheduled_for, created_at from pgsched.status")
+    finish(db, id)
+    assert row(db, "select id, client_id, key, queue, target, payload, scheduled_for, created_at from pgsched.status") == before
+
+
+def test_the_view_has_the_columns_it_always_had(db: Connection) -> None:
+    assert column(
+        db,
+        "select attname from pg_attribute where attrelid = 'pgsched.status'::regclass and attnum > 0 order by attnum",
+    ) == [
+        *("id", "client_id", "key", "job_id", "queue", "status", "target", "payload", "scheduled_for", "fire_at"),
+        *("attempt", "created_at", "finished_at", "status_code", "result", "reason", "options", "ordering_key"),
+        *("lease_owner", "lease_expires_at"),
+    ]
+
+
+def test_a_triggered_execution_names_its_job(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    id = call(db, "trigger", job_id=job)
+    assert value(db, "select job_id from pgsched.status where id = %s", [id]) == job
