@@ -30,7 +30,9 @@ def online() -> None:
     with engine.begin() as connection:
         # One migration at a time: a second process waits here, then finds nothing to do.
         connection.execute(text("select pg_advisory_xact_lock(hashtext('pgsched migrate'))"))
-        context.configure(connection=connection, target_metadata=metadata, transaction_per_migration=False, **VERSION_TABLE)
+        context.configure(
+            connection=connection, target_metadata=metadata, transaction_per_migration=False, **VERSION_TABLE
+        )
         before_upgrade()
         context.run_migrations()
         after_upgrade()

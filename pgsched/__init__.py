@@ -1,2 +1,3 @@
 """pgsched: `at` and `cron` for a whole company, on the PostgreSQL it already runs."""
+
 __version__ = "0.1.0"

@@ -10,8 +10,8 @@
     ├── NotFound                     pgsched.not_found            PS010
     ├── Conflict                     pgsched.conflict             PS011  the row's state does not allow it
     ├── Refused                      pgsched.refused              PS012  the caller may not do it
-    ├── StaleLease                   pgsched.stale_lease          PS013  the row was leased anew; the result does not count
-    ├── SchemaMismatch               pgsched.schema_mismatch      the database was not migrated to what this release needs
+    ├── StaleLease                   pgsched.stale_lease          PS013  leased anew; the result does not count
+    ├── SchemaMismatch               pgsched.schema_mismatch      the database is not at this release's schema
     ├── Unavailable                  pgsched.unavailable          the database cannot be reached
     └── EmbeddedPostgresError        pgsched.embedded_postgres    the embedded server cannot be used or started
 
@@ -33,7 +33,7 @@ class InvalidInput(PgschedError, ValueError):
     """What was asked for cannot be meant; the message says what to write instead."""
 
     code = "pgsched.invalid_input"
-    sqlstate = "PS000"
+    sqlstate: ClassVar[str | None] = "PS000"
 
 
 class InvalidTarget(InvalidInput):

@@ -10,7 +10,9 @@ from collections.abc import Callable
 Field = str | int | float | bool | None
 Listener = Callable[[str, dict[str, Field]], None]
 
-_WARNINGS = frozenset({"database.lost", "lease.refused", "worker.lost", "service.failed", "job.invalid", "listener.lost"})
+_WARNINGS = frozenset(
+    {"database.lost", "lease.refused", "worker.lost", "service.failed", "job.invalid", "listener.lost"}
+)
 
 
 class Events:

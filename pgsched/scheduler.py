@@ -98,7 +98,12 @@ class Worker:
             listen=settings.notify,
         )
         self.renewer = Renewer(
-            self._chores, self.roster, self.dispatcher, self.events, lease=lease, declared_lost=self.waker.rejoin
+            self._chores,
+            self.roster,
+            self.dispatcher,
+            self.events,
+            lease=lease,
+            declared_lost=self.waker.rejoin,
         )
         self.reaper = Reaper(
             self._chores,
@@ -182,7 +187,11 @@ async def _run(settings: Settings, app: App | None, events: Events, ready: Calla
 
 
 def run_worker(
-    settings: Settings, *, app: App | None = None, events: Events | None = None, ready: Callable[[], None] | None = None
+    settings: Settings,
+    *,
+    app: App | None = None,
+    events: Events | None = None,
+    ready: Callable[[], None] | None = None,
 ) -> None:
     """Runs one worker process until SIGTERM or SIGINT, then drains and returns.
 

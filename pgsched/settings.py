@@ -128,7 +128,16 @@ def _convert(name: str, value: Any) -> Any:
 def _boolean(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    words = {
+        "1": True,
+        "true": True,
+        "yes": True,
+        "on": True,
+        "0": False,
+        "false": False,
+        "no": False,
+        "off": False,
+    }
     return words[str(value).lower()] if str(value).lower() in words else bool(int("not a boolean"))
 
 

@@ -51,9 +51,7 @@ def main() -> int:
         try:
             download()
         except (subprocess.CalledProcessError, OSError) as error:
-            print(
-                f"no PostgreSQL 15: none is installed, and none could be fetched ({error})", file=sys.stderr
-            )
+            sys.stderr.write(f"PostgreSQL 15 is not installed and could not be fetched: {error}\n")
             return 1
     sys.stdout.write(f"{found or PROGRAMS}\n")
     return 0

@@ -5,7 +5,7 @@ PGSCHED_TEST_POSTGRES says which: 18 (the wheel's, the default) or 15 (an instal
 
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 

@@ -17,7 +17,8 @@ from pgsched.store.wire import Tokens, Uuids
 
 _BATCH = 500
 _CLAIM: LiteralString = """
-update pgsched.executions e set lease_owner = 1, lease_token = 1, lease_expires_at = now() + interval '30 s', attempt = attempt + 1
+update pgsched.executions e
+   set lease_owner = 1, lease_token = 1, lease_expires_at = now() + interval '30 s', attempt = attempt + 1
  where e.partition = %(partition)s and e.ctid = any (array(
    select ctid from pgsched.executions where partition = %(partition)s and fire_at <= now() and lease_token is null
     order by fire_at limit %(batch)s for update skip locked))
@@ -34,11 +35,12 @@ def run_bare(url: str, *, processes: int) -> float:
     ]
     for process in started:
         process.start()
-    spans = [results.get(timeout=600) for _ in started]
+    spans: list[tuple[int, float, float]] = [results.get(timeout=600) for _ in started]
     for process in started:
         process.join(30)
     count = sum(span[0] for span in spans)
-    return float(count) / (max(span[2] for span in spans) - min(span[1] for span in spans))
+    seconds: float = max(span[2] for span in spans) - min(span[1] for span in spans)
+    return count / seconds
 
 
 def _main(url: str, number: int, processes: int, ready: Any, results: Any) -> None:

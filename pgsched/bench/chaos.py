@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -85,7 +86,9 @@ class Fleet:
             process.join(20)
 
 
-def run_chaos(*, count: int, processes: int = 3, seconds: int = 60, progress: Progress = lambda _: None) -> dict[str, Any]:
+def run_chaos(
+    *, count: int, processes: int = 3, seconds: int = 60, progress: Progress = lambda _: None
+) -> dict[str, Any]:
     """Runs it on an embedded server of its own; raises AssertionError when anything was lost, doubled or left."""
     with tempfile.TemporaryDirectory(prefix="pgsched-chaos-") as directory:
         trace = Path(directory) / "trace"
@@ -104,7 +107,8 @@ def run_chaos(*, count: int, processes: int = 3, seconds: int = 60, progress: Pr
 def _ordeal(server: EmbeddedPostgres, fleet: Fleet, count: int, seconds: int, progress: Progress) -> dict[str, Any]:
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute(
-            "insert into pgsched.executions (target, payload, fire_at) select 'python:trace', '{}', now() from generate_series(1, %s)",
+            "insert into pgsched.executions (target, payload, fire_at) "
+            "select 'python:trace', '{}', now() from generate_series(1, %s)",
             [count],
         )
         job = _value(connection, "select pgsched.schedule('python:trace', every => '1 second', key => 'tick')")
@@ -125,7 +129,12 @@ def _ordeal(server: EmbeddedPostgres, fleet: Fleet, count: int, seconds: int, pr
             progress(f"cut off {_cut_listeners(server.url)} listeners")
         time.sleep(max(0.0, 3 - (time.monotonic() - started - passed)))
     _await_empty(server.url, job, progress)
-    return {"count": count, "recovery_max_s": round(max(recoveries), 2), "frozen_recovery_s": round(frozen, 2), "job": job}
+    return {
+        "count": count,
+        "recovery_max_s": round(max(recoveries), 2),
+        "frozen_recovery_s": round(frozen, 2),
+        "job": job,
+    }
 
 
 def _kill(url: str, fleet: Fleet, place: int) -> float:
@@ -158,7 +167,8 @@ def _until_free(url: str, pid: int) -> float:
 
 def _cut_listeners(url: str) -> int:
     with psycopg.connect(url, autocommit=True) as connection:
-        query = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'pgsched listen'"
+        query = """select count(pg_terminate_backend(pid)) from pg_stat_activity
+                    where application_name = 'pgsched listen'"""
         return int(_value(connection, query))
 
 
@@ -178,11 +188,14 @@ def _await_empty(url: str, job: UUID, progress: Progress) -> None:
 
 
 def _account(url: str, trace: Path, count: int, job: UUID, progress: Progress) -> dict[str, Any]:
-    delivered = [data[i : i + 16] for file in trace.iterdir() for data in [file.read_bytes()] for i in range(0, len(data), 16)]
+    delivered = [
+        data[i : i + 16] for file in trace.iterdir() for data in [file.read_bytes()] for i in range(0, len(data), 16)
+    ]
     with psycopg.connect(url, autocommit=True) as connection:
         kept = connection.execute("select id, status::text from pgsched.history where job_id is null").fetchall()
         ticks = connection.execute(
-            "select scheduled_for from pgsched.history where job_id = %s and status = 'succeeded' order by 1", [job]
+            "select scheduled_for from pgsched.history where job_id = %s and status = 'succeeded' order by 1",
+            [job],
         ).fetchall()
         leased = _value(connection, "select count(*) from pgsched.executions where lease_token is not null")
     ids = {row[0].bytes for row in kept if row[1] == "succeeded"}
@@ -192,13 +205,18 @@ def _account(url: str, trace: Path, count: int, job: UUID, progress: Progress) -
         "never delivered": len(ids - set(delivered)),
         "left leased": leased,
         "instants missing or doubled": sum(
-            after[0] - before[0] != timedelta(seconds=1) for before, after in zip(ticks, ticks[1:], strict=False)
+            after[0] - before[0] != timedelta(seconds=1) for before, after in pairwise(ticks)
         ),
     }
     progress(f"account: {problems}")
     if any(problems.values()):
         raise AssertionError(str(problems))
-    return {"delivered_twice": len(delivered) - len(set(delivered)), "instants": len(ticks), "lost": 0, "settled_twice": 0}
+    return {
+        "delivered_twice": len(delivered) - len(set(delivered)),
+        "instants": len(ticks),
+        "lost": 0,
+        "settled_twice": 0,
+    }
 
 
 def _value(connection: psycopg.Connection[Any], query: str, parameters: list[Any] | None = None) -> Any:

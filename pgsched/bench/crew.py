@@ -81,14 +81,20 @@ def _main(settings: Settings, *arguments: Any) -> None:
 
 
 async def _work(
-    settings: Settings, number: int, ready: Any, go: Event, done: Event, counts: Any, reports: Any, lateness: bool
+    settings: Settings,
+    number: int,
+    ready: Any,
+    go: Event,
+    done: Event,
+    counts: Any,
+    reports: Any,
+    lateness: bool,
 ) -> None:
     statements = _count_statements()
     app, delivered, late = _handlers(settings, lateness)
     worker = Worker(settings, app=app, events=Events(logging_listener(logging.getLogger("pgsched.bench"))))
     ready.wait(60)
-    while not go.is_set():
-        await asyncio.sleep(0.002)
+    await asyncio.get_running_loop().run_in_executor(None, go.wait)
     cpu = time.process_time()
     await worker.start()
     last = time.monotonic()

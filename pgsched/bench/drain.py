@@ -13,11 +13,13 @@ from pgsched.settings import Settings
 
 _LOAD = """
 insert into pgsched.executions (target, payload, fire_at)
-select 'python:noop', '{"order": 42, "merchant": "abcdefghij"}', now() - interval '1 hour' + n * interval '1 millisecond'
+select 'python:noop', '{"order": 42, "merchant": "abcdefghij"}',
+       now() - interval '1 hour' + n * interval '1 millisecond'
   from generate_series(1, %s) as n"""
 _WAIT = """
 insert into pgsched.executions (target, payload, fire_at)
-select 'https://shop.example/callback', '{"order": 42, "merchant": "abcdefghij"}', now() + interval '1 day' + random() * interval '364 days'
+select 'https://shop.example/callback', '{"order": 42, "merchant": "abcdefghij"}',
+       now() + interval '1 day' + random() * interval '364 days'
   from generate_series(1, %s)"""
 Progress = Callable[[str], None]
 
@@ -33,7 +35,7 @@ def run_drain(
     batch: int = 500,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Schedules count due executions (and waiting ones far in the future), drains them, and asserts each by identity."""
+    """Schedules count due executions (and waiting ones in the far future), drains them, accounts for each by id."""
     with ground(url) as own:
         settings = Settings(
             database_url=own, concurrency=concurrency, batch=batch, allow_private_targets=True, lease=60.0
@@ -55,7 +57,12 @@ def run_drain(
 
 
 def _measure(
-    connection: psycopg.Connection[Any], settings: Settings, count: int, waiting: int, processes: int, progress: Progress
+    connection: psycopg.Connection[Any],
+    settings: Settings,
+    count: int,
+    waiting: int,
+    processes: int,
+    progress: Progress,
 ) -> dict[str, Any]:
     with crew(settings, processes=processes) as workers:
         wal = _wal(connection)
@@ -100,4 +107,6 @@ def _assert_all(connection: psycopg.Connection[Any], count: int, waiting: int, r
     row = connection.execute(query).fetchone()
     delivered = sum(report.delivered for report in reports)
     if row != (waiting, count, count) or delivered != count:
-        raise AssertionError(f"left, kept, distinct = {row}, delivered = {delivered}; scheduled {count}, waiting {waiting}")
+        raise AssertionError(
+            f"left, kept, distinct = {row}, delivered = {delivered}; scheduled {count}, waiting {waiting}"
+        )

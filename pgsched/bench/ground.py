@@ -13,8 +13,13 @@ from psycopg import sql
 from pgsched.embedded import EmbeddedPostgres
 from pgsched.store.migrate import migrate
 
-# A measured server, not a careful one: memory and checkpoints as on a machine given to PostgreSQL; durability untouched.
-_SERVER = {"shared_buffers": "2GB", "max_wal_size": "8GB", "checkpoint_timeout": "15min", "synchronous_commit": "on"}
+# Memory and checkpoints as on a machine that is given to PostgreSQL; durability untouched.
+_SERVER = {
+    "shared_buffers": "2GB",
+    "max_wal_size": "8GB",
+    "checkpoint_timeout": "15min",
+    "synchronous_commit": "on",
+}
 
 
 @contextmanager
@@ -24,9 +29,12 @@ def ground(url: str | None) -> Iterator[str]:
     The role needs CREATEDB. The database is dropped at the end, also after an error.
     """
     if url is None:
-        with tempfile.TemporaryDirectory(prefix="pgsched-bench-") as directory:
-            with EmbeddedPostgres(Path(directory) / "postgres", settings=_SERVER) as server, ground(server.url) as own:
-                yield own
+        with (
+            tempfile.TemporaryDirectory(prefix="pgsched-bench-") as directory,
+            EmbeddedPostgres(Path(directory) / "postgres", settings=_SERVER) as server,
+            ground(server.url) as own,
+        ):
+            yield own
         return
     name = f"pgsched_bench_{secrets.token_hex(4)}"
     with psycopg.connect(url, autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""`pgsched bench`: measurements anybody can repeat. One JSON object on standard output; what goes on, on standard error."""
+"""`pgsched bench`: measurements anybody can repeat. The result on standard output, the progress on standard error."""
 
 import json
 from collections.abc import Callable
@@ -17,15 +17,27 @@ def bench() -> None:
 
 
 def _common(command: Callable[..., Any]) -> Callable[..., Any]:
-    command = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")(command)
+    command = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")(
+        command
+    )
     return click.option(
-        "--database-url", envvar="PGSCHED_DATABASE_URL", help="The server to measure on; the role needs CREATEDB."
+        "--database-url",
+        envvar="PGSCHED_DATABASE_URL",
+        help="The server to measure on; the role needs CREATEDB.",
     )(command)
 
 
 @bench.command()
-@click.option("--count", default=200_000, show_default=True, type=click.IntRange(1), help="How many executions to drain.")
-@click.option("--processes", default=2, show_default=True, type=click.IntRange(1, 64), help="How many worker processes.")
+@click.option(
+    "--count",
+    default=200_000,
+    show_default=True,
+    type=click.IntRange(1),
+    help="How many executions to drain.",
+)
+@click.option(
+    "--processes", default=2, show_default=True, type=click.IntRange(1, 64), help="How many worker processes."
+)
 @click.option("--waiting", default=0, type=click.IntRange(0), help="How many rows wait in the far future meanwhile.")
 @click.option("--bare/--no-bare", default=True, help="Measure the bare claim-and-settle loop in the same run.")
 @_common
@@ -33,16 +45,16 @@ def drain(count: int, processes: int, waiting: int, bare: bool, database_url: st
     """Schedule no-op executions, drain them, and tell the rate."""
     from pgsched.bench.drain import run_drain
 
-    result = run_drain(
-        database_url, count=count, processes=processes, waiting=waiting, bare=bare, progress=_progress
-    )
+    result = run_drain(database_url, count=count, processes=processes, waiting=waiting, bare=bare, progress=_progress)
     _print(result, as_json)
 
 
 @bench.command()
 @click.option("--rate", default=200, show_default=True, type=click.IntRange(1), help="Executions a second.")
 @click.option("--seconds", default=20, show_default=True, type=click.IntRange(1), help="For how long.")
-@click.option("--processes", default=2, show_default=True, type=click.IntRange(1, 64), help="How many worker processes.")
+@click.option(
+    "--processes", default=2, show_default=True, type=click.IntRange(1, 64), help="How many worker processes."
+)
 @click.option("--waiting", default=0, type=click.IntRange(0), help="How many rows wait in the far future meanwhile.")
 @_common
 def lateness(rate: int, seconds: int, processes: int, waiting: int, database_url: str | None, as_json: bool) -> None:
@@ -56,9 +68,23 @@ def lateness(rate: int, seconds: int, processes: int, waiting: int, database_url
 
 
 @bench.command()
-@click.option("--count", default=100_000, show_default=True, type=click.IntRange(1000), help="How many executions to drain.")
-@click.option("--processes", default=3, show_default=True, type=click.IntRange(2, 64), help="How many worker processes.")
-@click.option("--seconds", default=60, show_default=True, type=click.IntRange(15), help="For how long workers are killed.")
+@click.option(
+    "--count",
+    default=100_000,
+    show_default=True,
+    type=click.IntRange(1000),
+    help="How many executions to drain.",
+)
+@click.option(
+    "--processes", default=3, show_default=True, type=click.IntRange(2, 64), help="How many worker processes."
+)
+@click.option(
+    "--seconds",
+    default=60,
+    show_default=True,
+    type=click.IntRange(15),
+    help="For how long workers are killed.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
 def chaos(count: int, processes: int, seconds: int, as_json: bool) -> None:
     """Kill and freeze workers, cut listeners off, restart the server, and prove that nothing was lost.

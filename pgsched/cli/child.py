@@ -15,9 +15,11 @@ from pgsched.settings import Settings
 def program(name: str, command: Sequence[str], settings: Settings) -> Program:
     """A pgsched command as a supervised program with exactly these settings.
 
-    ``-P`` keeps the directory it runs in from shadowing installed modules.
+    ``-P`` keeps the directory it runs in from shadowing installed modules, and the empty file of settings keeps a
+    ``pgsched.toml`` there from adding to what was merged already.
     """
-    words = [sys.executable, "-P", "-m", "pgsched.cli.main", *command, "--supervised", "--json"]
+    words = [sys.executable, "-P", "-m", "pgsched.cli.main", *command]
+    words += ["--supervised", "--json", "--config", os.devnull]
     return Program(name=name, command=words, environment=as_environment(settings))
 
 

@@ -11,7 +11,7 @@ the three rules below can be supervised, which is also how this is tested.
 3. It drains and exits on SIGTERM. Each child is a process group of its own, so that a terminal's Ctrl-C reaches it
    once, through the supervisor.
 
-A child that dies is started again: at once if it had been ready, and after pauses that double if it had not. One that
+A child that dies is started again: at once if it had been ready for a moment, after pauses that double if not. One that
 fails FAILURES times in a row within WINDOW seconds before it was ready ends everything. An exit status of EX_TEMPFAIL
 (the database is away) does not count as such a failure. The first SIGINT, SIGTERM or SIGHUP stops the children and
 waits for them; the second kills them.
@@ -31,6 +31,7 @@ FAILURES = 5
 WINDOW = 30.0
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 3.0
+STEADY = 1.0
 HAND_BACK = 3.0
 """Seconds beyond the drain timeout that children get to hand their rows back."""
 
@@ -49,9 +50,7 @@ class Program:
 class Supervisor:
     """Runs programs until told to stop. ``report`` gets every line for the operator."""
 
-    def __init__(
-        self, programs: Sequence[Program], *, drain_timeout: float, report: Callable[[str], None]
-    ) -> None:
+    def __init__(self, programs: Sequence[Program], *, drain_timeout: float, report: Callable[[str], None]) -> None:
         self._keepers = [_Keeper(program, report) for program in programs]
         self._drain_timeout = drain_timeout
         self._report = report
@@ -64,7 +63,7 @@ class Supervisor:
         Raises PgschedError with a program's last words when it cannot be started.
         """
         loop = asyncio.get_running_loop()
-        for number in _SIGNALS:
+        for number in _heard():
             loop.add_signal_handler(number, self.stop)
         keeping = [asyncio.create_task(keeper.run()) for keeper in self._keepers]
         announcing = asyncio.create_task(self._announce(on_ready))
@@ -121,7 +120,7 @@ class _Keeper:
         self.ready = asyncio.Event()
         self._report = report
         self._stopping = asyncio.Event()
-        self._is_ready = False
+        self._ready_since: float | None = None
         self._failures: deque[float] = deque(maxlen=FAILURES)
         self._pause = 0.0
         self._words: deque[str] = deque(maxlen=20)
@@ -139,7 +138,7 @@ class _Keeper:
                 await asyncio.wait_for(self._stopping.wait(), self._pause)
 
     async def _once(self) -> int:
-        self._is_ready = False
+        self._ready_since = None
         self._words.clear()
         process = await asyncio.create_subprocess_exec(
             *self.program.command,
@@ -154,18 +153,22 @@ class _Keeper:
         if self._stopping.is_set():  # told to stop while it was being started: nobody else has sent it the signal
             process.terminate()
         try:
-            assert process.stdout is not None
-            assert process.stderr is not None
-            reading = [self._read_ready(process.stdout), self._read_words(process.stderr)]
-            *_, status = await asyncio.gather(*reading, process.wait())
+            assert process.stdout
+            assert process.stderr
+            reading = [
+                asyncio.create_task(self._read_ready(process.stdout)),
+                asyncio.create_task(self._read_words(process.stderr)),
+            ]
+            status = await process.wait()
+            await _finish(reading)
         finally:
             self.process = None
-        return int(status)
+        return status
 
     async def _read_ready(self, stream: asyncio.StreamReader) -> None:
         while line := await stream.readline():
-            if line.strip() and not self._is_ready:
-                self._is_ready, self._pause = True, 0.0
+            if line.strip() and self._ready_since is None:
+                self._ready_since = asyncio.get_running_loop().time()
                 self._failures.clear()
                 self.ready.set()
 
@@ -176,18 +179,31 @@ class _Keeper:
             self._report(f"{self.program.name} | {text}")
 
     def _judge(self, status: int) -> None:
-        name, how = self.program.name, _how(status)
-        if self._is_ready:
+        """Decides on the pause before the next start; raises when there shall be none."""
+        now, name, how = asyncio.get_running_loop().time(), self.program.name, _how(status)
+        if self._ready_since is not None:
             self._report(f"{name} ended unexpectedly ({how}); starting it again")
-            return
+            if now - self._ready_since >= STEADY:
+                self._pause = 0.0
+                return
         self._pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, self._pause * 2))
-        if status == os.EX_TEMPFAIL:
-            return
-        now = asyncio.get_running_loop().time()
-        self._failures.append(now)
-        if len(self._failures) == FAILURES and now - self._failures[0] <= WINDOW:
-            words = "\n".join(self._words) or "it said nothing"
-            raise PgschedError(f"{name} could not be started {FAILURES} times in a row ({how}): {words}")
+        if self._ready_since is None and status != os.EX_TEMPFAIL:
+            self._failures.append(now)
+            if len(self._failures) == FAILURES and now - self._failures[0] <= WINDOW:
+                words = "\n".join(self._words) or "it said nothing"
+                raise PgschedError(f"{name} could not be started {FAILURES} times in a row ({how}): {words}")
+
+
+def _heard() -> list[signal.Signals]:
+    """What stops a supervisor: not the hang-up it was started to ignore (nohup)."""
+    return [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+async def _finish(reading: Sequence[asyncio.Task[None]]) -> None:
+    """Lets the readers come to the end of what a child wrote, unless something it started holds its output open."""
+    _, stuck = await asyncio.wait(reading, timeout=1)
+    for task in stuck:
+        task.cancel()
 
 
 def _how(status: int) -> str:

@@ -31,9 +31,7 @@ class Channel(Protocol):
 class Completion(Protocol):
     """Lends connections on which an execution's completion commits."""
 
-    def settle_in_transaction(
-        self, execution: Execution
-    ) -> AbstractAsyncContextManager[AsyncConnection[Any]]:
+    def settle_in_transaction(self, execution: Execution) -> AbstractAsyncContextManager[AsyncConnection[Any]]:
         """A connection in a transaction. Leaving it normally records the success there, and commits.
 
         Raises StaleLease, with everything undone, when the execution was leased anew meanwhile; leaving by an

@@ -41,9 +41,7 @@ class Egress:
         """Raises AddressRefused unless callbacks may go to this numeric address."""
         meant = _embedded(ipaddress.ip_address(address))
         if any(meant in network for network in _NEVER[meant.version]):
-            raise AddressRefused(
-                address, "no callback goes to link-local, metadata, multicast or reserved addresses"
-            )
+            raise AddressRefused(address, "no callback goes to link-local, metadata, multicast or reserved addresses")
         if self._allow_private and any(meant in network for network in _PRIVATE[meant.version]):
             return
         if not _is_public(meant):

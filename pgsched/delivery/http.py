@@ -97,9 +97,7 @@ class HttpChannel:
         data = None if options.method in _WITHOUT_BODY else _data(execution.payload)
         try:
             async with asyncio.timeout(deadline):
-                return await session.request(
-                    options.method, url, data=data, headers=headers, allow_redirects=False
-                )
+                return await session.request(options.method, url, data=data, headers=headers, allow_redirects=False)
         except TimeoutError:
             raise NoAnswer(deadline) from None
 
@@ -152,9 +150,7 @@ def _url(target: str) -> URL:
         elif host.replace(".", "").isdigit():
             ipaddress.IPv4Address(host)
     except ValueError:
-        raise Uncallable(
-            f"{host} is no address: write four numbers from 0 to 255, or IPv6 in brackets"
-        ) from None
+        raise Uncallable(f"{host} is no address: write four numbers from 0 to 255, or IPv6 in brackets") from None
     return URL(target, encoded=True)
 
 

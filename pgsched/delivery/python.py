@@ -35,9 +35,7 @@ class Retry(Verdict):
     """Raised by a handler: this attempt failed, try again, not before ``after`` (at most 24 hours) if it is
     given."""
 
-    def __init__(
-        self, reason: str = "the handler asked for another try", *, after: timedelta | None = None
-    ) -> None:
+    def __init__(self, reason: str = "the handler asked for another try", *, after: timedelta | None = None) -> None:
         super().__init__(reason, Failed(error=reason, retryable=True, retry_after=after))
 
 
@@ -118,9 +116,7 @@ class PythonChannel:
     async def _in_thread(self, handler: Handler, execution: Execution) -> Any:
         run = contextvars.copy_context().run
         arguments = handler.arguments(execution)
-        return await asyncio.get_running_loop().run_in_executor(
-            self._threads, run, _call, handler.function, arguments
-        )
+        return await asyncio.get_running_loop().run_in_executor(self._threads, run, _call, handler.function, arguments)
 
 
 class UnknownHandler(Verdict):

@@ -30,9 +30,7 @@ class Channels:
         self._undelivered = Undelivered()
         self._by_scheme: dict[str, Channel] = {Scheme.HTTP: http, Scheme.HTTPS: http, Scheme.PYTHON: python}
 
-    def deliver(
-        self, execution: Execution, options: Options, deadline: float
-    ) -> Coroutine[Any, Any, Outcome]:
+    def deliver(self, execution: Execution, options: Options, deadline: float) -> Coroutine[Any, Any, Outcome]:
         """One attempt by the channel that the target's scheme names."""
         scheme = execution.target.partition(":")[0]
         channel = self._by_scheme.get(scheme) or self._by_scheme.get(scheme.lower(), self._undelivered)

@@ -102,6 +102,8 @@ def next_occurrence(cron: Cron, after: datetime) -> datetime | None:
 
     None when there is none within 50 years. Memoised: jobs that share schedule and instant share one search.
     """
+    if after.year >= _LAST_YEAR:
+        return None
     earliest = max(after.replace(microsecond=0, tzinfo=None), _FIRST_INSTANT) + _SECOND
     matches = _Matches(cron.expression)
     for span in _spans(cron.timezone, earliest):
@@ -243,9 +245,7 @@ def _read(expression: str) -> tuple[croniter, bool]:
     minute, hour, day_of_month, _, day_of_week = fields[-5:]
     by_count = "W" in day_of_month or "#" in day_of_week or "L" in day_of_week
     if by_count and "*" not in (day_of_month, day_of_week):
-        raise InvalidSchedule(
-            f"cron {expression!r}: W, # and L5 need * as the other day field; make two jobs"
-        )
+        raise InvalidSchedule(f"cron {expression!r}: W, # and L5 need * as the other day field; make two jobs")
     template = croniter(" ".join(fields), _FIRST_INSTANT, second_at_beginning=True)
     return template, not minute.startswith("*") and not hour.startswith("*")
 

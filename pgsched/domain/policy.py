@@ -72,9 +72,7 @@ def _object(raw: bytes) -> dict[str, Any]:
     try:
         given = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
-        raise InvalidOptions(
-            f'options are not JSON ({error}): write an object such as {{"timeout": "PT5S"}}'
-        ) from None
+        raise InvalidOptions(f'options are not JSON ({error}): write an object such as {{"timeout": "PT5S"}}') from None
     if not isinstance(given, dict):
         raise InvalidOptions('options must be a JSON object, such as {"timeout": "PT5S"}')
     return given
@@ -117,17 +115,14 @@ def _number(low: float, high: float, *, whole: bool) -> Callable[[str, Any], flo
 def _statuses(key: str, value: Any) -> frozenset[int]:
     number = _number(300, 599, whole=True)
     if not isinstance(value, list) or len(value) > 100:
-        raise InvalidOptions(
-            f"{key} must be a list of at most 100 status codes, such as [404]; it is {_shown(value)}"
-        )
+        raise InvalidOptions(f"{key} must be a list of at most 100 status codes, such as [404]; it is {_shown(value)}")
     return frozenset(int(number(f"each code of {key}", code)) for code in value)
 
 
 def _backoff(key: str, value: Any) -> Backoff:
     if not isinstance(value, dict):
         raise InvalidOptions(
-            f'{key} must be an object such as {{"initial": "1s", "factor": 2, "maximum": "1h"}}; '
-            f"it is {_shown(value)}"
+            f'{key} must be an object such as {{"initial": "1s", "factor": 2, "maximum": "1h"}}; it is {_shown(value)}'
         )
     if unknown := sorted(value.keys() - _BACKOFF_PARSERS.keys()):
         raise InvalidOptions(f"there is no {key}.{unknown[0]}; {key} has {', '.join(_BACKOFF_PARSERS)}")

@@ -212,9 +212,7 @@ def _instant(value: str | datetime, name: str) -> datetime:
 def _in_utc(value: datetime, name: str) -> datetime:
     shown = value.isoformat()
     if value.utcoffset() is None:
-        raise InvalidSchedule(
-            f"{name} {shown} has no offset: write {shown}Z for UTC, or such as {shown}+01:00"
-        )
+        raise InvalidSchedule(f"{name} {shown} has no offset: write {shown}Z for UTC, or such as {shown}+01:00")
     try:
         return value.astimezone(UTC)
     except OverflowError:

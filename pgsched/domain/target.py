@@ -42,9 +42,7 @@ def parse_target(text: str) -> Target:
     if len(text) > LONGEST:
         raise InvalidTarget(f"the target is longer than {LONGEST} characters: put the data into the payload")
     if re.search(r"\s", text):
-        raise InvalidTarget(
-            f"the target {_shown(text)} contains white space: percent-encode it, as in /a%20b"
-        )
+        raise InvalidTarget(f"the target {_shown(text)} contains white space: percent-encode it, as in /a%20b")
     prefix, colon, rest = text.partition(":")
     scheme = prefix.lower()
     if not colon or scheme not in _SCHEMES:
@@ -53,9 +51,7 @@ def parse_target(text: str) -> Target:
             "https://host/path, python:name, sql:schema.function, notify:channel, queue: or kafka:topic"
         )
     if scheme not in _URL_SCHEMES and prefix != scheme:
-        raise InvalidTarget(
-            f"the scheme of {_shown(text)} must be in lower case: write {scheme}:{rest[:100]}"
-        )
+        raise InvalidTarget(f"the scheme of {_shown(text)} must be in lower case: write {scheme}:{rest[:100]}")
     return Target(scheme=Scheme(scheme), text=text, name=_PARSERS[Scheme(scheme)](text, rest))
 
 
@@ -65,8 +61,7 @@ def _http(text: str, rest: str) -> str:
         raise InvalidTarget(f"the target {_shown(text)} names no host: write https://host[:port]/path")
     if "@" in authority:
         raise InvalidTarget(
-            "the target carries a user or password: put credentials into options, "
-            '{"headers": {"Authorization": "…"}}'
+            'the target carries a user or password: put credentials into options, {"headers": {"Authorization": "…"}}'
         )
     if "#" in text:
         raise InvalidTarget("the target has a fragment, which is never sent: leave out # and what follows it")

@@ -65,6 +65,8 @@ def major_of(bin_dir: Path, account: Account | None) -> int:
 
 def runnable(bin_dir: Path, account: Account | None) -> Path:
     """The directory itself, or a copy of its installation, where the account cannot read the original."""
+    if not (bin_dir / "postgres").exists():
+        raise EmbeddedPostgresError(f"no PostgreSQL runs from {bin_dir}: there is no `postgres` in it")
     try:
         _ask_major(bin_dir, account)
     except PermissionError as error:
@@ -74,8 +76,6 @@ def runnable(bin_dir: Path, account: Account | None) -> Path:
                 " allowed to change to an unprivileged account; otherwise start it as an ordinary user"
             ) from error
         return _copied(bin_dir.resolve())
-    except FileNotFoundError:
-        pass  # said by major_of, in its own words
     return bin_dir
 
 
@@ -100,9 +100,7 @@ def _copied(bin_dir: Path) -> Path:
         _COPIES.mkdir(mode=0o755, parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(dir=_COPIES))
         shutil.copytree(installation, staging / "package" / installation.name, ignore=_NOT_COPIED)
-        libraries = (
-            package.parent / f"{package.name}.libs"
-        )  # beside the package: the wheel's programs expect it
+        libraries = package.parent / f"{package.name}.libs"  # beside the package: the wheel's programs expect it
         if libraries.is_dir():
             shutil.copytree(libraries, staging / libraries.name)
         _let_all_read(staging)

@@ -49,9 +49,7 @@ def command_line(pid: int) -> str:
         return ""
     if _PROCESSES.is_dir():
         with contextlib.suppress(OSError):
-            return (
-                (_PROCESSES / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            )
+            return (_PROCESSES / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         return ""
     asked = ["ps", "-ww", "-o", "args=", "-p", str(pid)]
     return subprocess.run(asked, capture_output=True, text=True, check=False).stdout

@@ -4,15 +4,14 @@ Each call is one statement, so that without a transaction around it it commits i
 API request write their row of ``audit_log`` in the same statement, and only when they changed something.
 """
 
-from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
 
-from pgsched.errors import InvalidInput
+from pgsched.store.order import Order
 
 SCHEDULE: LiteralString = """
 select pgsched.schedule(
@@ -65,50 +64,11 @@ _IS_JOB: LiteralString = "select exists (select from pgsched.jobs where id = %(i
 _REVISIONS: LiteralString = "select version_num from pgsched.schema_version"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """What ``pgsched.schedule`` is asked for. ``payload`` and ``options`` are JSON text."""
-
-    target: str
-    payload: str | None = None
-    fire_at: datetime | None = None
-    delay: timedelta | None = None
-    cron: str | None = None
-    every: timedelta | None = None
-    timezone: str | None = None
-    client: str = "default"
-    key: str | None = None
-    ordering_key: str | None = None
-    queue: str = "default"
-    options: str | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("target", "cron", "timezone", "client", "key", "ordering_key", "queue"):
-            check_text(name, getattr(self, name))
-
-    @property
-    def recurs(self) -> bool:
-        return self.cron is not None or self.every is not None
-
-    def parameters(self) -> dict[str, Any]:
-        return asdict(self)
-
-
 class Placed(NamedTuple):
     """The id that ``pgsched.schedule`` answered with, and the instant that was asked for."""
 
     id: UUID
     fire_at: datetime
-
-
-def check_text(name: str, value: str | None) -> None:
-    """Raises InvalidInput for text that PostgreSQL cannot store."""
-    if value is None:
-        return
-    if "\x00" in value:
-        raise InvalidInput(f"{name} contains a NUL character; leave \\u0000 out, PostgreSQL cannot store it")
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        raise InvalidInput(f"{name} contains half of a surrogate pair; write the whole character")
 
 
 async def schedule(connection: AsyncConnection[Any], order: Order) -> Placed:

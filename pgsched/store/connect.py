@@ -16,7 +16,7 @@ _SESSION: LiteralString = (
     "set statement_timeout = '30s'; set lock_timeout = '10s'; set idle_in_transaction_session_timeout = '30s'; "
     "set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set jit = off"
 )
-# What claiming and settling insert (successors) stands in a partition whose worker is inserting it: nobody is to be told.
+# What claiming inserts (successors) stands in a partition whose worker is inserting it: nobody is to be told.
 _SILENT: LiteralString = "set pgsched.notify = off"
 
 

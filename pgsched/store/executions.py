@@ -13,7 +13,6 @@ from pgsched.store.connect import Connection
 from pgsched.store.sql import statement
 from pgsched.store.wire import Instant, Tokens, Uuids
 
-
 Answer = AsyncCursor[tuple[Any, ...]]
 
 
@@ -47,7 +46,8 @@ async def claim(connection: Connection, lease: Lease, shares: Sequence[Share]) -
         for share in shares:
             cursor = connection.cursor(binary=True)
             await cursor.execute(
-                query, {**common, "partition": share.partition, "low": Instant(share.low), "batch": share.batch}
+                query,
+                {**common, "partition": share.partition, "low": Instant(share.low), "batch": share.batch},
             )
             cursors.append(cursor)
         await pipeline.sync()
@@ -60,9 +60,7 @@ async def claim(connection: Connection, lease: Lease, shares: Sequence[Share]) -
 
 async def next_due(connection: Connection, partitions: Sequence[int]) -> tuple[dict[int, int], int]:
     """The earliest waiting instant of each partition that has one, and the database's time; wire counts."""
-    cursor = await connection.cursor(binary=True).execute(
-        statement("next_due"), {"partitions": list(partitions)}
-    )
+    cursor = await connection.cursor(binary=True).execute(statement("next_due"), {"partitions": list(partitions)})
     rows = await cursor.fetchall()
     return {row[0]: row[1] for row in rows if row[1] is not None}, rows[-1][2]
 
@@ -164,24 +162,18 @@ async def release_claims(connection: Connection, partitions: Sequence[int], toke
 
 async def renew(connection: Connection, partition: int, group: Group, lease: timedelta) -> int:
     """Prolongs the leases that are past a third of their life."""
-    cursor = await connection.execute(
-        statement("renew"), {**group.parameters(partition), "lease": lease}, binary=True
-    )
+    cursor = await connection.execute(statement("renew"), {**group.parameters(partition), "lease": lease}, binary=True)
     return cursor.rowcount
 
 
 async def expired(connection: Connection, partitions: Sequence[int], depth: int) -> list[int]:
     """The partitions in which a lease ran out, as far as their first depth due rows tell."""
-    cursor = await connection.execute(
-        statement("expired"), {"partitions": list(partitions), "depth": depth}
-    )
+    cursor = await connection.execute(statement("expired"), {"partitions": list(partitions), "depth": depth})
     return [row[0] for row in await cursor.fetchall()]
 
 
 async def reap(connection: Connection, partition: int, owners: Sequence[int]) -> tuple[int, int]:
     """Takes rows back from lost workers and expired leases; returns how many wait again, how many failed."""
-    cursor = await connection.execute(
-        statement("reap"), {"partition": partition, "owners": list(owners)}
-    )
+    cursor = await connection.execute(statement("reap"), {"partition": partition, "owners": list(owners)})
     row = await cursor.fetchone()
     return (row[0], row[1]) if row else (0, 0)

@@ -57,7 +57,8 @@ async def plan_successors(connection: AsyncConnection[Any], claimed: Sequence[Ex
     jobs, revisions = [row.job_id for row in claimed], [row.plan for row in claimed]
     async with connection.cursor(row_factory=class_row(Job), binary=True) as cursor:
         await cursor.execute(
-            statement("jobs_in_hand"), {"jobs": [UUID(bytes=job) for job in jobs if job], "revisions": revisions}
+            statement("jobs_in_hand"),
+            {"jobs": [UUID(bytes=job) for job in jobs if job], "revisions": revisions},
         )
         found = {job.id: job for job in await cursor.fetchall()}
     planned: list[tuple[UUID, datetime]] = []
@@ -98,9 +99,7 @@ async def repair_jobs(connection: AsyncConnection[Any]) -> int:
     return cursor.rowcount
 
 
-async def _plan(
-    connection: AsyncConnection[Any], jobs: Sequence[Job]
-) -> tuple[list[datetime], list[tuple[Any, str]]]:
+async def _plan(connection: AsyncConnection[Any], jobs: Sequence[Job]) -> tuple[list[datetime], list[tuple[Any, str]]]:
     planned: list[tuple[UUID, datetime]] = []
     invalid: list[tuple[Any, str]] = []
     for job in jobs:

@@ -17,7 +17,7 @@ from sqlalchemy.dialects import postgresql
 
 from pgsched.store import tables
 from pgsched.store.pages import one_execution, page_of_executions
-from pgsched.store.rows import AttemptRow, ExecutionFilter, ExecutionRow, JobFilter, JobRow
+from pgsched.store.rows import Attempt, Execution, ExecutionFilter, JobFilter, JobRow
 
 _Row = TypeVar("_Row")
 _dialect = postgresql.psycopg.dialect()  # type: ignore[no-untyped-call]
@@ -31,27 +31,25 @@ select (select min(e.scheduled_for) from pgsched.executions e
 
 async def list_executions(
     connection: AsyncConnection[Any], wanted: ExecutionFilter, *, limit: int, after: UUID | None = None
-) -> list[ExecutionRow]:
+) -> list[Execution]:
     """At most ``limit`` executions older than the one with the id ``after``, the newest first."""
-    return await _fetch(connection, page_of_executions(wanted, limit=limit, after=after), ExecutionRow)
+    return await _fetch(connection, page_of_executions(wanted, limit=limit, after=after), Execution)
 
 
-async def get_execution(connection: AsyncConnection[Any], id: UUID) -> ExecutionRow | None:
-    found = await _fetch(connection, one_execution(id), ExecutionRow)
+async def get_execution(connection: AsyncConnection[Any], id: UUID) -> Execution | None:
+    found = await _fetch(connection, one_execution(id), Execution)
     return found[0] if found else None
 
 
-async def attempts_of(connection: AsyncConnection[Any], id: UUID) -> list[AttemptRow]:
+async def attempts_of(connection: AsyncConnection[Any], id: UUID) -> list[Attempt]:
     """The failed tries of an execution, the first one first."""
     tries = tables.attempts.c
     query = (
-        sa.select(
-            tries.attempt, tries.finished_at, tries.duration, tries.worker, tries.status_code, tries.error
-        )
+        sa.select(tries.attempt, tries.finished_at, tries.duration, tries.worker, tries.status_code, tries.error)
         .where(tries.execution_id == id)
         .order_by(tries.attempt, tries.finished_at)
     )
-    return await _fetch(connection, query, AttemptRow)
+    return await _fetch(connection, query, Attempt)
 
 
 async def list_jobs(
@@ -119,4 +117,5 @@ async def _fetch(connection: AsyncConnection[Any], query: sa.Select[Any], row: t
 
 
 def _jobs() -> sa.Select[Any]:
-    return sa.select(*(tables.jobs.c[field] for field in JobRow.__dataclass_fields__))
+    client = tables.jobs.c.client_id.label("client")
+    return sa.select(client, *(tables.jobs.c[name] for name in JobRow.__dataclass_fields__ if name != "client"))

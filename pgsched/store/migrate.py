@@ -77,4 +77,12 @@ def check_schema(connection: psycopg.Connection[tuple[str, ...]]) -> None:
         raise SchemaMismatch(f"the database is at {found}, this release needs {wanted}: run pgsched migrate")
 
 
-__all__ = ["alembic_config", "check_schema", "expected_revision", "migrate", "migration_sql", "migrations_dir", "roles_sql"]
+__all__ = [
+    "alembic_config",
+    "check_schema",
+    "expected_revision",
+    "migrate",
+    "migration_sql",
+    "migrations_dir",
+    "roles_sql",
+]

@@ -12,11 +12,9 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from pgsched.store import tables
-from pgsched.store.rows import ExecutionFilter, ExecutionRow
+from pgsched.store.rows import Execution, ExecutionFilter
 
-_queues = sa.table(
-    "queues", sa.column("name"), sa.column("first_partition", sa.SmallInteger), schema="pgsched"
-)
+_queues = sa.table("queues", sa.column("name"), sa.column("first_partition", sa.SmallInteger), schema="pgsched")
 
 
 def _half(name: str, *columns: str) -> sa.TableClause:
@@ -55,28 +53,20 @@ def page_of_executions(wanted: ExecutionFilter, *, limit: int, after: UUID | Non
 
 
 def one_execution(id: UUID) -> sa.Select[Any]:
-    return _newest(
-        [_live([_executions.c.id == id], limit=1), _ended([_history.c.id == id], limit=1)], limit=1
-    )
+    return _newest([_live([_executions.c.id == id], limit=1), _ended([_history.c.id == id], limit=1)], limit=1)
 
 
-def _conditions(
-    half: sa.TableClause, wanted: ExecutionFilter, after: UUID | None
-) -> list[sa.ColumnElement[bool]]:
+def _conditions(half: sa.TableClause, wanted: ExecutionFilter, after: UUID | None) -> list[sa.ColumnElement[bool]]:
     nominal = sa.func.coalesce(half.c.scheduled_for, half.c.fire_at)
     equal = (("client_id", wanted.client), ("key", wanted.key), ("job_id", wanted.job))
-    found: list[sa.ColumnElement[bool]] = [
-        half.c[name] == value for name, value in equal if value is not None
-    ]
+    found: list[sa.ColumnElement[bool]] = [half.c[name] == value for name, value in equal if value is not None]
     found += [nominal >= wanted.start] if wanted.start is not None else []
     found += [nominal < wanted.end] if wanted.end is not None else []
     found += [half.c.id < after] if after is not None else []
     return found
 
 
-def _live(
-    conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: str | None = None
-) -> sa.Select[Any]:
+def _live(conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: str | None = None) -> sa.Select[Any]:
     """The newest live rows of each partition, each reached through its primary key."""
     slots = sa.func.generate_series(0, 15).table_valued("slot").render_derived("slots")
     partition = sa.cast(_queues.c.first_partition + slots.c.slot, sa.SmallInteger).label("partition")
@@ -93,9 +83,7 @@ def _live(
     return sa.select(*_as_row(newest, home.c.name)).select_from(home.join(newest, sa.true()))
 
 
-def _ended(
-    conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: str | None = None
-) -> sa.Select[Any]:
+def _ended(conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: str | None = None) -> sa.Select[Any]:
     """The newest finished rows, through the index on their id."""
     of_queue = sa.select(_queues.c.first_partition).where(_queues.c.name == queue).scalar_subquery()
     finished = sa.select(_history).where(*conditions)
@@ -109,14 +97,15 @@ def _ended(
 
 
 def _as_row(half: sa.FromClause, queue: sa.ColumnElement[Any]) -> list[sa.ColumnElement[Any]]:
-    """The columns of an ExecutionRow from either half; what a half does not have is null."""
+    """The columns of an Execution from either half; what a half does not have is null."""
     computed: dict[str, sa.ColumnElement[Any]] = {
+        "client": half.c.client_id,
         "queue": queue,
         "status": sa.cast(half.c.status, sa.Text),
         "scheduled_for": sa.func.coalesce(half.c.scheduled_for, half.c.fire_at),
     }
-    columns = {**dict.fromkeys(ExecutionRow.__dataclass_fields__, sa.null()), **half.c, **computed}
-    return [columns[name].label(name) for name in ExecutionRow.__dataclass_fields__]
+    columns = {**dict.fromkeys(Execution.__dataclass_fields__, sa.null()), **half.c, **computed}
+    return [columns[name].label(name) for name in Execution.__dataclass_fields__]
 
 
 def _newest(halves: Sequence[sa.Select[Any]], *, limit: int) -> sa.Select[Any]:

@@ -8,11 +8,11 @@ import msgspec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExecutionRow:
+class Execution:
     """An execution, waiting, in hand or finished. ``fire_at`` is None while it is held."""
 
     id: UUID
-    client_id: str
+    client: str
     key: str | None
     job_id: UUID | None
     queue: str | None
@@ -34,7 +34,7 @@ class ExecutionRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptRow:
+class Attempt:
     """A try that failed."""
 
     attempt: int
@@ -50,7 +50,7 @@ class JobRow:
     """A recurring definition."""
 
     id: UUID
-    client_id: str
+    client: str
     key: str | None
     queue: str
     ordering_key: str | None

@@ -8,5 +8,4 @@ from typing import LiteralString
 @cache
 def statement(name: str) -> LiteralString:
     """The text of ``statements/<name>.sql``. It came with the package, so it counts as literal."""
-    text = files("pgsched.store").joinpath("statements", f"{name}.sql").read_text(encoding="utf-8")
-    return text  # type: ignore[return-value]
+    return files("pgsched.store").joinpath("statements", f"{name}.sql").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Completion in the handler's own transaction: its writes and the end of its execution commit together or not at all."""
+"""Completion in the handler's own transaction: its writes and its execution's end commit together or not at all."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -48,4 +48,3 @@ class TransactionalCompletion:
     async def close(self) -> None:
         if self._opened:
             await self._pool.close()
-

@@ -47,7 +47,13 @@ class Dispatcher:
     """Delivers claimed rows and hands each outcome to ``settle``, exactly once for each row."""
 
     def __init__(
-        self, channel: Channel, clock: DatabaseClock, *, concurrency: int, settle: Settle, room: Callable[[], None]
+        self,
+        channel: Channel,
+        clock: DatabaseClock,
+        *,
+        concurrency: int,
+        settle: Settle,
+        room: Callable[[], None],
     ) -> None:
         self._channel, self._clock, self._settle, self._room = channel, clock, settle, room
         self.concurrency = concurrency
@@ -109,7 +115,7 @@ class Dispatcher:
         """Hands back what has not started, lets what runs finish within the limit, and hands back the rest."""
         self.hand_back()
         deadline = time.monotonic() + limit.total_seconds()
-        while self._busy() and time.monotonic() < deadline:
+        while self._busy() and time.monotonic() < deadline:  # noqa: ASYNC110  lanes end one by one; this is shutdown
             await asyncio.sleep(0.01)
         self._draining = True
         if self._watch:
@@ -178,7 +184,7 @@ class Dispatcher:
         self._settle(row, options, outcome, time.monotonic() - started)
 
     def _cancelled(self, lane: Lane, options: Options) -> Outcome:
-        """What a cancellation meant: the deadline, a deadline that came just too late for the row before, or the handler's own."""
+        """What a cancellation meant: this row's deadline, that of the row before come too late, or the handler's."""
         if lane.task is None or not lane.task.cancelling():
             return Failed(error="the handler cancelled itself", retryable=True)
         lane.task.uncancel()

@@ -86,9 +86,7 @@ def answering(status: str = "200 OK", body: bytes = b"{}", *headers: str) -> Res
 
 
 @asynccontextmanager
-async def receiving(
-    respond: Respond | None = None, *, tls: ssl.SSLContext | None = None
-) -> AsyncIterator[Receiver]:
+async def receiving(respond: Respond | None = None, *, tls: ssl.SSLContext | None = None) -> AsyncIterator[Receiver]:
     """A receiver on a free port of this machine."""
     receiver = Receiver(respond or answering())
     server = await asyncio.start_server(receiver.serve, "127.0.0.1", 0, ssl=tls)
@@ -140,9 +138,7 @@ def execution(target: str, **changes: Any) -> Execution:
     return row._replace(**changes)
 
 
-async def deliver(
-    target: str, options: Options | None = None, *, deadline: float = 5.0, **row: Any
-) -> Outcome:
+async def deliver(target: str, options: Options | None = None, *, deadline: float = 5.0, **row: Any) -> Outcome:
     """One callback through a channel of its own."""
     async with calling() as channel:
         return await channel.deliver(execution(target, **row), options or Options(), deadline)

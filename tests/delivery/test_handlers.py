@@ -34,9 +34,7 @@ async def connection_between(payload: Any, connection: Any, context: Any) -> Non
         (functools.partial(any_names, about=1), {"body": "P"}),
     ],
 )
-def test_a_handler_is_given_what_its_signature_asks_for(
-    function: Callable[..., Any], given: dict[str, str]
-) -> None:
+def test_a_handler_is_given_what_its_signature_asks_for(function: Callable[..., Any], given: dict[str, str]) -> None:
     row = execution("python:work", payload=b'"P"')
     wanted = {name: context_of(row) if what == "C" else what for name, what in given.items()}
     assert Handler("work", function).arguments(row) == wanted
@@ -78,9 +76,7 @@ async def async_generator() -> AsyncIterator[int]:
         (async_generator, "leave out the yield"),
     ],
 )
-def test_a_handler_that_cannot_be_called_is_refused_at_registration(
-    function: Callable[..., Any], says: str
-) -> None:
+def test_a_handler_that_cannot_be_called_is_refused_at_registration(function: Callable[..., Any], says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
         App().handler("work")(function)
 

@@ -167,9 +167,7 @@ async def test_an_unknown_handler_names_the_known_ones(app: App, threads: Thread
 
 
 @pytest.mark.parametrize("result", [object(), float, {1, 2}, "\ud800", 2**70])
-async def test_a_result_that_is_not_json_fails_for_good(
-    app: App, threads: ThreadPoolExecutor, result: Any
-) -> None:
+async def test_a_result_that_is_not_json_fails_for_good(app: App, threads: ThreadPoolExecutor, result: Any) -> None:
     @app.handler("work")
     async def work() -> Any:
         return result
@@ -192,9 +190,7 @@ class Mute(Exception):
         raise RuntimeError
 
 
-@pytest.mark.parametrize(
-    "error", [SystemExit(3), StopIteration(), Mute(), ExceptionGroup("two", [ValueError()])]
-)
+@pytest.mark.parametrize("error", [SystemExit(3), StopIteration(), Mute(), ExceptionGroup("two", [ValueError()])])
 @pytest.mark.parametrize("is_async", [True, False])
 async def test_nothing_a_handler_raises_gets_out(
     app: App, threads: ThreadPoolExecutor, error: BaseException, is_async: bool

@@ -30,9 +30,7 @@ async def test_each_target_reaches_the_channel_of_its_scheme() -> None:
     assert python.targets == ["python:work"]
 
 
-@pytest.mark.parametrize(
-    "target", ["sql:billing.settle", "notify:orders", "queue:", "kafka:orders", "gopher:x"]
-)
+@pytest.mark.parametrize("target", ["sql:billing.settle", "notify:orders", "queue:", "kafka:orders", "gopher:x"])
 async def test_targets_of_later_releases_fail_for_good(target: str) -> None:
     outcome = await Channels(http=Noting(), python=Noting()).deliver(execution(target), Options(), 5)
     assert isinstance(outcome, Failed)

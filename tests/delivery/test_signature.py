@@ -34,9 +34,7 @@ def test_the_verifier_refuses_another_body() -> None:
 
 
 def test_the_signature_is_the_one_of_the_standards_example() -> None:
-    signature = sign(
-        parse_secret(SECRET), "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}'
-    )
+    signature = sign(parse_secret(SECRET), "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}')
     assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 

@@ -1,19 +1,12 @@
-"""Cron: exact instants in zones whose clocks change, the refusals, and the laws against a scan minute by minute."""
+"""Cron: exact instants, also where the clocks are changed, and what the refusals say."""
 
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache
-from zoneinfo import ZoneInfo
+from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from pgsched.domain.cron import Cron, Gap, Overlap
-from pgsched.domain.schedule import instants, next_instant
+from pgsched.domain.cron import Cron, Gap, Overlap, next_occurrence
+from pgsched.domain.schedule import instants, next_fires, next_instant
 from pgsched.errors import InvalidSchedule
-
-MINUTE = timedelta(minutes=1)
 
 
 def _at(text: str) -> datetime:
@@ -93,9 +86,7 @@ def _shown(found: list[datetime]) -> str:
         ("30 2 * * *", "UTC", "", "2026-03-29T00:00", "29/02:30 30/02:30"),
     ],
 )
-def test_instants_when_the_clocks_change(
-    expression: str, zone: str, policy: str, after: str, expected: str
-) -> None:
+def test_instants_when_the_clocks_change(expression: str, zone: str, policy: str, after: str, expected: str) -> None:
     count = len(expected.split())
     assert _shown(instants(_cron(expression, zone, policy), _at(after), count)) == expected
 
@@ -233,49 +224,43 @@ def test_what_came_before_1970_is_passed_over() -> None:
     assert next_instant(_cron("0 0 * * *"), datetime.min.replace(tzinfo=UTC)) == _at("1970-01-02T00:00")
 
 
-@dataclass(frozen=True)
-class _Field:
-    """A field as text and the values it stands for, made together so that nothing here reads cron."""
-
-    text: str
-    values: frozenset[int]
-
-
-def _fields(low: int, high: int) -> st.SearchStrategy[_Field]:
-    numbers = st.integers(low, high)
-    every = st.just(_Field("*", frozenset(range(low, high + 1))))
-    steps = st.integers(2, high).map(lambda n: _Field(f"*/{n}", frozenset(range(low, high + 1, n))))
-    lists = st.sets(numbers, min_size=1, max_size=4).map(
-        lambda chosen: _Field(",".join(map(str, chosen)), frozenset(chosen))
-    )
-    ranges = st.tuples(numbers, numbers).filter(lambda ends: ends[0] < ends[1])
-    spans = ranges.map(lambda ends: _Field(f"{ends[0]}-{ends[1]}", frozenset(range(ends[0], ends[1] + 1))))
-    return st.one_of(lists, every, steps, spans)
-
-
-_CHANGES = [
-    ("Europe/Berlin", "2026-03-29T01:00"),
-    ("Europe/Berlin", "2026-10-25T01:00"),
-    ("America/New_York", "2026-03-08T07:00"),
-    ("America/New_York", "2026-11-01T06:00"),
-    ("Australia/Lord_Howe", "2026-04-04T15:00"),
-    ("Australia/Lord_Howe", "2026-10-03T15:30"),
-    ("Pacific/Apia", "2011-12-30T10:00"),
-    ("Africa/Casablanca", "2026-02-15T02:00"),
-    ("Africa/Casablanca", "2026-03-22T02:00"),
-    ("Africa/Cairo", "2026-04-23T22:00"),
-    ("America/Havana", "2026-11-01T05:00"),
-    ("Antarctica/Troll", "2026-10-25T01:00"),
-    ("Asia/Kolkata", "2026-03-29T01:00"),
-    ("UTC", "2026-12-31T23:59"),
-]
+@pytest.mark.parametrize(
+    ("expression", "zone", "policy", "after", "local", "note"),
+    [
+        ("30 2 * * *", "Europe/Berlin", "", "2026-03-27T12:00", "2026-03-28T02:30:00+01:00", None),
+        (
+            *("30 2 * * *", "Europe/Berlin", "shift", "2026-03-28T12:00", "2026-03-29T03:00:00+02:00"),
+            "shifted from 02:30: the clocks went forward",
+        ),
+        (
+            *("0 2,3 * * *", "Europe/Berlin", "shift", "2026-03-28T12:00", "2026-03-29T03:00:00+02:00"),
+            "stands for itself and 02:00: the clocks went forward",
+        ),
+        (
+            *("15 30 2 * * *", "Europe/Berlin", "first", "2026-10-24T12:00", "2026-10-25T02:30:15+02:00"),
+            "first of two 02:30:15: the clocks go back",
+        ),
+        (
+            *("30 2 * * *", "Europe/Berlin", "second", "2026-10-24T12:00", "2026-10-25T02:30:00+01:00"),
+            "second of two 02:30: the clocks go back",
+        ),
+        (
+            *("0 12 * * *", "Pacific/Apia", "shift", "2011-12-29T23:00", "2011-12-31T00:00:00+14:00"),
+            "shifted from 2011-12-30 12:00: the clocks went forward",
+        ),
+        ("0 * * * *", "Europe/Berlin", "", "2026-03-29T00:30", "2026-03-29T03:00:00+02:00", None),
+    ],
+)
+def test_a_preview_tells_what_the_clocks_do(
+    expression: str, zone: str, policy: str, after: str, local: str, note: str | None
+) -> None:
+    [fire] = next_fires(_cron(expression, zone, policy), after=_at(after), count=1)
+    assert (fire.local, fire.note) == (local, note)
+    assert fire.at == datetime.fromisoformat(local)
 
 
-@lru_cache
-def _minutes(zone: str, change: str) -> list[tuple[datetime, datetime, bool]]:
-    """Each minute from a day before the change to two days after: the instant, the wall clock, whether doubled."""
-    start = _at(change) - timedelta(days=1)
-    local = [(start + n * MINUTE).astimezone(ZoneInfo(zone)) for n in range(3 * 24 * 60)]
-    return [
-        (at.astimezone(UTC), at, at.utcoffset() != at.replace(fold=1 - at.fold).utcoffset()) for at in local
-    ]
+def test_a_hundred_thousand_jobs_with_one_schedule_cost_one_search() -> None:
+    cron, after = _cron("7 3 * * 2", "Asia/Tokyo"), _at("2031-07-04T11:22:33")
+    searches = next_occurrence.cache_info().misses
+    assert len({next_instant(cron, after) for _ in range(100_000)}) == 1
+    assert next_occurrence.cache_info().misses == searches + 1

@@ -73,9 +73,7 @@ def test_a_target_can_put_its_retry_off() -> None:
 
 def test_a_target_cannot_hurry_its_retry() -> None:
     options = Options(backoff=Backoff(initial=60.0, maximum=60.0))
-    hurried = decide(
-        Failed(error="busy", retryable=True, retry_after=timedelta(0)), 1, options, rng=random.Random(2)
-    )
+    hurried = decide(Failed(error="busy", retryable=True, retry_after=timedelta(0)), 1, options, rng=random.Random(2))
     unhurried = decide(Failed(error="busy", retryable=True), 1, options, rng=random.Random(2))
     assert hurried == unhurried
 

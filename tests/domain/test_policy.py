@@ -122,9 +122,7 @@ BACKOFFS = st.builds(
 
 
 @given(BACKOFFS, st.integers(1, 1000), st.integers())
-def test_a_wait_is_never_negative_and_never_over_its_ceiling(
-    backoff: Backoff, attempt: int, seed: int
-) -> None:
+def test_a_wait_is_never_negative_and_never_over_its_ceiling(backoff: Backoff, attempt: int, seed: int) -> None:
     delay = backoff.delay(attempt, random.Random(seed))
     assert timedelta(0) <= delay <= timedelta(seconds=backoff.ceiling(attempt))
     assert delay <= timedelta(seconds=backoff.maximum)

@@ -108,9 +108,7 @@ def test_a_server_left_over_by_a_killed_parent_is_replaced(tmp_path: Path, bin_d
         assert execute(server.url, "select 1") == [(1,)]
 
 
-def test_a_recorded_process_id_that_is_now_another_process_is_no_bar(
-    data_dir: Path, bin_dir: Path | None
-) -> None:
+def test_a_recorded_process_id_that_is_now_another_process_is_no_bar(data_dir: Path, bin_dir: Path | None) -> None:
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
         owner = Path(data_dir / "cluster").stat()
         recorded = (data_dir / "cluster" / "postmaster.pid").read_text()
@@ -148,13 +146,14 @@ def test_programs_and_data_in_closed_directories_are_no_bar(
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     original = (bin_dir or bundled_bin_dir()).parent
-    shutil.copytree(original, closed / "site" / "package" / "pginstall", ignore=binaries._NOT_COPIED)
+    package = closed / "site" / original.parent.name
+    shutil.copytree(original, package / original.name, ignore=binaries._NOT_COPIED)
     if (libraries := original.parent.parent / f"{original.parent.name}.libs").is_dir():
         shutil.copytree(libraries, closed / "site" / libraries.name)
     with tempfile.TemporaryDirectory() as copies:
         Path(copies).chmod(0o755)
         monkeypatch.setattr(binaries, "_COPIES", Path(copies))
-        programs = closed / "site" / "package" / "pginstall" / "bin"
+        programs = package / original.name / "bin"
         with EmbeddedPostgres(closed / "data", bin_dir=programs, settings=_MINE) as server:
             assert execute(server.url, "select 1") == [(1,)]
         assert closed.stat().st_mode & 0o777 == 0o700
@@ -192,26 +191,20 @@ def test_a_kept_port_that_is_taken_gives_way_to_a_free_one(
         assert execute(server.url, "show port") == [(chosen,)]
 
 
-def test_a_fixed_port_that_is_taken_is_refused(
-    data_dir: Path, bin_dir: Path | None, occupied_port: int
-) -> None:
+def test_a_fixed_port_that_is_taken_is_refused(data_dir: Path, bin_dir: Path | None, occupied_port: int) -> None:
     server = EmbeddedPostgres(data_dir, bin_dir=bin_dir, port=occupied_port, settings=_MINE)
     with pytest.raises(EmbeddedPostgresError, match=f"port {occupied_port} of 127.0.0.1 is taken"):
         server.start()
 
 
-def test_data_of_another_major_version_is_refused_with_what_to_do(
-    tmp_path: Path, bin_dir: Path | None
-) -> None:
+def test_data_of_another_major_version_is_refused_with_what_to_do(tmp_path: Path, bin_dir: Path | None) -> None:
     (tmp_path / "cluster").mkdir()
     (tmp_path / "cluster" / "PG_VERSION").write_text("14\n")
     with pytest.raises(EmbeddedPostgresError, match=r"holds data of PostgreSQL 14.*pg_dumpall"):
         EmbeddedPostgres(tmp_path, bin_dir=bin_dir).start()
 
 
-def test_a_failed_start_shows_the_end_of_the_log_and_frees_the_directory(
-    data_dir: Path, bin_dir: Path | None
-) -> None:
+def test_a_failed_start_shows_the_end_of_the_log_and_frees_the_directory(data_dir: Path, bin_dir: Path | None) -> None:
     with pytest.raises(EmbeddedPostgresError, match=r"postgres\.log:\n.*invalid value for parameter"):
         EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings={"shared_buffers": "plenty"}).start()
     with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
@@ -229,9 +222,7 @@ def test_a_directory_without_programs_is_named(tmp_path: Path) -> None:
         EmbeddedPostgres(tmp_path / "data", bin_dir=tmp_path / "bin").start()
 
 
-def test_a_stopped_server_has_no_url_and_stops_again_without_effect(
-    data_dir: Path, bin_dir: Path | None
-) -> None:
+def test_a_stopped_server_has_no_url_and_stops_again_without_effect(data_dir: Path, bin_dir: Path | None) -> None:
     server = EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE)
     server.start()
     pid = server.pid

@@ -74,9 +74,7 @@ def finish(db: Connection, id: UUID, *, ended: str = "succeeded", ago: str = "0 
         [ended, id],
     )
     db.execute("delete from pgsched.executions where id = %s", [id])
-    db.execute(
-        "update pgsched.history set finished_at = finished_at - %s::interval where id = %s", [ago, id]
-    )
+    db.execute("update pgsched.history set finished_at = finished_at - %s::interval where id = %s", [ago, id])
 
 
 def counts(db: Connection) -> tuple[int, int, int]:

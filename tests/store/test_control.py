@@ -257,7 +257,11 @@ def test_resuming_makes_the_job_active_and_due_for_planning(db: Connection) -> N
     planned(db, job)
     call(db, "pause", job_id=job, note="closed")
     assert call(db, "resume", job_id=job) is True
-    assert row(db, "select state::text, reason, planned_revision < revision from pgsched.jobs") == ("active", None, True)
+    assert row(db, "select state::text, reason, planned_revision < revision from pgsched.jobs") == (
+        "active",
+        None,
+        True,
+    )
 
 
 def test_resuming_an_active_job_does_nothing(db: Connection) -> None:

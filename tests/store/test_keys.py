@@ -22,7 +22,9 @@ from store_arrange import (
 
 def test_scheduling_again_replaces_what_waits(db: Connection) -> None:
     first = schedule(db, key="k", payload={"n": 1}, delay="1 hour")
-    again = schedule(db, key="k", payload={"n": 2}, fire_at="2040-01-01Z", target="python:settle", options={"timeout": "5s"})
+    again = schedule(
+        db, key="k", payload={"n": 2}, fire_at="2040-01-01Z", target="python:settle", options={"timeout": "5s"}
+    )
     assert again == first
     assert row(db, "select payload, fire_at = '2040-01-01Z', target, options from pgsched.executions") == (
         {"n": 2},

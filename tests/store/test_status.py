@@ -12,7 +12,9 @@ def test_what_is_leased_is_running_and_shows_who_has_it(db: Connection) -> None:
     id = schedule(db)
     lease(db, id)
     assert row(
-        db, "select status::text, lease_owner, lease_expires_at > now(), attempt from pgsched.status where id = %s", [id]
+        db,
+        "select status::text, lease_owner, lease_expires_at > now(), attempt from pgsched.status where id = %s",
+        [id],
     ) == ("running", 1, True, 1)
 
 
@@ -32,7 +34,9 @@ def test_what_waits_at_infinity_is_held(db: Connection) -> None:
 def test_what_has_ended_shows_how(db: Connection, ended: str) -> None:
     id = schedule(db)
     finish(db, id, ended=ended)
-    assert row(db, "select status::text, finished_at is not null, lease_owner from pgsched.status where id = %s", [id]) == (
+    assert row(
+        db, "select status::text, finished_at is not null, lease_owner from pgsched.status where id = %s", [id]
+    ) == (
         ended,
         True,
         None,
@@ -51,7 +55,10 @@ def test_an_execution_is_in_the_view_once_before_and_after_its_end(db: Connectio
     id = schedule(db, client="payments", key="k", payload={"n": 1})
     before = row(db, "select id, client_id, key, queue, target, payload, scheduled_for, created_at from pgsched.status")
     finish(db, id)
-    assert row(db, "select id, client_id, key, queue, target, payload, scheduled_for, created_at from pgsched.status") == before
+    assert (
+        row(db, "select id, client_id, key, queue, target, payload, scheduled_for, created_at from pgsched.status")
+        == before
+    )
 
 
 def test_the_view_has_the_columns_it_always_had(db: Connection) -> None:

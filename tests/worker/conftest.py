@@ -59,7 +59,12 @@ def running(database_url: str, recorder: Recorder) -> Running:
     @asynccontextmanager
     async def run(app: App | None = None, **overrides: Any) -> AsyncIterator[Worker]:
         settings = Settings(
-            **{"database_url": database_url, "concurrency": 20, "allow_private_targets": True, "drain_timeout": 5.0}
+            **{
+                "database_url": database_url,
+                "concurrency": 20,
+                "allow_private_targets": True,
+                "drain_timeout": 5.0,
+            }
             | overrides
         )
         worker = Worker(settings, app=app, events=Events(recorder))
@@ -80,7 +85,7 @@ async def value(db: Connection, query: str, *parameters: Any) -> Any:
 async def until(condition: Callable[[], Awaitable[Any]], *, seconds: float = 15) -> Any:
     """Waits for a condition of the database to hold, and answers with it."""
     async with asyncio.timeout(seconds):
-        while not (found := await condition()):
+        while not (found := await condition()):  # noqa: ASYNC110  the database has no event to wait on
             await asyncio.sleep(0.01)
     return found
 

@@ -11,6 +11,8 @@ from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App, Fail, Retry
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
+CUT = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = %s"
+
 
 def counting_app() -> tuple[App, list[str]]:
     app, calls = App(), list[str]()
@@ -31,9 +33,7 @@ async def test_an_insert_is_delivered_once_and_enters_history(db: Connection, ru
     assert await value(db, "select count(*) from pgsched.executions") == 0
 
 
-async def test_a_rolled_back_insert_is_never_delivered(
-    db: Connection, running: Running, database_url: str
-) -> None:
+async def test_a_rolled_back_insert_is_never_delivered(db: Connection, running: Running, database_url: str) -> None:
     app, calls = counting_app()
     async with running(app):
         async with await psycopg.AsyncConnection.connect(database_url) as other:
@@ -62,9 +62,7 @@ async def test_nothing_starts_before_its_instant_nor_much_after(db: Connection, 
     assert sorted(late)[25] < 0.05
 
 
-async def test_a_retryable_failure_is_tried_again_and_each_try_recorded(
-    db: Connection, running: Running
-) -> None:
+async def test_a_retryable_failure_is_tried_again_and_each_try_recorded(db: Connection, running: Running) -> None:
     app, tries = App(), list[int]()
 
     @app.handler("flaky")
@@ -152,9 +150,7 @@ async def test_a_handler_that_cancels_itself_has_failed(db: Connection, running:
     assert await value(db, "select reason from pgsched.history") == "the handler cancelled itself"
 
 
-async def test_a_transactional_handler_takes_effect_with_its_completion(
-    db: Connection, running: Running
-) -> None:
+async def test_a_transactional_handler_takes_effect_with_its_completion(db: Connection, running: Running) -> None:
     app = App()
     await db.execute("create table ledger (entry text)")
 
@@ -188,7 +184,9 @@ async def test_a_transactional_handler_whose_lease_went_stale_leaves_no_trace(
     async with running(app):
         await db.execute("select pgsched.schedule('python:book', '{}')")
         await reached.wait()
-        await db.execute("update pgsched.executions set lease_token = null, lease_owner = null, lease_expires_at = null")
+        await db.execute(
+            "update pgsched.executions set lease_token = null, lease_owner = null, lease_expires_at = null"
+        )
         go.set()
         await until_history(db, 1)
     assert await value(db, "select count(*) from ledger") == 1
@@ -254,11 +252,14 @@ async def test_draining_hands_back_what_does_not_finish_in_time(db: Connection, 
 
 
 async def test_a_recurring_job_fires_every_instant_once(db: Connection, running: Running) -> None:
-    app, calls = counting_app()
+    app, _ = counting_app()
     async with running(app):
         job = await value(db, "select pgsched.schedule('python:count', '{}', every => '1 second')")
         await until_history(db, 3)
-    query = "select count(distinct scheduled_for), max(scheduled_for) - min(scheduled_for) from pgsched.history where job_id = %s"
+    query = (
+        "select count(distinct scheduled_for), max(scheduled_for) - min(scheduled_for) "
+        "from pgsched.history where job_id = %s"
+    )
     row = await (await db.execute(query, [job])).fetchone()
     assert row is not None
     assert row[0] >= 3
@@ -268,9 +269,7 @@ async def test_a_recurring_job_fires_every_instant_once(db: Connection, running:
 
 async def test_a_job_inserted_by_sql_that_makes_no_sense_says_so(db: Connection, running: Running) -> None:
     async with running():
-        await db.execute(
-            "insert into pgsched.jobs (target, cron) values ('python:count', '0 0 31 2 *')"
-        )
+        await db.execute("insert into pgsched.jobs (target, cron) values ('python:count', '0 0 31 2 *')")
         await until(lambda: value(db, "select state = 'invalid' from pgsched.jobs"))
     assert "never" in await value(db, "select reason from pgsched.jobs")
 
@@ -291,9 +290,7 @@ async def test_a_worker_outlives_any_of_its_connections(db: Connection, running:
     async with running(app):
         await db.execute("select pgsched.schedule('python:count', '{}')")
         await until_history(db, 1)
-        await value(
-            db, "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = %s", f"pgsched {role}"
-        )
+        await value(db, CUT, f"pgsched {role}")
         await db.execute("select pgsched.schedule('python:count', '{}')")
         await until_history(db, 2)
 
@@ -303,17 +300,13 @@ async def test_the_listener_comes_back_by_itself(db: Connection, running: Runnin
     app, _ = counting_app()
     async with running(app):
         await until(lambda: value(db, "select count(*) = 1 from pgsched.workers"))
-        await value(
-            db, "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'pgsched listen'"
-        )
+        await value(db, CUT, "pgsched listen")
         await recorder.wait_for("listener.lost")
         await until(lambda: value(db, listening))
         await until(lambda: value(db, "select gone_since is null from pgsched.workers"))
 
 
-async def test_without_notifications_a_row_waits_no_longer_than_the_poll(
-    db: Connection, running: Running
-) -> None:
+async def test_without_notifications_a_row_waits_no_longer_than_the_poll(db: Connection, running: Running) -> None:
     app, _ = counting_app()
     async with running(app, poll_interval=0.5, notify=False):
         await until(lambda: value(db, "select count(*) = 1 from pgsched.workers"))
@@ -324,14 +317,14 @@ async def test_without_notifications_a_row_waits_no_longer_than_the_poll(
 async def test_rows_of_a_worker_whose_session_is_gone_are_taken_back_before_the_lease_ends(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
-    app, calls = counting_app()
+    app, _ = counting_app()
     await db.execute(
         "insert into pgsched.workers (id, name, queues, release, expires_at) overriding system value "
         "values (99999, 'dead', '{default}', '0', now() + interval '1 hour')"
     )
     await db.execute(
-        "insert into pgsched.executions (target, payload, fire_at, lease_owner, lease_token, lease_expires_at, attempt) "
-        "values ('python:count', '{}', now(), 99999, 1, now() + interval '1 hour', 1)"
+        "insert into pgsched.executions "
+        "(target, payload, fire_at, lease_owner, lease_token, lease_expires_at, attempt) values ('python:count', '{}', now(), 99999, 1, now() + interval '1 hour', 1)"
     )
     async with running(app):
         await until_history(db, 1, seconds=5)
@@ -340,10 +333,10 @@ async def test_rows_of_a_worker_whose_session_is_gone_are_taken_back_before_the_
 
 
 async def test_a_lease_that_ran_out_is_taken_back(db: Connection, running: Running) -> None:
-    app, calls = counting_app()
+    app, _ = counting_app()
     await db.execute(
-        "insert into pgsched.executions (target, payload, fire_at, lease_owner, lease_token, lease_expires_at, attempt) "
-        "values ('python:count', '{}', now(), 5, 1, now() + interval '1 second', 1)"
+        "insert into pgsched.executions "
+        "(target, payload, fire_at, lease_owner, lease_token, lease_expires_at, attempt) values ('python:count', '{}', now(), 5, 1, now() + interval '1 second', 1)"
     )
     async with running(app, lease=2.0):
         await until_history(db, 1, seconds=10)
@@ -360,7 +353,8 @@ async def test_long_runs_are_renewed(db: Connection, running: Running) -> None:
     async with running(app, lease=1.0):
         await db.execute("select pgsched.schedule('python:long')")
         first = await until(lambda: value(db, "select lease_expires_at from pgsched.executions"))
-        await until(lambda: value(db, "select lease_expires_at > %s + interval '1.5 s' from pgsched.executions", first))
+        later = "select lease_expires_at > %s + interval '1.5 s' from pgsched.executions"
+        await until(lambda: value(db, later, first))
         go.set()
         await until_history(db, 1)
     assert await value(db, "select attempt from pgsched.history") == 1
@@ -372,7 +366,8 @@ async def test_two_workers_share_the_partitions(database_url: str, db: Connectio
         await until(lambda: _shared(first, second))
         assert sorted(first.roster.own + second.roster.own) == list(range(16))
         await db.execute(
-            "insert into pgsched.executions (target, payload, fire_at) select 'python:count', '{}', now() from generate_series(1, 500)"
+            "insert into pgsched.executions (target, payload, fire_at) "
+            "select 'python:count', '{}', now() from generate_series(1, 500)"
         )
         await until_history(db, 500)
     assert len(calls) == len(set(calls)) == 500

@@ -133,13 +133,12 @@ create or replace function pgsched.partition_with(id uuid) returns smallint lang
 declare
   home smallint;
 begin
-  for home in select pgsched.partitions() loop
-    perform from pgsched.executions e where e.partition = home and e.id = partition_with.id;
-    if found then
-      return home;
-    end if;
-  end loop;
-  return null;
+  select found.partition into home
+    from pgsched.partitions() as p(partition)
+   cross join lateral (select e.partition from pgsched.executions e
+                        where e.partition = p.partition and e.id = partition_with.id limit 1) found
+   limit 1;
+  return home;
 end $$;
 comment on function pgsched.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.';
 
@@ -148,14 +147,14 @@ create or replace function pgsched.partition_with(client text, key text, besides
 declare
   home smallint;
 begin
-  for home in select pgsched.partitions() loop
-    perform from pgsched.executions e
-      where e.partition = home and home is distinct from besides and e.client_id = client and e.key = partition_with.key;
-    if found then
-      return home;
-    end if;
-  end loop;
-  return null;
+  select found.partition into home
+    from pgsched.partitions() as p(partition)
+   cross join lateral (select e.partition from pgsched.executions e
+                        where e.partition = p.partition and e.client_id = partition_with.client
+                          and e.key = partition_with.key limit 1) found
+   where p.partition is distinct from partition_with.besides
+   limit 1;
+  return home;
 end $$;
 comment on function pgsched.partition_with(text, text, smallint)
   is 'The partition, besides the one given, in which a client''s key has its live row; null where it has none.';

@@ -1,0 +1,107 @@
+"""What ``pgsched.schedule`` is asked for, checked as far as SQL cannot: cron expressions, and text it cannot store."""
+
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pgsched.domain.duration import check_duration, parse_duration
+from pgsched.domain.schedule import Once, from_parts
+from pgsched.errors import InvalidInput, InvalidSchedule
+
+_NO_TIME = timedelta(0)
+_SOME_ANCHOR = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class When:
+    """The instant or recurrence; all None means now."""
+
+    fire_at: datetime | None = None
+    delay: timedelta | None = None
+    cron: str | None = None
+    every: timedelta | None = None
+    timezone: str | None = None
+
+    @property
+    def recurs(self) -> bool:
+        return self.cron is not None or self.every is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """The parameters of ``pgsched.schedule``; ``payload`` and ``options`` are JSON text.
+
+    Raises InvalidInput for text that PostgreSQL cannot store.
+    """
+
+    target: str
+    when: When = When()
+    payload: str | None = None
+    client: str = "default"
+    key: str | None = None
+    ordering_key: str | None = None
+    queue: str = "default"
+    options: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("target", "client", "key", "ordering_key", "queue"):
+            check_text(name, getattr(self, name))
+
+    def parameters(self) -> dict[str, Any]:
+        found = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "when"}
+        return found | {field.name: getattr(self.when, field.name) for field in fields(self.when)}
+
+
+def when(
+    *,
+    at: str | datetime | None = None,
+    delay: str | timedelta | None = None,
+    cron: str | None = None,
+    every: str | timedelta | None = None,
+    timezone: str | None = None,
+    gap: str | None = None,
+    overlap: str | None = None,
+) -> When:
+    """At most one of ``at``, ``delay``, ``cron`` and ``every``; what is None was not given.
+
+    Raises InvalidSchedule for what makes no schedule, with what to write instead.
+    """
+    for name, text in (("cron", cron), ("timezone", timezone)):
+        check_text(name, text)
+    given = {"at": at, "delay": delay, "cron": cron, "every": every}
+    kinds = [name for name, value in given.items() if value is not None]
+    if len(kinds) > 1:
+        raise InvalidSchedule(f"{' and '.join(kinds)} exclude each other: give one of them; with none it fires now")
+    companions = {"timezone": timezone, "gap": gap, "overlap": overlap}
+    stray = [name for name, value in companions.items() if value is not None]
+    if stray and cron is None:
+        raise InvalidSchedule(f"{stray[0]} goes with cron only: leave it out, or give cron")
+    if at is not None:
+        once = from_parts(at=at)
+        return When(fire_at=once.at if isinstance(once, Once) else None)
+    if delay is not None:
+        return When(delay=_delay(delay))
+    if cron is not None:
+        from_parts(cron=cron, timezone=timezone, gap=gap, overlap=overlap)
+        return When(cron=cron, timezone=timezone)
+    if every is not None:
+        interval = parse_duration(every) if isinstance(every, str) else every
+        from_parts(every=interval, anchor=_SOME_ANCHOR)
+        return When(every=interval)
+    return When()
+
+
+def check_text(name: str, value: str | None) -> None:
+    """Raises InvalidInput for text that PostgreSQL cannot store."""
+    if value is None:
+        return
+    if "\x00" in value:
+        raise InvalidInput(f"{name} contains a NUL character: leave \\u0000 out, PostgreSQL cannot store it")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise InvalidInput(f"{name} contains half of a surrogate pair: write the whole character")
+
+
+def _delay(delay: str | timedelta) -> timedelta:
+    if isinstance(delay, str):
+        return _NO_TIME if delay in {"PT0S", "0s"} else parse_duration(delay)
+    return delay if delay == _NO_TIME else check_duration(delay)
