@@ -11,7 +11,15 @@ Field = str | int | float | bool | None
 Listener = Callable[[str, dict[str, Field]], None]
 
 _WARNINGS = frozenset(
-    {"database.lost", "lease.refused", "worker.lost", "service.failed", "job.invalid", "listener.lost"}
+    {
+        "database.lost",
+        "lease.refused",
+        "settle.refused",
+        "worker.lost",
+        "service.failed",
+        "job.invalid",
+        "listener.lost",
+    }
 )
 
 

@@ -24,6 +24,7 @@ from pgsched.settings import Settings
 from pgsched.store import workers
 from pgsched.store.connect import Link
 from pgsched.store.migrate import check_schema
+from pgsched.store.workers import check_queues
 from pgsched.upkeep.days import Days
 from pgsched.upkeep.directory import Directory
 from pgsched.upkeep.planner import Planner
@@ -85,6 +86,7 @@ class Worker:
             lease=lease,
             ahead=timedelta(seconds=settings.look_ahead),
             poll=timedelta(seconds=settings.poll_interval),
+            supplied=lambda: self.directory.loaded,
         )
         self._planning = Link(url, "plan", raw=False)
         self.planner = Planner(self._planning, self.events)
@@ -94,7 +96,7 @@ class Worker:
             self.events,
             joined=self.claimer.look,
             expect=self.claimer.expect,
-            plan=self.planner.wake,
+            changed={"plan": self.planner.wake, "clients": self.directory.wake},
             listen=settings.notify,
         )
         self.renewer = Renewer(
@@ -202,6 +204,7 @@ def run_worker(
         raise InvalidSettings("which database? set database_url, or PGSCHED_DATABASE_URL")
     with psycopg.connect(settings.database_url, connect_timeout=10) as connection:
         check_schema(connection)
+        check_queues(connection, settings.queue_names)
     # Rows live for milliseconds; what start-up made lives for ever. Collecting seldom and young keeps pauses short.
     gc.collect()
     gc.freeze()

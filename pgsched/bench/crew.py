@@ -40,11 +40,16 @@ class Crew:
     go: Event
     done: Event
     counts: Any
+    sent: Any
     reports: Any
 
     def settled(self) -> int:
         """How many executions all workers together have settled so far."""
         return sum(self.counts)
+
+    def statements(self) -> int:
+        """How many statements all workers together have sent so far."""
+        return sum(self.sent)
 
     def finish(self) -> list[Report]:
         """Lets the workers drain and collects what they have to tell."""
@@ -59,9 +64,26 @@ class Crew:
 def crew(settings: Settings, *, processes: int, measure_lateness: bool = False) -> Iterator[Crew]:
     """Starts the processes and waits until each has joined; they claim from ``go`` on."""
     ready = _context.Barrier(processes + 1)
-    made = Crew([], _context.Event(), _context.Event(), _context.Array("q", processes), _context.Queue())
+    made = Crew(
+        [],
+        _context.Event(),
+        _context.Event(),
+        _context.Array("q", processes),
+        _context.Array("q", processes),
+        _context.Queue(),
+    )
     for number in range(processes):
-        arguments = (settings, number, ready, made.go, made.done, made.counts, made.reports, measure_lateness)
+        arguments = (
+            settings,
+            number,
+            ready,
+            made.go,
+            made.done,
+            made.counts,
+            made.sent,
+            made.reports,
+            measure_lateness,
+        )
         process = _context.Process(target=_main, args=arguments, daemon=True)
         process.start()
         made.processes.append(process)
@@ -100,6 +122,7 @@ async def _work(
     last = time.monotonic()
     while not done.is_set():
         await asyncio.sleep(0.005)
+        sent[number] = statements[0]
         if worker.settler.settled_count != counts[number]:
             counts[number], last = worker.settler.settled_count, time.monotonic()
     spent = time.process_time() - cpu

@@ -19,7 +19,7 @@ def program(name: str, command: Sequence[str], settings: Settings) -> Program:
     ``pgsched.toml`` there from adding to what was merged already.
     """
     words = [sys.executable, "-P", "-m", "pgsched.cli.main", *command]
-    words += ["--supervised", "--json", "--config", os.devnull]
+    words += ["--supervised", "--config", os.devnull]
     return Program(name=name, command=words, environment=as_environment(settings))
 
 

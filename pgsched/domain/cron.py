@@ -34,6 +34,7 @@ _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 _NOT_ZONES = {"localtime", "posixrules", "Factory", "posix", "right"}  # of one machine, or with leap seconds
 _LONGEST = 256
 _RANGE = re.compile(r"(\d+|L|[A-Z]{3})-(\d+|L|[A-Z]{3})(/\d+)?", re.ASCII)
+_LONE_DAYS = re.compile(r"W|#| \S*L|,\S*\*|\*\S*,")  # croniter cannot join these with the other day field
 _DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _NAMES = {"L": 31} | dict(zip(_DAYS, range(7), strict=True)) | dict(zip(_MONTHS, range(1, 13), strict=True))
@@ -77,7 +78,8 @@ class Cron:
 
     ``expression`` has five fields (minute, hour, day of month, month, day of week), or six with the seconds
     first, or is one of ``@hourly @daily @midnight @weekly @monthly @yearly @annually``. When both day fields
-    are given, either is enough. ``timezone`` is an IANA name; ``gap`` and ``overlap`` concern fixed times.
+    are given, either is enough, unless one begins with ``*``: then both must match. ``timezone`` is an IANA
+    name; ``gap`` and ``overlap`` concern fixed times.
 
     Raises InvalidSchedule when the expression cannot be read, never occurs, or the zone is unknown.
     """
@@ -243,10 +245,9 @@ def _read(expression: str) -> tuple[croniter, bool]:
     for name, field in zip(list(_FIELDS)[-len(fields) :], fields, strict=True):
         _check_field(name, field)
     minute, hour, day_of_month, _, day_of_week = fields[-5:]
-    by_count = "W" in day_of_month or "#" in day_of_week or "L" in day_of_week
-    if by_count and "*" not in (day_of_month, day_of_week):
-        raise InvalidSchedule(f"cron {expression!r}: W, # and L5 need * as the other day field; make two jobs")
-    template = croniter(" ".join(fields), _FIRST_INSTANT, second_at_beginning=True)
+    if "*" not in (day_of_month, day_of_week) and _LONE_DAYS.search(f"{day_of_month} {day_of_week}"):
+        raise InvalidSchedule(f"cron {expression!r}: W, #, L5 and lists with * need * as the other day field")
+    template = croniter(" ".join(fields), _FIRST_INSTANT, second_at_beginning=True, implement_cron_bug=True)
     return template, not minute.startswith("*") and not hour.startswith("*")
 
 

@@ -113,8 +113,8 @@ async def _plan(connection: AsyncConnection[Any], jobs: Sequence[Job]) -> tuple[
             planned.append((job.id, instant))
     await _insert(connection, planned)
     refused = {id for id, _ in invalid}
-    done = [job.id for job in jobs if job.id not in refused]
-    await connection.execute(statement("mark_planned"), {"jobs": done})
+    if done := [job.id for job in jobs if job.id not in refused]:
+        await connection.execute(statement("mark_planned"), {"jobs": done})
     return [instant for _, instant in planned], invalid
 
 

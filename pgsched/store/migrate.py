@@ -2,7 +2,7 @@
 
 import io
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import psycopg
 from alembic import command
@@ -65,7 +65,7 @@ def expected_revision() -> str:
     return head
 
 
-def check_schema(connection: psycopg.Connection[tuple[str, ...]]) -> None:
+def check_schema(connection: psycopg.Connection[Any]) -> None:
     """Raises SchemaMismatch unless the database is at this release's revision."""
     wanted = expected_revision()
     try:

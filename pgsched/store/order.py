@@ -1,4 +1,4 @@
-"""What ``pgsched.schedule`` is asked for, checked as far as SQL cannot: cron expressions, and text it cannot store."""
+"""What ``pgsched.schedule`` is asked for, with the checks that SQL cannot make: cron, and what it cannot store."""
 
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, Connection
 from psycopg.rows import class_row
 
 from pgsched.errors import NotFound
@@ -67,13 +67,17 @@ async def forget(connection: AsyncConnection[Any], workers: Sequence[int]) -> No
 
 
 async def partitions_of(connection: AsyncConnection[Any], queues: Sequence[str]) -> list[int]:
-    """The partitions of these queues. Raises NotFound for a queue that does not exist."""
+    """The partitions of these queues, as far as they exist."""
     cursor = await connection.execute(statement("queue_partitions"), {"queues": list(queues)})
-    found = {row[0]: row[1] for row in await cursor.fetchall()}
+    return [row[1] + slot for row in await cursor.fetchall() for slot in range(PARTITIONS_PER_QUEUE)]
+
+
+def check_queues(connection: Connection[Any], queues: Sequence[str]) -> None:
+    """Raises NotFound unless every one of these queues exists."""
+    found = {row[0] for row in connection.execute(statement("queue_partitions"), {"queues": list(queues)})}
     missing = [name for name in queues if name not in found]
     if missing:
         raise NotFound(f"there is no queue {missing[0]!r}; the queues are in pgsched.queues")
-    return [first + slot for first in found.values() for slot in range(PARTITIONS_PER_QUEUE)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

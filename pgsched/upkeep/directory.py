@@ -1,4 +1,5 @@
-"""What this worker knows of the clients: what they keep, what they sign with. Read again every few seconds."""
+"""What this worker knows of the clients: what they keep, what they sign with. Read again when they
+change, and every few seconds."""
 
 import base64
 
@@ -10,7 +11,7 @@ from pgsched.store.workers import ClientSettings
 
 
 class Directory(Service):
-    """Answers from memory; a client without settings of its own has the defaults."""
+    """Answers from memory, once ``loaded``; a client without settings of its own has the defaults."""
 
     name = "directory"
 
@@ -20,6 +21,7 @@ class Directory(Service):
         self._clients: dict[str, ClientSettings] = {}
         self._keep: dict[str, bool] = {}
         self._secrets: dict[str, bytes] = {}
+        self.loaded = False
 
     async def turn(self) -> float:
         self._clients = await workers.client_settings(await self._link.get())
@@ -29,6 +31,7 @@ class Directory(Service):
             for client in self._clients.values()
             if client.signing_secret
         }
+        self.loaded = True
         return self._every
 
     async def recover(self, error: Exception) -> None:

@@ -15,6 +15,7 @@ A worker claims from its own partitions, and helps with another's once something
 
 import asyncio
 import time
+from collections.abc import Callable
 from datetime import timedelta
 
 from pgsched.domain.execution import Execution
@@ -32,6 +33,7 @@ _SMALLEST_SHARE = 16
 _HELP_AFTER = 50_000  # microseconds overdue before another worker's partition is helped with
 _LOOK_AGAIN = 0.05
 _LITTLE_ROOM = 0.005
+_NOT_YET = 0.02
 
 
 class Claimer(Service):
@@ -51,13 +53,17 @@ class Claimer(Service):
         lease: timedelta,
         ahead: timedelta,
         poll: timedelta,
+        supplied: Callable[[], bool],
     ) -> None:
         super().__init__(events)
         self._link, self._roster, self._dispatcher, self._clock = link, roster, dispatcher, clock
         self._batch, self._lease, self._ahead = batch, lease, ahead
         self._ahead_us = int(ahead.total_seconds() * 1e6)
         self._poll = poll.total_seconds()
+        self._supplied = supplied
         self._due: dict[int, int] = {}
+        # What was heard while a statement was under way, which may not have seen it: it outlives the answer.
+        self._heard: dict[int, int] = {}
         self._low: dict[int, int] = {}
         self._taken: dict[int, int] = {}
         self._looked_at = float("-inf")
@@ -66,9 +72,9 @@ class Claimer(Service):
 
     def expect(self, partition: int, instant: int) -> None:
         """A row for this instant stands in this partition."""
-        known = self._due.get(partition)
-        if known is None or instant < known:
-            self._due[partition] = instant
+        for due in (self._due, self._heard):
+            if instant < due.get(partition, instant + 1):
+                due[partition] = instant
         if instant < self._low.get(partition, LONG_AGO):
             self._low[partition] = instant
         self.wake()
@@ -79,8 +85,8 @@ class Claimer(Service):
         self.wake()
 
     async def turn(self) -> float:
-        if not self._roster.number:
-            return self._poll
+        if not self._roster.number or not self._supplied():
+            return _NOT_YET
         if self._unanswered:
             await self._give_back_unanswered()
         if time.monotonic() - self._looked_at >= self._poll:
@@ -143,11 +149,14 @@ class Claimer(Service):
         lease = Lease(owner=self._roster.number, token=token, length=self._lease, ahead=self._ahead)
         connection = await self._link.get()
         self._unanswered.append(token)
+        self._heard.clear()
         rows = await executions.claim(connection, lease, shares)
         self._unanswered.remove(token)
         self._claimed_at = time.monotonic()
         self._dispatcher.submit(rows)
-        return self._note(shares, rows)
+        more = self._note(shares, rows)
+        self._recall()
+        return more
 
     def _note(self, shares: list[Share], rows: list[Execution]) -> bool:
         taken: dict[int, int] = {}
@@ -171,9 +180,15 @@ class Claimer(Service):
         connection = await self._link.get()
         sent = time.monotonic()
         self._low.clear()
+        self._heard.clear()
         self._due, now = await executions.next_due(connection, self._roster.partitions)
         received = self._looked_at = time.monotonic()
         self._clock.observe(now, sent, received)
+        self._recall()
+
+    def _recall(self) -> None:
+        for partition, instant in self._heard.items():
+            self._due[partition] = min(instant, self._due.get(partition, instant))
 
     async def _until_next(self) -> float:
         """Seconds until something is to be done: the earliest row in sight of its own, a look to help, the poll."""

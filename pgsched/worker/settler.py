@@ -10,9 +10,10 @@ batch is full, and never longer than the longest window.
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, assert_never
 
+import psycopg
 from psycopg import AsyncCursor
 
 from pgsched.domain.execution import Execution
@@ -68,6 +69,22 @@ class Batch:
         pairs.extend((row.id, row.token) for rows in self.finished.values() for row in rows)
         pairs.extend((row.id, row.token) for rows in self.retried.values() for row in rows)
         return pairs
+
+    def apart(self) -> Iterator["Batch"]:
+        """The same outcomes, each row that carries values of its own in a batch of its own."""
+        plain = Batch()
+        plain.succeeded, plain.discarded, plain.released = self.succeeded, self.discarded, self.released
+        yield plain
+        for partition, ends in self.finished.items():
+            for end in ends:
+                single = Batch()
+                single.finished = {partition: [end]}
+                yield single
+        for partition, tries in self.retried.items():
+            for retry in tries:
+                single = Batch()
+                single.retried = {partition: [retry]}
+                yield single
 
     def _add(self, groups: dict[Any, Group], key: Any, row: Execution) -> None:
         self.count += 1
@@ -168,7 +185,10 @@ class Settler(Service):
 
     async def _send(self, batch: Batch) -> None:
         connection = await self._link.get()
-        count = await self._settle(connection, batch)
+        try:
+            count = await self._settle(connection, batch)
+        except (psycopg.DataError, psycopg.IntegrityError) as error:
+            count = await self._settle_apart(connection, batch, error)
         self._sending = None
         self.settled_count += count
         if count < batch.count:
@@ -177,6 +197,19 @@ class Settler(Service):
             self._settled(id, token)
         full = batch.count >= self._batch
         self._window = min(_LONGEST_WINDOW, self._window * 2) if batch.count > 8 and not full else _SHORTEST_WINDOW
+
+    async def _settle_apart(self, connection: Connection, batch: Batch, error: Exception) -> int:
+        """After the database refused a value: row by row, so that only the one with that value is left unsettled.
+
+        Its lease runs out, and the attempt counts as lost.
+        """
+        count = 0
+        for single in batch.apart():
+            try:
+                count += await self._settle(connection, single)
+            except (psycopg.DataError, psycopg.IntegrityError) as refusal:
+                self.events.emit("settle.refused", error=str(refusal)[:200], first=str(error)[:200])
+        return count
 
     async def _settle(self, connection: Connection, batch: Batch) -> int:
         """Sends the statements of a batch together; they are committed together."""

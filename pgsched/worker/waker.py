@@ -7,7 +7,7 @@ are looked at once, for what came while nobody listened.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from psycopg import AsyncConnection, OperationalError, sql
@@ -22,7 +22,7 @@ _UNIX_TO_WIRE = 946_684_800_000_000  # microseconds from 1970 to 2000
 
 
 class Waker(Service):
-    """Tells the claimer what was notified, and the planner that there is something to plan."""
+    """Tells the claimer which rows came in; ``changed`` says whom each other payload wakes."""
 
     name = "waker"
     first_pause = 0.02
@@ -36,13 +36,13 @@ class Waker(Service):
         *,
         joined: Callable[[], None],
         expect: Callable[[int, int], None],
-        plan: Callable[[], None],
+        changed: Mapping[str, Callable[[], None]],
         listen: bool = True,
         every: float = 5.0,
     ) -> None:
         super().__init__(events)
         self._link, self._roster = link, roster
-        self._joined, self._expect, self._plan = joined, expect, plan
+        self._joined, self._expect, self._changed = joined, expect, changed
         self._listen, self._every = listen, every
         self._on: Connection | None = None
 
@@ -95,8 +95,8 @@ class Waker(Service):
         raise OperationalError("the listener did not hear its own notification")
 
     def _pass_on(self, payload: str) -> None:
-        if payload == "plan":
-            self._plan()
+        if payload in self._changed:
+            self._changed[payload]()
             return
         for item in payload.split(","):
             partition, _, instant = item.partition("@")

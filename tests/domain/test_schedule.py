@@ -99,7 +99,7 @@ class _Expression:
         if wall.minute not in self.minute.values or wall.hour not in self.hour.values:
             return False
         days = [wall.day in self.day.values, wall.isoweekday() % 7 in self.weekday.values]
-        return any(days) if "*" not in (self.day.text, self.weekday.text) else all(days)
+        return all(days) if "*" in (self.day.text[0], self.weekday.text[0]) else any(days)
 
 
 _expressions = st.builds(

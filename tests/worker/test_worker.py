@@ -324,7 +324,8 @@ async def test_rows_of_a_worker_whose_session_is_gone_are_taken_back_before_the_
     )
     await db.execute(
         "insert into pgsched.executions "
-        "(target, payload, fire_at, lease_owner, lease_token, lease_expires_at, attempt) values ('python:count', '{}', now(), 99999, 1, now() + interval '1 hour', 1)"
+        "(target, payload, fire_at, lease_owner, lease_token, lease_expires_at, attempt) "
+        "values ('python:count', '{}', now(), 99999, 1, now() + interval '1 hour', 1)"
     )
     async with running(app):
         await until_history(db, 1, seconds=5)
@@ -336,7 +337,8 @@ async def test_a_lease_that_ran_out_is_taken_back(db: Connection, running: Runni
     app, _ = counting_app()
     await db.execute(
         "insert into pgsched.executions "
-        "(target, payload, fire_at, lease_owner, lease_token, lease_expires_at, attempt) values ('python:count', '{}', now(), 5, 1, now() + interval '1 second', 1)"
+        "(target, payload, fire_at, lease_owner, lease_token, lease_expires_at, attempt) "
+        "values ('python:count', '{}', now(), 5, 1, now() + interval '1 second', 1)"
     )
     async with running(app, lease=2.0):
         await until_history(db, 1, seconds=10)

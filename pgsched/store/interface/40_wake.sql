@@ -27,5 +27,14 @@ begin
   return null;
 end $$;
 comment on function pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.';
+create or replace function pgsched.clients_changed() returns trigger language plpgsql volatile as $$
+begin
+  perform pg_notify('pgsched_wake', 'clients');
+  return null;
+end $$;
+comment on function pgsched.clients_changed() is 'Has the workers read the clients'' settings again.';
+create or replace trigger clients_changed after insert or update or delete on pgsched.clients
+  for each statement execute function pgsched.clients_changed();
+
 create or replace trigger jobs_inserted after insert on pgsched.jobs for each statement execute function pgsched.jobs_changed();
 create or replace trigger jobs_edited after update of revision on pgsched.jobs for each statement execute function pgsched.jobs_changed();

@@ -1,0 +1,81 @@
+"""The API's connections: a pool that outlives the database's absence, and errors of pgsched instead of the driver's."""
+
+import asyncio
+import select
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg_pool import AsyncConnectionPool
+
+from pgsched.errors import Unavailable
+from pgsched.events import Events
+from pgsched.store.listings import read_exactly
+from pgsched.store.refusals import refusal
+
+WAIT = 5.0
+"""Seconds that a request waits for a connection, and that one is tried to be made."""
+LONGEST = 20.0
+"""Seconds that the database may take for one request, however it spends them."""
+_SESSION = "set statement_timeout = '15s'; set lock_timeout = '10s'; set jit = off"
+
+
+class Database:
+    """Lends connections in autocommit. It starts, and keeps on, without a database: requests then get Unavailable."""
+
+    def __init__(self, url: str, events: Events, *, most: int = 10) -> None:
+        self._events = events
+        self._pool = AsyncConnectionPool(
+            url,
+            min_size=1,
+            max_size=most,
+            open=False,
+            timeout=WAIT,
+            # A longer time would also be the longest pause between two tries: the pool doubles it each time.
+            reconnect_timeout=WAIT,
+            reconnect_failed=self._lost,
+            configure=_configure,
+            check=_check,
+            name="pgsched api",
+            kwargs={
+                "autocommit": True,
+                "connect_timeout": 5,
+                "tcp_user_timeout": 10_000,
+                "application_name": "pgsched api",
+            },
+        )
+
+    async def open(self) -> None:
+        await self._pool.open(wait=False)
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[AsyncConnection[Any]]:
+        """A connection for the time of the block; what the database refuses in it is raised as pgsched's error."""
+        try:
+            async with asyncio.timeout(LONGEST), self._pool.connection() as connection:
+                yield connection
+        except TimeoutError:
+            raise Unavailable(f"the database did not answer within {LONGEST:g} s: try again") from None
+        except psycopg.Error as error:
+            raise refusal(error) or error from error
+
+    def _lost(self, _pool: AsyncConnectionPool[Any]) -> None:
+        self._events.emit("database.lost", service="api")
+
+
+async def _configure(connection: AsyncConnection[Any]) -> None:
+    await connection.execute(_SESSION)
+    read_exactly(connection)
+
+
+async def _check(connection: AsyncConnection[Any]) -> None:
+    """Costs a round trip only where the server has said something since: most often that it is gone."""
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    if poll.poll(0):
+        await AsyncConnectionPool.check_connection(connection)

@@ -1,0 +1,133 @@
+"""Every error as a problem document (RFC 9457), its ``code`` one of pgsched.errors, its ``detail`` what to write."""
+
+from http import HTTPStatus
+from typing import Any, Literal, get_args, get_origin
+
+import msgspec
+from litestar import Request, Response
+from litestar.exceptions import HTTPException, ValidationException
+
+from pgsched.errors import (
+    Conflict,
+    InvalidInput,
+    InvalidPayload,
+    NotFound,
+    PgschedError,
+    Refused,
+    SchemaMismatch,
+    StaleLease,
+    Unavailable,
+)
+from pgsched.events import Events
+
+MEDIA_TYPE = "application/problem+json"
+_STATUS: list[tuple[type[PgschedError], int]] = [
+    (InvalidInput, 422),
+    (NotFound, 404),
+    (Conflict, 409),
+    (StaleLease, 409),
+    (Refused, 403),
+    (SchemaMismatch, 503),
+    (Unavailable, 503),
+]
+_KIND: dict[int, type[PgschedError]] = {404: NotFound, 413: InvalidPayload, 500: PgschedError}
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where in the request the trouble is: a JSON pointer into its body, or the name of a parameter."""
+
+    detail: str
+    pointer: str | None = None
+    parameter: str | None = None
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A problem document."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str
+    code: str
+    errors: list[Fault] | None = None
+
+
+class Unreadable(InvalidInput):
+    """The request is not what the API's description says."""
+
+    def __init__(self, detail: str, *, status: int = 400, faults: list[Fault] | None = None) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.faults = faults
+
+
+Answer = Response[Problem]
+AnyRequest = Request[Any, Any, Any]
+
+
+def refused(request: AnyRequest, error: PgschedError) -> Answer:
+    """The answer to an error that pgsched raised on purpose."""
+    if isinstance(error, Unreadable):
+        return _answer(request, error.status, _KIND.get(error.status, InvalidInput), str(error), error.faults)
+    status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+    return _answer(request, status, type(error), str(error))
+
+
+def refused_by_litestar(request: AnyRequest, error: HTTPException) -> Answer:
+    """The answer to what Litestar itself refuses: routes, methods, parameters, sizes."""
+    match error:
+        case ValidationException(extra=[*faults]):
+            found = [_fault(request, fault) for fault in faults]
+            detail = "; ".join(f"{fault.parameter}: {fault.detail}" for fault in found)
+            return _answer(request, 400, InvalidInput, detail, found)
+        case HTTPException(status_code=404):
+            detail = f"there is nothing at {request.url.path}: the routes are in /schema/openapi.json"
+        case HTTPException(status_code=405):
+            detail = f"{request.method} is not possible here: see /schema/openapi.json"
+        case HTTPException(status_code=413):
+            detail = "the request is over the limit of 2 MiB: schedule a reference to the data instead"
+        case _:
+            detail = error.detail
+    return _answer(request, error.status_code, _KIND.get(error.status_code, InvalidInput), detail)
+
+
+def failed(events: Events, request: AnyRequest, error: Exception) -> Answer:
+    """The answer to what nobody foresaw: it says nothing of the inside, the event does."""
+    route = f"{request.method} {request.scope.get('path_template', '')}"
+    events.emit("api.failed", route=route, error=f"{type(error).__name__}: {error}"[:500])
+    return _answer(request, 500, PgschedError, "this is a fault of pgsched: its log has the event api.failed")
+
+
+def _answer(
+    request: AnyRequest, status: int, kind: type[PgschedError], detail: str, faults: list[Fault] | None = None
+) -> Answer:
+    named = next(base for base in kind.__mro__ if "code" in vars(base))
+    title = (named.__doc__ or HTTPStatus(status).phrase).partition(";")[0].partition(":")[0].strip(" .\n")
+    problem = Problem(
+        type=f"urn:pgsched:problem:{kind.code.removeprefix('pgsched.')}",
+        title=title,
+        status=status,
+        detail=detail or title,
+        instance=request.url.path,
+        code=kind.code,
+        errors=faults,
+    )
+    headers = {"Retry-After": "1"} if status == 503 else {}
+    return Response(problem, status_code=status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def _fault(request: AnyRequest, fault: Any) -> Fault:
+    name, message = str(fault.get("key", "")), str(fault.get("message", fault))
+    parameters = request.route_handler.parsed_fn_signature.parameters
+    for parameter in parameters.values():
+        if parameter.name == name:
+            message += _choices(parameter.annotation)
+    if message == "Invalid UUID":
+        message = "not an id: write one such as 0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47"
+    return Fault(parameter=name, detail=message.replace("`", ""))
+
+
+def _choices(annotation: Any) -> str:
+    literals = [kind for kind in (annotation, *get_args(annotation)) if get_origin(kind) is Literal]
+    return "".join(f"; write one of {', '.join(get_args(literal))}" for literal in literals)

@@ -1,0 +1,146 @@
+"""What requests carry, and how it is read: strictly, so that a misspelt name is an error and not a default."""
+
+import re
+from functools import cache
+from typing import Annotated, Any, get_args
+
+import msgspec
+from litestar import Request
+from msgspec import UNSET, Meta, UnsetType
+
+from pgsched.api.problems import Fault, Unreadable
+
+_PATH = re.compile(r"^(?P<what>.*) - at `\$(?P<path>.*)`$", re.DOTALL)
+_STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
+
+Instant = Annotated[str, Meta(description="RFC 3339, with an offset.", examples=["2026-03-01T09:00:00+01:00"])]
+Duration = Annotated[
+    str, Meta(description="ISO 8601 (PT1H30M, P1D) or short (1h30m, 90s, 250ms).", examples=["PT10M"])
+]
+
+
+class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of at, delay, cron and every; with none of them it fires now."""
+
+    at: Instant | None = None
+    delay: Duration | None = None
+    cron: Annotated[str, Meta(description="Five fields, six with seconds first, or @daily and its like.")] | None = None
+    timezone: Annotated[str, Meta(description="IANA name, with cron only; UTC when left out.")] | None = None
+    gap: Annotated[str, Meta(description="shift or skip: times of day that the clocks skip.")] | None = None
+    overlap: Annotated[str, Meta(description="first, second or both: times of day that happen twice.")] | None = None
+    every: Duration | None = None
+
+
+class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What to call, and when."""
+
+    target: Annotated[str, Meta(description="https://host/path, python:name, sql:schema.function, notify:channel, …")]
+    schedule: Timing = Timing()
+    payload: Annotated[msgspec.Raw | UnsetType, Meta(description="Any JSON, up to 1 MiB; it is stored digit for digit.")] = UNSET
+    client: Annotated[str, Meta(min_length=1, max_length=100)] = "default"
+    key: Annotated[str, Meta(min_length=1, max_length=200, description="Unique per client.")] | None = None
+    ordering_key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    queue: Annotated[str, Meta(min_length=1, max_length=63)] = "default"
+    options: Annotated[
+        dict[str, Any], Meta(description="timeout, max_attempts, backoff, method, headers, retry_on, fail_on, deferred.")
+    ] | None = None
+
+
+class Pause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why a job is paused."""
+
+    note: Annotated[str, Meta(max_length=1000)] | None = None
+
+
+class Reschedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When the execution shall fire instead."""
+
+    fire_at: Instant
+
+
+class ApiRequest(Request[Any, Any, Any]):
+    """Reads bodies into the type that the route asks for."""
+
+    async def json(self) -> Any:
+        media_type = self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type != "application/json":
+            sent = f"it says {media_type[:80]!r}" if media_type else "there is none"
+            raise Unreadable(f"send the header Content-Type: application/json; {sent}", status=415)
+        field = self.route_handler.parsed_data_field
+        return read_body(await self.body(), field.annotation if field else Any)
+
+
+def read_body(body: bytes, expected: Any) -> Any:
+    """The body as ``expected``. Raises Unreadable, with the place and what to write there."""
+    try:
+        body.decode("utf-8")
+        return _decoder(expected).decode(body)
+    except msgspec.ValidationError as error:
+        raise _misfit(str(error), expected) from None
+    except RecursionError:
+        raise Unreadable("the body is nested too deeply: write fewer levels of lists and objects") from None
+    except UnicodeDecodeError:
+        raise Unreadable("the body is not UTF-8: encode it so") from None
+    except msgspec.DecodeError as error:
+        raise Unreadable(f"the body is not JSON: {error}; write it as RFC 8259 has it") from None
+
+
+async def check_request(request: ApiRequest) -> None:
+    """Refuses what would otherwise be ignored: parameters nobody knows or that come twice, and a body not asked for."""
+    known = _query_names(request.route_handler)
+    seen: set[str] = set()
+    for name, value in request.query_params.multi_items():
+        detail = None
+        if name not in known:
+            choice = f"the parameters are {', '.join(sorted(known))}" if known else "there are none here"
+            detail = f"unknown parameter: {choice}"
+        elif name in seen:
+            detail = "given twice: give it once"
+        elif "\x00" in str(value):
+            detail = "contains a NUL character: leave %00 out"
+        if detail:
+            raise Unreadable(f"{name[:80]}: {detail}", faults=[Fault(parameter=name[:80], detail=detail)])
+        seen.add(name)
+    await _check_body(request)
+
+
+async def _check_body(request: ApiRequest) -> None:
+    field = request.route_handler.parsed_data_field
+    body = await request.body()
+    if field is None and body.strip() not in {b"", b"{}"}:
+        raise Unreadable("this route takes no body: leave it out")
+    if field is not None and not field.is_optional and not body:
+        raise Unreadable("the request has no body: send JSON, as /schema/openapi.json has it")
+
+
+@cache
+def _decoder(expected: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(expected)
+
+
+@cache
+def _query_names(handler: Any) -> frozenset[str]:
+    parameters = handler.parsed_fn_signature.parameters
+    asked = [(name, getattr(field.kwarg_definition, "query", None)) for name, field in parameters.items()]
+    return frozenset(query for _, query in asked if query)
+
+
+def _misfit(message: str, expected: Any) -> Unreadable:
+    found = _PATH.match(message)
+    what, path = (found["what"], found["path"]) if found else (message, "")
+    steps = [step[0] or step[1] for step in _STEP.findall(path)]
+    detail = what.replace("`", "")
+    if "unknown field" in detail:
+        detail += f"; the fields are {', '.join(_fields(expected, steps))}"
+    place = ".".join(steps)
+    pointer = "#" + "".join(f"/{step}" for step in steps)
+    return Unreadable(f"{place}: {detail}" if place else detail, faults=[Fault(pointer=pointer, detail=detail)])
+
+
+def _fields(expected: Any, steps: list[str]) -> list[str]:
+    """The names that the structure at ``steps`` has."""
+    struct = next((kind for kind in (expected, *get_args(expected)) if hasattr(kind, "__struct_fields__")), None)
+    if struct is None:
+        return []
+    fields = {field.encode_name: field.type for field in msgspec.structs.fields(struct)}
+    return _fields(fields.get(steps[0]), steps[1:]) if steps else list(fields)

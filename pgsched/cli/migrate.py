@@ -1,0 +1,54 @@
+"""``pgsched migrate``: the schema, brought to this release or printed."""
+
+from typing import Any
+
+import click
+
+from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
+from pgsched.cli.reply import Reply, json_option
+
+
+@click.command()
+@settings_options(DATABASE)
+@click.option("--sql", "as_sql", is_flag=True, help="Print the SQL for a database administrator; change nothing.")
+@json_option
+@click.pass_obj
+def migrate(reply: Reply, as_sql: bool, **flags: Any) -> None:
+    """Bring the database's schema to this release. Harmless when repeated."""
+    settings = load_settings(flags)
+    if as_sql:
+        from pgsched.store.migrate import migration_sql
+
+        sql = migration_sql()
+        reply.give({"sql": sql}, sql.rstrip())
+        return
+    settings = with_database(settings)
+    revision, missing = bring_up(settings.database_url or "")
+    reply.give({"revision": revision, "missing_roles": missing}, _text(revision, missing))
+
+
+def bring_up(url: str) -> tuple[str, list[str]]:
+    """Migrates; returns the revision reached and the roles that could not be made. Raises PgschedError."""
+    from pgsched.cli.database import explained
+    from pgsched.errors import PgschedError
+    from pgsched.store.migrate import expected_revision
+    from pgsched.store.migrate import migrate as upgrade
+
+    from sqlalchemy.exc import DBAPIError
+
+    try:
+        with explained():
+            return expected_revision(), upgrade(url)
+    except DBAPIError as error:
+        raise PgschedError(f"the migration was not done: {error.orig}") from error
+
+
+def _text(revision: str, missing: list[str]) -> str:
+    if not missing:
+        return f"the database is at {revision}"
+    from pgsched.store.ddl import roles_sql
+
+    return (
+        f"the database is at {revision}, but this role may not create roles; {', '.join(missing)} are missing.\n"
+        f"Run this as a role that has CREATEROLE, then pgsched migrate again:\n\n{roles_sql().rstrip()}"
+    )

@@ -1,0 +1,103 @@
+"""``pgsched api`` and ``pgsched worker``: the processes of a production installation, each in the foreground."""
+
+import asyncio
+import dataclasses
+import logging
+import os
+from typing import Any
+
+import click
+
+from pgsched.cli.child import program, stop_when_orphaned
+from pgsched.cli.configuration import API, WORKER, load_settings, settings_options, with_database
+from pgsched.cli.listening import announced_when_listening, with_free_port
+from pgsched.cli.reply import Reply, json_option
+from pgsched.cli.supervisor import Supervisor
+from pgsched.errors import Unavailable
+from pgsched.settings import Settings
+
+supervised_option = click.option("--supervised", is_flag=True, hidden=True)
+
+
+@click.command()
+@settings_options(API)
+@json_option
+@supervised_option
+@click.pass_obj
+def api(reply: Reply, supervised: bool, **flags: Any) -> None:
+    """Serve the REST API until SIGTERM or Ctrl-C."""
+    settings = with_free_port(with_database(load_settings(flags)))
+    from pgsched.api import serve
+    from pgsched.cli.database import explained
+
+    _begin(settings, supervised=supervised)
+    url = f"http://{settings.host}:{settings.port}"
+    announced_when_listening(settings, lambda: reply.give({"url": url, "pid": os.getpid()}, f"API: {url}"))
+    with explained():
+        serve(settings)
+
+
+@click.command()
+@settings_options(WORKER)
+@json_option
+@supervised_option
+@click.pass_context
+def worker(context: click.Context, supervised: bool, **flags: Any) -> None:
+    """Deliver what is due until SIGTERM or Ctrl-C, then finish what is in hand."""
+    settings = with_database(load_settings(flags))
+    reply: Reply = context.obj
+    try:
+        if settings.processes > 1:
+            _supervise(settings, reply)
+        else:
+            _work(settings, reply, supervised=supervised)
+    except Unavailable as error:
+        if not supervised:
+            raise
+        reply.fail(error.code, str(error))
+        context.exit(os.EX_TEMPFAIL)
+
+
+def _work(settings: Settings, reply: Reply, *, supervised: bool) -> None:
+    from pgsched.cli.app import load_app
+    from pgsched.cli.database import explained
+    from pgsched.events import Events, logging_listener
+    from pgsched.scheduler import run_worker
+
+    _begin(settings, supervised=supervised)
+    app = load_app(settings.app) if settings.app else None
+    events = Events(logging_listener(logging.getLogger("pgsched")))
+    with explained():
+        run_worker(settings, app=app, events=events, ready=lambda: _ready(settings, reply))
+
+
+def _supervise(settings: Settings, reply: Reply) -> None:
+    from pgsched.cli.database import connected
+    from pgsched.store.migrate import check_schema
+
+    with connected(settings) as connection:
+        check_schema(connection)
+    asyncio.run(_keep_running(settings, reply))
+
+
+async def _keep_running(settings: Settings, reply: Reply) -> None:
+    programs = [worker_program(number, settings) for number in range(1, settings.processes + 1)]
+    supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=reply.note)
+    await supervisor.run(on_ready=lambda: _ready(settings, reply))
+
+
+def worker_program(number: int, settings: Settings) -> Any:
+    """One worker process as a child."""
+    return program(f"worker-{number}", ["worker"], dataclasses.replace(settings, processes=1))
+
+
+def _ready(settings: Settings, reply: Reply) -> None:
+    queues, count = settings.queue_names, settings.processes
+    text = f"working on {', '.join(queues)}: {count} process{'es' if count > 1 else ''}"
+    reply.give({"pid": os.getpid(), "processes": count, "queues": queues}, text)
+
+
+def _begin(settings: Settings, *, supervised: bool) -> None:
+    logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    if supervised:
+        stop_when_orphaned(settings)
