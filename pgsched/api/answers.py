@@ -2,19 +2,20 @@
 
 import base64
 import binascii
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 import msgspec
-from litestar.datastructures import ResponseHeader
 from litestar.openapi.datastructures import ResponseSpec
 
 from pgsched.api.problems import MEDIA_TYPE, Fault, Problem, Unreadable
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import Schedule, from_parts
 from pgsched.store.rows import Attempt, Execution, JobRow
+
+_Item = TypeVar("_Item", JobRow, Execution)
 
 
 class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,10 +81,11 @@ class JobDetail(Job, frozen=True, kw_only=True):
     next_fires: list[datetime]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionDetail(Execution):
     """An execution with its failed tries, the first one first."""
 
-    __slots__ = ("attempts",)
+    attempts: list[Attempt]
 
 
 class JobPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,3 +100,78 @@ class ExecutionPage(msgspec.Struct, frozen=True, kw_only=True):
 
     items: list[Execution]
     next: str | None
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the process is; ``revision`` is the schema's."""
+
+    status: Literal["alive", "ready"]
+    revision: str | None = None
+
+
+def problems(*statuses: int) -> dict[int, ResponseSpec]:
+    """The problem documents that a route describes."""
+    return {
+        status: ResponseSpec(Problem, media_type=MEDIA_TYPE, generate_examples=False, description=_WHY[status])
+        for status in (*statuses, 503)
+    }
+
+
+_WHY = {
+    400: "The request is not what this description says.",
+    404: "There is no such job or execution.",
+    409: "Its state does not allow it.",
+    413: "The request is over 2 MiB.",
+    415: "The body is not application/json.",
+    422: "It cannot be meant; detail says what to write.",
+    503: "The database cannot be reached, or is not migrated. Try again.",
+}
+
+
+def job(row: JobRow) -> Job:
+    return Job(**_of_job(row))
+
+
+def job_detail(row: JobRow, next_fires: list[datetime]) -> JobDetail:
+    return JobDetail(**_of_job(row), next_fires=next_fires)
+
+
+def execution_detail(row: Execution, attempts: list[Attempt]) -> ExecutionDetail:
+    return ExecutionDetail(**{field.name: getattr(row, field.name) for field in fields(row)}, attempts=attempts)
+
+
+def recurrence(row: JobRow) -> Schedule:
+    """What the row means. Raises InvalidSchedule."""
+    if row.cron is not None:
+        return from_parts(cron=row.cron, timezone=row.timezone, gap=row.gap, overlap=row.overlap)
+    return from_parts(every=row.every, anchor=row.anchor)
+
+
+def split(found: list[_Item], limit: int) -> tuple[list[_Item], str | None]:
+    """A page, and the cursor of the next one, from one row more than the page has."""
+    page = found[:limit]
+    return page, _cursor(page[-1].id) if len(found) > limit else None
+
+
+def position(cursor: str | None) -> UUID | None:
+    """The id that a cursor stands for. Raises Unreadable for one that did not come from a page."""
+    if cursor is None:
+        return None
+    try:
+        return UUID(bytes=base64.b64decode(cursor + "==", altchars=b"-_", validate=True))
+    except (ValueError, binascii.Error):
+        detail = "not a cursor: copy it from next of the page before"
+        raise Unreadable(f"after: {detail}", faults=[Fault(parameter="after", detail=detail)]) from None
+
+
+def _cursor(id: UUID) -> str:
+    return base64.urlsafe_b64encode(id.bytes).decode().rstrip("=")
+
+
+def _of_job(row: JobRow) -> dict[str, Any]:
+    if row.every is not None:
+        schedule = Recurrence(every=format_duration(row.every))
+    else:
+        schedule = Recurrence(cron=row.cron, timezone=row.timezone, gap=row.gap, overlap=row.overlap)
+    names = (name for name in Job.__struct_fields__ if name != "schedule")
+    return {"schedule": schedule, **{name: getattr(row, name) for name in names}}

@@ -14,9 +14,7 @@ _PATH = re.compile(r"^(?P<what>.*) - at `\$(?P<path>.*)`$", re.DOTALL)
 _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
 
 Instant = Annotated[str, Meta(description="RFC 3339, with an offset.", examples=["2026-03-01T09:00:00+01:00"])]
-Duration = Annotated[
-    str, Meta(description="ISO 8601 (PT1H30M, P1D) or short (1h30m, 90s, 250ms).", examples=["PT10M"])
-]
+Duration = Annotated[str, Meta(description="ISO 8601 (PT1H30M, P1D) or short (1h30m, 90s, 250ms).", examples=["PT10M"])]
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,14 +34,20 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     target: Annotated[str, Meta(description="https://host/path, python:name, sql:schema.function, notify:channel, …")]
     schedule: Timing = Timing()
-    payload: Annotated[msgspec.Raw | UnsetType, Meta(description="Any JSON, up to 1 MiB; it is stored digit for digit.")] = UNSET
+    payload: Annotated[
+        msgspec.Raw | UnsetType, Meta(description="Any JSON, up to 1 MiB; it is stored digit for digit.")
+    ] = UNSET
     client: Annotated[str, Meta(min_length=1, max_length=100)] = "default"
     key: Annotated[str, Meta(min_length=1, max_length=200, description="Unique per client.")] | None = None
     ordering_key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
     queue: Annotated[str, Meta(min_length=1, max_length=63)] = "default"
-    options: Annotated[
-        dict[str, Any], Meta(description="timeout, max_attempts, backoff, method, headers, retry_on, fail_on, deferred.")
-    ] | None = None
+    options: (
+        Annotated[
+            dict[str, Any],
+            Meta(description="timeout, max_attempts, backoff, method, headers, retry_on, fail_on, deferred."),
+        ]
+        | None
+    ) = None
 
 
 class Pause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,7 +89,7 @@ def read_body(body: bytes, expected: Any) -> Any:
         raise Unreadable(f"the body is not JSON: {error}; write it as RFC 8259 has it") from None
 
 
-async def check_request(request: ApiRequest) -> None:
+async def check_request(request: Request[Any, Any, Any]) -> None:
     """Refuses what would otherwise be ignored: parameters nobody knows or that come twice, and a body not asked for."""
     known = _query_names(request.route_handler)
     seen: set[str] = set()
@@ -104,7 +108,7 @@ async def check_request(request: ApiRequest) -> None:
     await _check_body(request)
 
 
-async def _check_body(request: ApiRequest) -> None:
+async def _check_body(request: Request[Any, Any, Any]) -> None:
     field = request.route_handler.parsed_data_field
     body = await request.body()
     if field is None and body.strip() not in {b"", b"{}"}:

@@ -109,6 +109,7 @@ async def _work(
     go: Event,
     done: Event,
     counts: Any,
+    sent: Any,
     reports: Any,
     lateness: bool,
 ) -> None:

@@ -68,6 +68,19 @@ def lateness(rate: int, seconds: int, processes: int, waiting: int, database_url
 
 
 @bench.command()
+@click.option("--seconds", default=20, show_default=True, type=click.IntRange(1), help="For how long.")
+@click.option(
+    "--processes", default=2, show_default=True, type=click.IntRange(1, 64), help="How many worker processes."
+)
+@_common
+def idle(seconds: int, processes: int, database_url: str | None, as_json: bool) -> None:
+    """Count what idle workers ask of the database."""
+    from pgsched.bench.idle import run_idle
+
+    _print(run_idle(database_url, seconds=seconds, processes=processes), as_json)
+
+
+@bench.command()
 @click.option(
     "--count",
     default=100_000,

@@ -13,7 +13,7 @@ from pgsched.cli.reply import Reply, json_option
 @click.option("--sql", "as_sql", is_flag=True, help="Print the SQL for a database administrator; change nothing.")
 @json_option
 @click.pass_obj
-def migrate(reply: Reply, as_sql: bool, **flags: Any) -> None:
+def migrate(reply: Reply, /, as_sql: bool, **flags: Any) -> None:
     """Bring the database's schema to this release. Harmless when repeated."""
     settings = load_settings(flags)
     if as_sql:
@@ -29,12 +29,12 @@ def migrate(reply: Reply, as_sql: bool, **flags: Any) -> None:
 
 def bring_up(url: str) -> tuple[str, list[str]]:
     """Migrates; returns the revision reached and the roles that could not be made. Raises PgschedError."""
+    from sqlalchemy.exc import DBAPIError
+
     from pgsched.cli.database import explained
     from pgsched.errors import PgschedError
     from pgsched.store.migrate import expected_revision
     from pgsched.store.migrate import migrate as upgrade
-
-    from sqlalchemy.exc import DBAPIError
 
     try:
         with explained():

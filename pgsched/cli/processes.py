@@ -12,7 +12,7 @@ from pgsched.cli.child import program, stop_when_orphaned
 from pgsched.cli.configuration import API, WORKER, load_settings, settings_options, with_database
 from pgsched.cli.listening import announced_when_listening, with_free_port
 from pgsched.cli.reply import Reply, json_option
-from pgsched.cli.supervisor import Supervisor
+from pgsched.cli.supervisor import Program, Supervisor
 from pgsched.errors import Unavailable
 from pgsched.settings import Settings
 
@@ -24,7 +24,7 @@ supervised_option = click.option("--supervised", is_flag=True, hidden=True)
 @json_option
 @supervised_option
 @click.pass_obj
-def api(reply: Reply, supervised: bool, **flags: Any) -> None:
+def api(reply: Reply, /, supervised: bool, **flags: Any) -> None:
     """Serve the REST API until SIGTERM or Ctrl-C."""
     settings = with_free_port(with_database(load_settings(flags)))
     from pgsched.api import serve
@@ -42,7 +42,7 @@ def api(reply: Reply, supervised: bool, **flags: Any) -> None:
 @json_option
 @supervised_option
 @click.pass_context
-def worker(context: click.Context, supervised: bool, **flags: Any) -> None:
+def worker(context: click.Context, /, supervised: bool, **flags: Any) -> None:
     """Deliver what is due until SIGTERM or Ctrl-C, then finish what is in hand."""
     settings = with_database(load_settings(flags))
     reply: Reply = context.obj
@@ -72,10 +72,12 @@ def _work(settings: Settings, reply: Reply, *, supervised: bool) -> None:
 
 
 def _supervise(settings: Settings, reply: Reply) -> None:
-    from pgsched.cli.database import connected
+    import psycopg
+
+    from pgsched.cli.database import explained
     from pgsched.store.migrate import check_schema
 
-    with connected(settings) as connection:
+    with explained(), psycopg.connect(settings.database_url or "", connect_timeout=10) as connection:
         check_schema(connection)
     asyncio.run(_keep_running(settings, reply))
 
@@ -86,7 +88,7 @@ async def _keep_running(settings: Settings, reply: Reply) -> None:
     await supervisor.run(on_ready=lambda: _ready(settings, reply))
 
 
-def worker_program(number: int, settings: Settings) -> Any:
+def worker_program(number: int, settings: Settings) -> Program:
     """One worker process as a child."""
     return program(f"worker-{number}", ["worker"], dataclasses.replace(settings, processes=1))
 

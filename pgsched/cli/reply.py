@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import click
+
+from pgsched.domain.duration import format_duration
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -69,7 +71,9 @@ def _dumps(value: object) -> str:
 
 
 def _plain(value: object) -> str:
-    return value.isoformat() if isinstance(value, datetime) else str(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return format_duration(value) if isinstance(value, timedelta) else str(value)
 
 
 def _cell(value: object) -> str:
@@ -77,4 +81,4 @@ def _cell(value: object) -> str:
         return "-"
     if isinstance(value, datetime):
         return value.isoformat(sep=" ", timespec="milliseconds")
-    return _dumps(value) if isinstance(value, dict | list) else str(value)
+    return _dumps(value) if isinstance(value, dict | list) else _plain(value)

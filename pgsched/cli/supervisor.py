@@ -7,7 +7,8 @@ the three rules below can be supervised, which is also how this is tested.
 
 1. The first line on a child's standard output says that it is ready. What it writes to standard error is passed on, and
    its last lines explain a failure.
-2. Its standard input is a lifeline: it ends when the supervisor ends, however that came about (see ``stop_when_orphaned``).
+2. Its standard input is a lifeline: it ends when the supervisor ends, however that came about
+   (see ``stop_when_orphaned``).
 3. It drains and exits on SIGTERM. Each child is a process group of its own, so that a terminal's Ctrl-C reaches it
    once, through the supervisor.
 

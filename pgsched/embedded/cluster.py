@@ -12,8 +12,8 @@ _LOG_LIMIT = 16 * 1024 * 1024
 _LINES_SHOWN = 12
 
 
-def initialise(directory: Path, bin_dir: Path, major: int, account: Account | None) -> None:
-    """Makes ``cluster`` and ``password``; killed half-way it leaves no cluster."""
+def initialise(directory: Path, bin_dir: Path, account: Account | None, *, options: list[str]) -> None:
+    """Makes ``cluster`` and ``password`` with initdb's options; killed half-way it leaves no cluster."""
     password = secrets.token_hex(24)
     staging = directory / "new"
     shutil.rmtree(staging, ignore_errors=True)
@@ -23,21 +23,23 @@ def initialise(directory: Path, bin_dir: Path, major: int, account: Account | No
     if account:
         account.give(staging / "password")
         account.give(staging)
-    with reachable(staging, account) as (place_name, options):
-        arguments = [f"--pgdata={place_name}/cluster", f"--pwfile={place_name}/password", *_options(major)]
+    with reachable(staging, account) as (place_name, process):
+        arguments = [f"--pgdata={place_name}/cluster", f"--pwfile={place_name}/password", *options]
         command = [str(bin_dir / "initdb"), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, **options)
+        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, **process)
     if done.returncode:
         raise EmbeddedPostgresError(f"initdb failed in {directory}:\n{last_lines(done.stderr)}")
     (staging / "cluster").rename(directory / "cluster")
     shutil.rmtree(staging)
 
 
-def _options(major: int) -> list[str]:
+def initdb_options(major: int, *, durable: bool) -> list[str]:
+    """How our clusters are made: UTF-8, compared by code point, checksummed, no login without the password."""
     locale = ["--encoding=UTF8", "--locale=C"]
     if major >= 17:
         locale += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-    return ["--username=postgres", "--auth=scram-sha-256", "--data-checksums", *locale]
+    sync = [] if durable else ["--no-sync"]
+    return ["--username=postgres", "--auth=scram-sha-256", "--data-checksums", *locale, *sync]
 
 
 def _write_private(path: Path, text: str) -> None:

@@ -14,6 +14,7 @@ import psycopg
 from pgsched.embedded.account import Account, account_for, reachable
 from pgsched.embedded.binaries import bundled_bin_dir, major_of, runnable
 from pgsched.embedded.cluster import (
+    initdb_options,
     initialise,
     is_ready,
     last_lines,
@@ -147,7 +148,8 @@ class EmbeddedPostgres:
         bin_dir = runnable(self._bin_dir or bundled_bin_dir(), account)
         major = major_of(bin_dir, account)
         if not self._cluster.exists():
-            initialise(self._directory, bin_dir, major, account)
+            options = initdb_options(major, durable=self._settings["fsync"] != "off")
+            initialise(self._directory, bin_dir, account, options=options)
         refuse_other_major(self._cluster, major)
         self._stop_left_over()
         port = self._serve(bin_dir, account)

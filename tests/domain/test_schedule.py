@@ -42,7 +42,7 @@ class _Field:
 
 
 def _fields(low: int, high: int, often: tuple[int, ...]) -> st.SearchStrategy[_Field]:
-    """``*``, ``*/n``, lists and ranges for a field from ``low`` to ``high``, with values mostly from ``often``."""
+    """``*``, ``*/n``, lists and ranges from ``low`` to ``high``, with values mostly from ``often``."""
     numbers = st.one_of(st.sampled_from(often), st.integers(low, high))
     every = st.just(_Field("*", frozenset(range(low, high + 1))))
     steps = st.integers(2, high).map(lambda n: _Field(f"*/{n}", frozenset(range(low, high + 1, n))))

@@ -1,0 +1,82 @@
+"""The application: its routes, its errors, its description, and the pool that lives as long as it does."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from litestar import Litestar, Router
+from litestar.di import Provide
+from litestar.exceptions import HTTPException
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+
+from pgsched import __version__
+from pgsched.api import creation, executions, health, jobs
+from pgsched.api.database import Database
+from pgsched.api.problems import failed, refused, refused_by_litestar
+from pgsched.api.requests import ApiRequest, check_request
+from pgsched.errors import InvalidSettings, PgschedError
+from pgsched.events import Events
+from pgsched.settings import Settings
+
+LARGEST_REQUEST = 2 * 1024 * 1024
+"""Bytes of a request's body."""
+
+_ROUTES = [
+    creation.create,
+    jobs.list_jobs,
+    jobs.get_job,
+    jobs.cancel_job,
+    jobs.pause,
+    jobs.resume,
+    jobs.trigger,
+    jobs.job_executions,
+    executions.list_executions,
+    executions.get_execution,
+    executions.cancel_execution,
+    executions.reschedule,
+]
+
+
+def create_app(settings: Settings, *, events: Events | None = None) -> Litestar:
+    """The API as an ASGI application; it starts also while the database is away.
+
+    Raises InvalidSettings when no database is set.
+    """
+    if settings.database_url is None:
+        raise InvalidSettings("database_url is missing: set PGSCHED_DATABASE_URL or give --database-url")
+    events = events or Events()
+    database = Database(settings.database_url, events)
+
+    @asynccontextmanager
+    async def lifespan(_: Litestar) -> AsyncIterator[None]:
+        await database.open()
+        try:
+            yield
+        finally:
+            await database.close()
+
+    return Litestar(
+        route_handlers=[
+            Router("/v1", route_handlers=_ROUTES, before_request=check_request),
+            health.alive,
+            health.ready,
+        ],
+        dependencies={"database": Provide(lambda: database, sync_to_thread=False)},
+        lifespan=[lifespan],
+        request_class=ApiRequest,
+        request_max_body_size=LARGEST_REQUEST,
+        exception_handlers={
+            HTTPException: refused_by_litestar,
+            PgschedError: refused,
+            Exception: partial(failed, events),
+        },
+        openapi_config=OpenAPIConfig(
+            title="pgsched",
+            version=__version__,
+            description="at and cron for a whole company, on the PostgreSQL it already runs.",
+            render_plugins=[JsonRenderPlugin(path="/openapi.json")],
+        ),
+        logging_config=None,
+        debug=False,
+    )

@@ -1,0 +1,117 @@
+"""POST /v1/jobs: one statement for a one-shot; for a job one transaction in which it is also planned."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+from litestar import Response, post
+from litestar.openapi.spec import Example
+from litestar.params import Body, Parameter
+from psycopg import AsyncConnection
+
+from pgsched.api.answers import Scheduled, problems
+from pgsched.api.database import Database
+from pgsched.api.requests import CreateJob
+from pgsched.domain.schedule import Every, Schedule, from_parts, instants
+from pgsched.store import calls
+from pgsched.store.jobs import plan_job
+from pgsched.store.listings import get_execution
+from pgsched.store.order import Order, When, when
+
+SHOWN = 5
+"""How many of the next instants an answer names."""
+
+_ONE_SHOT = {
+    "target": "https://shop.example/settle",
+    "payload": {"merchant": 42},
+    "key": "settle-42",
+    "schedule": {"delay": "PT10M"},
+    "options": {"timeout": "PT5S", "max_attempts": 5},
+}
+_DAILY = {
+    "target": "python:send_report",
+    "key": "report",
+    "schedule": {"cron": "30 2 * * *", "timezone": "Europe/Berlin", "gap": "shift", "overlap": "first"},
+}
+_EXAMPLES = [
+    Example(summary="Once, in ten minutes", value=_ONE_SHOT),
+    Example(summary="Every day at half past two in Berlin", value=_DAILY),
+]
+
+
+@post(
+    "/jobs",
+    summary="Schedule a one-shot or a recurring job",
+    responses=problems(400, 413, 415, 422),
+    response_description="Committed: it will fire.",
+)
+async def create(
+    data: Annotated[CreateJob, Body(examples=_EXAMPLES)],
+    database: Database,
+    idempotency_key: Annotated[
+        str | None,
+        Parameter(
+            header="Idempotency-Key", min_length=1, max_length=200, description="The key where the body has none."
+        ),
+    ] = None,
+) -> Response[Scheduled]:
+    """Without a schedule it fires now. Scheduled again under the same client and key it replaces what still waits."""
+    order = _order(data, idempotency_key)
+    async with database.connection() as connection:
+        if order.when.recurs:
+            answer = await _place_job(connection, order, data)
+        else:
+            answer = await _place_execution(connection, order)
+    rooms = {"job": "jobs", "execution": "executions"}
+    return Response(answer, headers={"Location": f"/v1/{rooms[answer.kind]}/{answer.id}"})
+
+
+def _order(data: CreateJob, idempotency_key: str | None) -> Order:
+    return Order(
+        target=data.target,
+        when=_when(data),
+        payload=None if isinstance(data.payload, msgspec.UnsetType) else bytes(data.payload).decode(),
+        client=data.client,
+        key=data.key or idempotency_key,
+        ordering_key=data.ordering_key,
+        queue=data.queue,
+        options=None if data.options is None else msgspec.json.encode(data.options).decode(),
+    )
+
+
+def _when(data: CreateJob) -> When:
+    timing = data.schedule
+    return when(
+        at=timing.at,
+        delay=timing.delay,
+        cron=timing.cron,
+        every=timing.every,
+        timezone=timing.timezone,
+        gap=timing.gap,
+        overlap=timing.overlap,
+    )
+
+
+async def _place_execution(connection: AsyncConnection[Any], order: Order) -> Scheduled:
+    placed = await calls.schedule(connection, order)
+    fires = [placed.fire_at]
+    if order.key is not None:  # the id may be that of one that has ended, or runs, under this key
+        found = await get_execution(connection, placed.id)
+        fires = [found.fire_at] if found and found.fire_at and not found.finished_at else []
+    return Scheduled(id=placed.id, kind="execution", next_fires=fires)
+
+
+async def _place_job(connection: AsyncConnection[Any], order: Order, data: CreateJob) -> Scheduled:
+    gap, overlap = data.schedule.gap or "shift", data.schedule.overlap or "first"
+    async with connection.transaction():
+        job_id: UUID = (await calls.schedule(connection, order)).id
+        await calls.set_clock_policy(connection, job_id, gap=gap, overlap=overlap)
+        first = await plan_job(connection, job_id)
+    if first is None:
+        return Scheduled(id=job_id, kind="job", next_fires=[])
+    schedule: Schedule
+    if order.when.every is not None:
+        schedule = Every(interval=order.when.every, anchor=first)
+    else:
+        schedule = from_parts(cron=order.when.cron, timezone=order.when.timezone, gap=gap, overlap=overlap)
+    return Scheduled(id=job_id, kind="job", next_fires=[first, *instants(schedule, first, SHOWN - 1)])

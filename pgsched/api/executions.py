@@ -1,0 +1,119 @@
+"""The executions: what waits, runs and has ended, with what became of it."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from litestar import get, post
+from litestar.params import Parameter
+
+from pgsched.api.answers import (
+    Changed,
+    ExecutionDetail,
+    ExecutionPage,
+    Rescheduled,
+    execution_detail,
+    position,
+    problems,
+    split,
+)
+from pgsched.api.database import Database
+from pgsched.api.jobs import After, Client, Key, Limit, actor
+from pgsched.api.problems import Fault, Unreadable
+from pgsched.api.requests import ApiRequest, Reschedule
+from pgsched.errors import InvalidSchedule, NotFound
+from pgsched.store import calls, listings
+from pgsched.store.order import when
+from pgsched.store.rows import ExecutionFilter
+
+Status = Literal["scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled", "expired", "skipped"]
+_HOW = "scheduled_for, RFC 3339 with an offset"
+Start = Annotated[str | None, Parameter(query="from", description=f"At or after this {_HOW}.")]
+End = Annotated[str | None, Parameter(query="to", description=f"Before this {_HOW}.")]
+
+
+@get("/executions", summary="List executions, the newest first", responses=problems(400))
+async def list_executions(
+    database: Database,
+    client: Client = None,
+    execution_status: Annotated[Status | None, Parameter(query="status")] = None,
+    start: Start = None,
+    end: End = None,
+    queue: Annotated[str | None, Parameter(query="queue")] = None,
+    key: Key = None,
+    job: Annotated[UUID | None, Parameter(query="job", description="Of this job.")] = None,
+    limit: Limit = 50,
+    after: After = None,
+) -> ExecutionPage:
+    """Waiting, running and finished ones. One page; the next one is asked for with after."""
+    wanted = ExecutionFilter(
+        client=client,
+        status=execution_status,
+        queue=queue,
+        key=key,
+        job=job,
+        start=_bound("from", start),
+        end=_bound("to", end),
+    )
+    async with database.connection() as connection:
+        found = await listings.list_executions(connection, wanted, limit=limit + 1, after=position(after))
+    page, following = split(found, limit)
+    return ExecutionPage(items=page, next=following)
+
+
+@get("/executions/{execution_id:str}", summary="One execution with its failed tries", responses=problems(400, 404))
+async def get_execution(execution_id: UUID, database: Database) -> ExecutionDetail:
+    async with database.connection() as connection:
+        found = await listings.get_execution(connection, execution_id)
+        if found is None:
+            raise NotFound(f"there is no execution {execution_id}; look it up in /v1/executions, jobs in /v1/jobs")
+        return execution_detail(found, await listings.attempts_of(connection, execution_id))
+
+
+@post(
+    "/executions/{execution_id:str}/cancel",
+    status_code=200,
+    summary="Cancel an execution that waits",
+    responses=problems(400, 404, 409),
+)
+async def cancel_execution(request: ApiRequest, execution_id: UUID, database: Database) -> Changed:
+    """One that is running cannot be cancelled; one that has ended stays as it is."""
+    async with database.connection() as connection:
+        if await calls.is_job(connection, execution_id):
+            raise NotFound(f"{execution_id} is a job: DELETE /v1/jobs/{execution_id}")
+        changed = await calls.cancel(connection, execution_id, actor=actor(request))
+    return Changed(id=execution_id, changed=changed)
+
+
+@post(
+    "/executions/{execution_id:str}/reschedule",
+    status_code=200,
+    summary="Move a waiting one-shot to another instant",
+    responses=problems(400, 404, 409, 415, 422),
+)
+async def reschedule(request: ApiRequest, execution_id: UUID, database: Database, data: Reschedule) -> Rescheduled:
+    """A row of a recurring job stays where its schedule has it."""
+    fire_at = _instant(data.fire_at, "fire_at")
+    async with database.connection() as connection:
+        await calls.reschedule(connection, execution_id, fire_at, actor=actor(request))
+    return Rescheduled(id=execution_id, fire_at=fire_at)
+
+
+def _bound(name: str, text: str | None) -> datetime | None:
+    """A bound in the query string, where a + has become a space."""
+    if text is None:
+        return None
+    try:
+        return _instant(text.replace(" ", "+"), name)
+    except InvalidSchedule as error:
+        raise Unreadable(str(error), faults=[Fault(parameter=name, detail=str(error))]) from None
+
+
+def _instant(text: str, name: str) -> datetime:
+    try:
+        moment = when(at=text).fire_at
+    except InvalidSchedule as error:
+        raise InvalidSchedule(str(error).replace("at ", f"{name} ", 1)) from None
+    if moment is None:
+        raise InvalidSchedule(f"{name} is missing: write an instant such as 2026-03-01T09:00:00Z")
+    return moment

@@ -1,0 +1,32 @@
+"""Whether the process is alive, and whether it can do its work."""
+
+import asyncio
+from functools import cache
+
+from litestar import get
+
+from pgsched.api.answers import State, problems
+from pgsched.api.database import Database
+from pgsched.errors import SchemaMismatch
+from pgsched.store import calls
+from pgsched.store.migrate import expected_revision
+
+_expected = cache(expected_revision)
+
+
+@get("/healthz", summary="The process is alive")
+async def alive() -> State:
+    """It does not ask the database."""
+    return State(status="alive")
+
+
+@get("/readyz", summary="The database can be reached and is migrated", responses=problems())
+async def ready(database: Database) -> State:
+    """503 while the database is away, or its schema is not the one this release needs."""
+    wanted = await asyncio.to_thread(_expected)
+    async with database.connection() as connection:
+        found = await calls.revisions(connection)
+    if wanted not in found:
+        there = ", ".join(found) or "no revision"
+        raise SchemaMismatch(f"the database is at {there}, this release needs {wanted}: run pgsched migrate")
+    return State(status="ready", revision=wanted)

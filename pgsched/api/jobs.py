@@ -1,0 +1,135 @@
+"""The recurring jobs: look them up, pause, resume, trigger and cancel them."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from litestar import Response, delete, get, post
+from litestar.params import Body, Parameter
+from psycopg import AsyncConnection
+
+from pgsched.api.answers import (
+    Changed,
+    ExecutionPage,
+    JobDetail,
+    JobPage,
+    Triggered,
+    job,
+    job_detail,
+    position,
+    problems,
+    recurrence,
+    split,
+)
+from pgsched.api.creation import SHOWN
+from pgsched.api.database import Database
+from pgsched.api.requests import ApiRequest, Pause
+from pgsched.domain.schedule import instants
+from pgsched.errors import NotFound
+from pgsched.store import calls, listings
+from pgsched.store.order import check_text
+from pgsched.store.rows import ExecutionFilter, JobFilter, JobRow
+
+Limit = Annotated[int, Parameter(query="limit", ge=1, le=500, description="Items a page.")]
+After = Annotated[str | None, Parameter(query="after", max_length=100, description="next of the page before.")]
+Client = Annotated[str | None, Parameter(query="client")]
+Key = Annotated[str | None, Parameter(query="key")]
+JobState = Annotated[
+    Literal["active", "paused", "invalid", "cancelled"] | None, Parameter(query="state", description="The job's state.")
+]
+
+
+@get("/jobs", summary="List jobs, the newest first", responses=problems(400))
+async def list_jobs(
+    database: Database,
+    client: Client = None,
+    job_state: JobState = None,
+    key: Key = None,
+    limit: Limit = 50,
+    after: After = None,
+) -> JobPage:
+    """One page; the next one is asked for with after."""
+    wanted = JobFilter(client=client, state=job_state, key=key)
+    async with database.connection() as connection:
+        found = await listings.list_jobs(connection, wanted, limit=limit + 1, after=position(after))
+    page, following = split(found, limit)
+    return JobPage(items=[job(row) for row in page], next=following)
+
+
+@get("/jobs/{job_id:str}", summary="One job and when it fires next", responses=problems(400, 404))
+async def get_job(job_id: UUID, database: Database) -> JobDetail:
+    async with database.connection() as connection:
+        row = await _found(connection, job_id)
+        return job_detail(row, await _next_fires(connection, row))
+
+
+@delete(
+    "/jobs/{job_id:str}",
+    status_code=200,
+    summary="Cancel a job, or an execution that waits",
+    responses=problems(400, 404, 409),
+)
+async def cancel_job(request: ApiRequest, job_id: UUID, database: Database) -> Changed:
+    """What is running goes on; nothing more is planned."""
+    async with database.connection() as connection:
+        return Changed(id=job_id, changed=await calls.cancel(connection, job_id, actor=actor(request)))
+
+
+@post("/jobs/{job_id:str}/pause", status_code=200, summary="Pause a job", responses=problems(400, 404, 409, 415))
+async def pause(
+    request: ApiRequest, job_id: UUID, database: Database, data: Annotated[Pause | None, Body()] = None
+) -> Changed:
+    """Nothing more is planned until it is resumed; what is running goes on."""
+    note = data.note if data else None
+    check_text("note", note)
+    async with database.connection() as connection:
+        changed = await calls.pause(connection, job_id, note=note, actor=actor(request))
+    return Changed(id=job_id, changed=changed)
+
+
+@post("/jobs/{job_id:str}/resume", status_code=200, summary="Resume a paused job", responses=problems(400, 404, 409))
+async def resume(request: ApiRequest, job_id: UUID, database: Database) -> Changed:
+    """It goes on from its next instant; those that passed in the pause are not made up for."""
+    async with database.connection() as connection:
+        return Changed(id=job_id, changed=await calls.resume(connection, job_id, actor=actor(request)))
+
+
+@post("/jobs/{job_id:str}/trigger", summary="Run a job now, besides its schedule", responses=problems(400, 404, 409))
+async def trigger(request: ApiRequest, job_id: UUID, database: Database) -> Response[Triggered]:
+    """Also while it is paused. Each call is one more execution."""
+    async with database.connection() as connection:
+        execution_id = await calls.trigger(connection, job_id, actor=actor(request))
+    answer = Triggered(id=execution_id, job_id=job_id)
+    return Response(answer, headers={"Location": f"/v1/executions/{execution_id}"})
+
+
+@get("/jobs/{job_id:str}/executions", summary="The executions of a job, the newest first", responses=problems(400, 404))
+async def job_executions(job_id: UUID, database: Database, limit: Limit = 50, after: After = None) -> ExecutionPage:
+    async with database.connection() as connection:
+        await _found(connection, job_id)
+        found = await listings.list_executions(
+            connection, ExecutionFilter(job=job_id), limit=limit + 1, after=position(after)
+        )
+    page, following = split(found, limit)
+    return ExecutionPage(items=page, next=following)
+
+
+def actor(request: ApiRequest) -> str:
+    """Who did it, for the audit log: there is no authentication, so the address it came from."""
+    return f"api {request.client.host}" if request.client else "api"
+
+
+async def _found(connection: AsyncConnection[Any], job_id: UUID) -> JobRow:
+    row = await listings.get_job(connection, job_id)
+    if row is None:
+        raise NotFound(f"there is no job {job_id}; look it up in /v1/jobs, one-shots in /v1/executions")
+    return row
+
+
+async def _next_fires(connection: AsyncConnection[Any], row: JobRow) -> list[datetime]:
+    if row.state != "active":
+        return []
+    planned, now = await listings.planned_instant(connection, row.id)
+    if planned is None:
+        return instants(recurrence(row), now, SHOWN)
+    return [planned, *instants(recurrence(row), planned, SHOWN - 1)]

@@ -1,0 +1,105 @@
+"""Values that several commands read: instants, durations, JSON, identities."""
+
+import json
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import click
+
+from pgsched.errors import InvalidSchedule
+
+
+class Instant(click.ParamType[datetime]):
+    """ISO 8601 with an offset."""
+
+    name = "instant"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        try:
+            instant = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is no instant: write ISO 8601, such as 2026-03-01T09:00:00Z", param, ctx)
+        if instant.utcoffset() is None:
+            self.fail(f"{value!r} has no offset: write {value}Z for UTC, or such as {value}+01:00", param, ctx)
+        return instant
+
+
+class Duration(click.ParamType[timedelta]):
+    """A length of time, such as 10m, 1h30m or PT10M."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        from pgsched.domain.duration import parse_duration
+
+        if isinstance(value, timedelta):
+            return value
+        if value in {"0", "0s", "PT0S"}:
+            return timedelta(0)
+        try:
+            return parse_duration(value)
+        except InvalidSchedule as error:
+            self.fail(str(error), param, ctx)
+
+
+class Json(click.ParamType[str]):
+    """JSON text; @FILE reads a file, - standard input. Checked here, sent on as it is."""
+
+    name = "json"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = self._read(str(value), param, ctx)
+        try:
+            json.loads(text)
+        except ValueError as error:
+            self.fail(f"it is not JSON: {error}. Text needs its own quotes: '\"text\"'", param, ctx)
+        return text
+
+    def _read(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value == "-":
+            return sys.stdin.read()
+        if not value.startswith("@"):
+            return value
+        try:
+            return Path(value[1:]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            self.fail(f"cannot read {value[1:]}: {error}", param, ctx)
+
+
+class Assignment(click.ParamType[tuple[str, Any]]):
+    """NAME=VALUE; the value is JSON where it can be read as JSON, else text."""
+
+    name = "assignment"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
+        if isinstance(value, tuple):
+            return value
+        name, equals, text = value.partition("=")
+        if not equals or not name:
+            self.fail(f"{value!r} is no option: write NAME=VALUE, such as timeout=PT5S", param, ctx)
+        try:
+            return name, json.loads(text)
+        except ValueError:
+            return name, text
+
+
+class Identity(click.ParamType[UUID]):
+    """The id of a job or an execution."""
+
+    name = "id"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> UUID:
+        if isinstance(value, UUID):
+            return value
+        try:
+            return UUID(value)
+        except ValueError:
+            self.fail(f"{value!r} is no id: write the UUID that scheduling answered with", param, ctx)
+
+
+INSTANT, DURATION, JSON, ASSIGNMENT, IDENTITY = Instant(), Duration(), Json(), Assignment(), Identity()
