@@ -1,3 +1,42 @@
-"""pgsched: `at` and `cron` for a whole company, on the PostgreSQL it already runs."""
+"""pgsched: `at` and `cron` for a whole company, on the PostgreSQL it already runs.
+
+What an application needs stands here; each name is imported when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from pgsched.client import AsyncClient as AsyncClient
+    from pgsched.client import Client as Client
+    from pgsched.client import Scheduled as Scheduled
+    from pgsched.client import schedule as schedule
+    from pgsched.client import schedule_async as schedule_async
+    from pgsched.delivery.handlers import Context as Context
+    from pgsched.delivery.python import App as App
+    from pgsched.delivery.python import Fail as Fail
+    from pgsched.delivery.python import Retry as Retry
+
+_HOMES = {
+    "App": "pgsched.delivery.python",
+    "AsyncClient": "pgsched.client",
+    "Client": "pgsched.client",
+    "Context": "pgsched.delivery.handlers",
+    "Fail": "pgsched.delivery.python",
+    "Retry": "pgsched.delivery.python",
+    "Scheduled": "pgsched.client",
+    "schedule": "pgsched.client",
+    "schedule_async": "pgsched.client",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -6,11 +6,11 @@ from uuid import UUID
 import msgspec
 from litestar import Response, post
 from litestar.openapi.spec import Example
-from litestar.params import Body, Parameter
+from litestar.params import Body, HeaderParameter
 from psycopg import AsyncConnection
 
 from pgsched.api.answers import Scheduled, problems
-from pgsched.api.database import Database
+from pgsched.api.database import Pooled
 from pgsched.api.requests import CreateJob
 from pgsched.domain.schedule import Every, Schedule, from_parts, instants
 from pgsched.store import calls
@@ -47,11 +47,11 @@ _EXAMPLES = [
 )
 async def create(
     data: Annotated[CreateJob, Body(examples=_EXAMPLES)],
-    database: Database,
+    database: Pooled,
     idempotency_key: Annotated[
         str | None,
-        Parameter(
-            header="Idempotency-Key", min_length=1, max_length=200, description="The key where the body has none."
+        HeaderParameter(
+            name="Idempotency-Key", min_length=1, max_length=200, description="The key where the body has none."
         ),
     ] = None,
 ) -> Response[Scheduled]:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 from litestar import get, post
-from litestar.params import Parameter
+from litestar.params import JSONBody, PathParameter, QueryParameter
 
 from pgsched.api.answers import (
     Changed,
@@ -17,7 +17,7 @@ from pgsched.api.answers import (
     problems,
     split,
 )
-from pgsched.api.database import Database
+from pgsched.api.database import Pooled
 from pgsched.api.jobs import After, Client, Key, Limit, actor
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.requests import ApiRequest, Reschedule
@@ -26,22 +26,23 @@ from pgsched.store import calls, listings
 from pgsched.store.order import when
 from pgsched.store.rows import ExecutionFilter
 
+ExecutionId = Annotated[UUID, PathParameter(description="An execution's id.")]
 Status = Literal["scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled", "expired", "skipped"]
 _HOW = "scheduled_for, RFC 3339 with an offset"
-Start = Annotated[str | None, Parameter(query="from", description=f"At or after this {_HOW}.")]
-End = Annotated[str | None, Parameter(query="to", description=f"Before this {_HOW}.")]
+Start = Annotated[str | None, QueryParameter(name="from", description=f"At or after this {_HOW}.")]
+End = Annotated[str | None, QueryParameter(name="to", description=f"Before this {_HOW}.")]
 
 
 @get("/executions", summary="List executions, the newest first", responses=problems(400))
 async def list_executions(
-    database: Database,
+    database: Pooled,
     client: Client = None,
-    execution_status: Annotated[Status | None, Parameter(query="status")] = None,
+    execution_status: Annotated[Status | None, QueryParameter(name="status")] = None,
     start: Start = None,
     end: End = None,
-    queue: Annotated[str | None, Parameter(query="queue")] = None,
+    queue: Annotated[str | None, QueryParameter(name="queue")] = None,
     key: Key = None,
-    job: Annotated[UUID | None, Parameter(query="job", description="Of this job.")] = None,
+    job: Annotated[UUID | None, QueryParameter(name="job", description="Of this job.")] = None,
     limit: Limit = 50,
     after: After = None,
 ) -> ExecutionPage:
@@ -62,7 +63,7 @@ async def list_executions(
 
 
 @get("/executions/{execution_id:str}", summary="One execution with its failed tries", responses=problems(400, 404))
-async def get_execution(execution_id: UUID, database: Database) -> ExecutionDetail:
+async def get_execution(execution_id: ExecutionId, database: Pooled) -> ExecutionDetail:
     async with database.connection() as connection:
         found = await listings.get_execution(connection, execution_id)
         if found is None:
@@ -76,7 +77,7 @@ async def get_execution(execution_id: UUID, database: Database) -> ExecutionDeta
     summary="Cancel an execution that waits",
     responses=problems(400, 404, 409),
 )
-async def cancel_execution(request: ApiRequest, execution_id: UUID, database: Database) -> Changed:
+async def cancel_execution(request: ApiRequest, execution_id: ExecutionId, database: Pooled) -> Changed:
     """One that is running cannot be cancelled; one that has ended stays as it is."""
     async with database.connection() as connection:
         if await calls.is_job(connection, execution_id):
@@ -91,7 +92,9 @@ async def cancel_execution(request: ApiRequest, execution_id: UUID, database: Da
     summary="Move a waiting one-shot to another instant",
     responses=problems(400, 404, 409, 415, 422),
 )
-async def reschedule(request: ApiRequest, execution_id: UUID, database: Database, data: Reschedule) -> Rescheduled:
+async def reschedule(
+    request: ApiRequest, execution_id: ExecutionId, database: Pooled, data: JSONBody[Reschedule]
+) -> Rescheduled:
     """A row of a recurring job stays where its schedule has it."""
     fire_at = _instant(data.fire_at, "fire_at")
     async with database.connection() as connection:

@@ -6,7 +6,7 @@ from functools import cache
 from litestar import get
 
 from pgsched.api.answers import State, problems
-from pgsched.api.database import Database
+from pgsched.api.database import Pooled
 from pgsched.errors import SchemaMismatch
 from pgsched.store import calls
 from pgsched.store.migrate import expected_revision
@@ -21,7 +21,7 @@ async def alive() -> State:
 
 
 @get("/readyz", summary="The database can be reached and is migrated", responses=problems())
-async def ready(database: Database) -> State:
+async def ready(database: Pooled) -> State:
     """503 while the database is away, or its schema is not the one this release needs."""
     wanted = await asyncio.to_thread(_expected)
     async with database.connection() as connection:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from litestar import Response, delete, get, post
-from litestar.params import Body, Parameter
+from litestar.params import JSONBody, PathParameter, QueryParameter
 from psycopg import AsyncConnection
 
 from pgsched.api.answers import (
@@ -22,7 +22,7 @@ from pgsched.api.answers import (
     split,
 )
 from pgsched.api.creation import SHOWN
-from pgsched.api.database import Database
+from pgsched.api.database import Pooled
 from pgsched.api.requests import ApiRequest, Pause
 from pgsched.domain.schedule import instants
 from pgsched.errors import NotFound
@@ -30,18 +30,20 @@ from pgsched.store import calls, listings
 from pgsched.store.order import check_text
 from pgsched.store.rows import ExecutionFilter, JobFilter, JobRow
 
-Limit = Annotated[int, Parameter(query="limit", ge=1, le=500, description="Items a page.")]
-After = Annotated[str | None, Parameter(query="after", max_length=100, description="next of the page before.")]
-Client = Annotated[str | None, Parameter(query="client")]
-Key = Annotated[str | None, Parameter(query="key")]
+JobId = Annotated[UUID, PathParameter(description="A job's id.")]
+Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=500, description="Items a page.")]
+After = Annotated[str | None, QueryParameter(name="after", max_length=100, description="next of the page before.")]
+Client = Annotated[str | None, QueryParameter(name="client")]
+Key = Annotated[str | None, QueryParameter(name="key")]
 JobState = Annotated[
-    Literal["active", "paused", "invalid", "cancelled"] | None, Parameter(query="state", description="The job's state.")
+    Literal["active", "paused", "invalid", "cancelled"] | None,
+    QueryParameter(name="state", description="The job's state."),
 ]
 
 
 @get("/jobs", summary="List jobs, the newest first", responses=problems(400))
 async def list_jobs(
-    database: Database,
+    database: Pooled,
     client: Client = None,
     job_state: JobState = None,
     key: Key = None,
@@ -57,7 +59,7 @@ async def list_jobs(
 
 
 @get("/jobs/{job_id:str}", summary="One job and when it fires next", responses=problems(400, 404))
-async def get_job(job_id: UUID, database: Database) -> JobDetail:
+async def get_job(job_id: JobId, database: Pooled) -> JobDetail:
     async with database.connection() as connection:
         row = await _found(connection, job_id)
         return job_detail(row, await _next_fires(connection, row))
@@ -69,16 +71,14 @@ async def get_job(job_id: UUID, database: Database) -> JobDetail:
     summary="Cancel a job, or an execution that waits",
     responses=problems(400, 404, 409),
 )
-async def cancel_job(request: ApiRequest, job_id: UUID, database: Database) -> Changed:
+async def cancel_job(request: ApiRequest, job_id: JobId, database: Pooled) -> Changed:
     """What is running goes on; nothing more is planned."""
     async with database.connection() as connection:
         return Changed(id=job_id, changed=await calls.cancel(connection, job_id, actor=actor(request)))
 
 
 @post("/jobs/{job_id:str}/pause", status_code=200, summary="Pause a job", responses=problems(400, 404, 409, 415))
-async def pause(
-    request: ApiRequest, job_id: UUID, database: Database, data: Annotated[Pause | None, Body()] = None
-) -> Changed:
+async def pause(request: ApiRequest, job_id: JobId, database: Pooled, data: JSONBody[Pause | None] = None) -> Changed:
     """Nothing more is planned until it is resumed; what is running goes on."""
     note = data.note if data else None
     check_text("note", note)
@@ -88,14 +88,14 @@ async def pause(
 
 
 @post("/jobs/{job_id:str}/resume", status_code=200, summary="Resume a paused job", responses=problems(400, 404, 409))
-async def resume(request: ApiRequest, job_id: UUID, database: Database) -> Changed:
+async def resume(request: ApiRequest, job_id: JobId, database: Pooled) -> Changed:
     """It goes on from its next instant; those that passed in the pause are not made up for."""
     async with database.connection() as connection:
         return Changed(id=job_id, changed=await calls.resume(connection, job_id, actor=actor(request)))
 
 
 @post("/jobs/{job_id:str}/trigger", summary="Run a job now, besides its schedule", responses=problems(400, 404, 409))
-async def trigger(request: ApiRequest, job_id: UUID, database: Database) -> Response[Triggered]:
+async def trigger(request: ApiRequest, job_id: JobId, database: Pooled) -> Response[Triggered]:
     """Also while it is paused. Each call is one more execution."""
     async with database.connection() as connection:
         execution_id = await calls.trigger(connection, job_id, actor=actor(request))
@@ -104,7 +104,7 @@ async def trigger(request: ApiRequest, job_id: UUID, database: Database) -> Resp
 
 
 @get("/jobs/{job_id:str}/executions", summary="The executions of a job, the newest first", responses=problems(400, 404))
-async def job_executions(job_id: UUID, database: Database, limit: Limit = 50, after: After = None) -> ExecutionPage:
+async def job_executions(job_id: JobId, database: Pooled, limit: Limit = 50, after: After = None) -> ExecutionPage:
     async with database.connection() as connection:
         await _found(connection, job_id)
         found = await listings.list_executions(

@@ -6,6 +6,7 @@ from typing import Annotated, Any, get_args
 
 import msgspec
 from litestar import Request
+from litestar.params import QueryParameter
 from msgspec import UNSET, Meta, UnsetType
 
 from pgsched.api.problems import Fault, Unreadable
@@ -125,8 +126,8 @@ def _decoder(expected: Any) -> msgspec.json.Decoder[Any]:
 @cache
 def _query_names(handler: Any) -> frozenset[str]:
     parameters = handler.parsed_fn_signature.parameters
-    asked = [(name, getattr(field.kwarg_definition, "query", None)) for name, field in parameters.items()]
-    return frozenset(query for _, query in asked if query)
+    asked = (field.kwarg_definition for field in parameters.values())
+    return frozenset(found.name for found in asked if isinstance(found, QueryParameter) and found.name)
 
 
 def _misfit(message: str, expected: Any) -> Unreadable:

@@ -1,19 +1,19 @@
 """``pgsched executions``: what waits, runs and has finished."""
 
-from typing import TYPE_CHECKING, Any
+import dataclasses
+from typing import Any
 from uuid import UUID
 
 import click
 
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
-from pgsched.cli.parameters import IDENTITY
+from pgsched.cli.parameters import IDENTITY, INSTANT
 from pgsched.cli.reply import Reply, json_option, listing, table
-
-if TYPE_CHECKING:
-    from sqlalchemy import Select
+from pgsched.errors import NotFound
 
 STATUSES = ("scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled", "expired", "skipped")
-_COLUMNS = ("id", "client_id", "key", "status", "fire_at", "attempt", "finished_at", "target", "reason")
+_COLUMNS = ("id", "client", "key", "status", "fire_at", "attempt", "finished_at", "target", "reason")
+_TRIES = ("attempt", "finished_at", "duration", "status_code", "error")
 
 
 @click.group()
@@ -23,25 +23,29 @@ def executions() -> None:
 
 @executions.command("list")
 @settings_options(DATABASE)
-@click.option("--client", "client_id", metavar="NAME", help="Only this client's.")
+@click.option("--client", metavar="NAME", help="Only this client's.")
 @click.option("--status", type=click.Choice(STATUSES), help="Only these.")
 @click.option("--queue", metavar="NAME", help="Only those of this queue.")
-@click.option("--job", "job_id", type=IDENTITY, metavar="ID", help="Only those of this job.")
+@click.option("--job", type=IDENTITY, metavar="ID", help="Only those of this job.")
 @click.option("--key", metavar="KEY", help="Only those under this key.")
+@click.option("--from", "start", type=INSTANT, metavar="INSTANT", help="Only those scheduled for this instant or later.")
+@click.option("--to", "end", type=INSTANT, metavar="INSTANT", help="Only those scheduled for before this instant.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Most rows to show.")
-@click.option("--before", type=IDENTITY, metavar="ID", help="Go on after a page that ended with this id.")
+@click.option("--after", type=IDENTITY, metavar="ID", help="Go on after the page that answered with this as next.")
 @json_option
 @click.pass_obj
-def list_executions(reply: Reply, /, limit: int, **given: Any) -> None:
+def list_executions(reply: Reply, /, limit: int, after: UUID | None, **given: Any) -> None:
     """List executions, newest first."""
-    from pgsched.cli.database import connected, fetch
+    from pgsched.cli.database import ask
+    from pgsched.store import listings
+    from pgsched.store.rows import ExecutionFilter
 
-    flags = {name: given.pop(name) for name in (*DATABASE, "config")}
-    with connected(with_database(load_settings(flags))) as connection:
-        rows = fetch(connection, _select(**given).limit(limit))
-    following = rows[-1]["id"] if len(rows) == limit else None
-    text = table(_COLUMNS, [[row[name] for name in _COLUMNS] for row in rows]) if rows else "no executions"
-    reply.give({"executions": rows, "before": following}, text)
+    settings = with_database(load_settings({name: given.pop(name) for name in (*DATABASE, "config")}))
+    wanted = ExecutionFilter(**given)
+    found = ask(settings, lambda connection: listings.list_executions(connection, wanted, limit=limit, after=after))
+    rows = [[getattr(row, name) for name in _COLUMNS] for row in found]
+    following = found[-1].id if len(found) == limit else None
+    reply.give({"items": found, "next": following}, table(_COLUMNS, rows) if rows else "no executions")
 
 
 @executions.command()
@@ -50,19 +54,22 @@ def list_executions(reply: Reply, /, limit: int, **given: Any) -> None:
 @json_option
 @click.pass_obj
 def show(reply: Reply, /, id: UUID, **flags: Any) -> None:
-    """Show one execution with its failed attempts."""
-    from pgsched.cli.database import connected, fetch, fetch_one
-    from pgsched.store.tables import attempts
+    """Show one execution with its failed tries."""
+    from pgsched.cli.database import ask
+    from pgsched.store import listings
 
-    query = attempts.select().where(attempts.c.execution_id == id).order_by(attempts.c.attempt)
-    with connected(with_database(load_settings(flags))) as connection:
-        found = fetch_one(connection, _select(id=id), f"there is no execution {id}")
-        tries = fetch(connection, query)
-    columns = ("attempt", "finished_at", "duration", "status_code", "error")
-    text = listing(found)
+    async def look(connection: Any) -> Any:
+        found = await listings.get_execution(connection, id)
+        if found is None:
+            raise NotFound(f"there is no execution {id}; see pgsched executions list, and pgsched jobs list")
+        return found, await listings.attempts_of(connection, id)
+
+    found, tries = ask(with_database(load_settings(flags)), look)
+    shown = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
+    text = listing(shown)
     if tries:
-        text += "\n\n" + table(columns, [[row[name] for name in columns] for row in tries])
-    reply.give({"execution": {**found, "attempts": tries}}, text)
+        text += "\n\n" + table(_TRIES, [[getattr(row, name) for name in _TRIES] for row in tries])
+    reply.give({**shown, "attempts": tries}, text)
 
 
 @executions.command()
@@ -72,20 +79,13 @@ def show(reply: Reply, /, id: UUID, **flags: Any) -> None:
 @click.pass_obj
 def cancel(reply: Reply, /, id: UUID, **flags: Any) -> None:
     """Cancel an execution that waits."""
-    from pgsched.cli.database import connected, fetch_one
+    from pgsched.cli.database import ask, value
+    from pgsched.store import calls
 
-    with connected(with_database(load_settings(flags))) as connection:
-        fetch_one(connection, _select(id=id), f"there is no execution {id}")
-        row = connection.execute("select pgsched.cancel(%s) as answer", [id]).fetchone()
-    done = bool(row and row["answer"])
-    reply.give({"id": id, "cancelled": done}, "cancelled" if done else "had ended before")
+    async def end(connection: Any) -> Any:
+        if await calls.is_job(connection, id):
+            raise NotFound(f"{id} is a job: use pgsched jobs cancel")
+        return await value(connection, "select pgsched.cancel(%s)", [id])
 
-
-def _select(*, before: UUID | None = None, **equal: Any) -> "Select[Any]":
-    from pgsched.store.tables import status as rows
-
-    query = rows.select().order_by(rows.c.id.desc())
-    for name, value in equal.items():
-        if value is not None:
-            query = query.where(rows.c[name] == value)
-    return query if before is None else query.where(rows.c.id < before)
+    done = ask(with_database(load_settings(flags)), end)
+    reply.give({"id": id, "changed": done}, "cancelled" if done else "had ended before")

@@ -9,11 +9,12 @@ from pgsched.cli.configuration import DATABASE, load_settings, settings_options,
 from pgsched.cli.parameters import IDENTITY
 from pgsched.cli.reply import Reply, json_option, listing, table
 from pgsched.domain.duration import format_duration
+from pgsched.errors import NotFound
 
 if TYPE_CHECKING:
-    from sqlalchemy import Select
+    from pgsched.store.rows import JobRow
 
-_COLUMNS = ("id", "client_id", "key", "state", "schedule", "target", "reason")
+_HIDDEN = {"cron", "timezone", "every", "gap", "overlap", "anchor"}
 
 
 @click.group()
@@ -25,22 +26,24 @@ def jobs() -> None:
 @settings_options(DATABASE)
 @click.option("--client", metavar="NAME", help="Only this client's.")
 @click.option("--state", type=click.Choice(["active", "paused", "invalid", "cancelled"]), help="Only these.")
+@click.option("--key", metavar="KEY", help="Only those under this key.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Most rows to show.")
-@click.option("--before", type=IDENTITY, metavar="ID", help="Go on after a page that ended with this id.")
+@click.option("--after", type=IDENTITY, metavar="ID", help="Go on after the page that answered with this as next.")
 @json_option
 @click.pass_obj
-def list_jobs(
-    reply: Reply, /, client: str | None, state: str | None, limit: int, before: UUID | None, **flags: Any
-) -> None:
+def list_jobs(reply: Reply, /, limit: int, after: UUID | None, **given: Any) -> None:
     """List jobs, newest first."""
-    from pgsched.cli.database import connected, fetch
+    from pgsched.cli.database import ask
+    from pgsched.store import listings
+    from pgsched.store.rows import JobFilter
 
-    with connected(with_database(load_settings(flags))) as connection:
-        found = fetch(connection, _select(client=client, state=state, before=before).limit(limit))
-    rows = [{**row, "schedule": _schedule(row)} for row in found]
-    following = found[-1]["id"] if len(found) == limit else None
-    text = table(_COLUMNS, [[row[name] for name in _COLUMNS] for row in rows]) if rows else "no jobs"
-    reply.give({"jobs": found, "before": following}, text)
+    settings = with_database(load_settings({name: given.pop(name) for name in (*DATABASE, "config")}))
+    wanted = JobFilter(**given)
+    found = ask(settings, lambda connection: listings.list_jobs(connection, wanted, limit=limit, after=after))
+    columns = ("id", "client", "key", "state", "schedule", "target", "reason")
+    rows = [[_summary(row) if name == "schedule" else getattr(row, name) for name in columns] for row in found]
+    following = found[-1].id if len(found) == limit else None
+    reply.give({"items": [_shown(row) for row in found], "next": following}, table(columns, rows) if rows else "no jobs")
 
 
 @jobs.command()
@@ -50,15 +53,18 @@ def list_jobs(
 @click.pass_obj
 def show(reply: Reply, /, id: UUID, **flags: Any) -> None:
     """Show one job with its next instant."""
-    from pgsched.cli.database import connected, fetch, fetch_one
-    from pgsched.store.tables import status
+    from pgsched.cli.database import ask
+    from pgsched.store import listings
 
-    with connected(with_database(load_settings(flags))) as connection:
-        job = fetch_one(connection, _select(id=id), f"there is no job {id}")
-        waiting = status.select().where(status.c.job_id == id, status.c.finished_at.is_(None))
-        instants = [row["fire_at"] for row in fetch(connection, waiting.order_by(status.c.fire_at))]
-    shown = {**job, "next": instants[0] if instants else None}
-    reply.give({"job": shown}, listing(shown))
+    async def look(connection: Any) -> Any:
+        row = await listings.get_job(connection, id)
+        if row is None:
+            raise NotFound(f"there is no job {id}; see pgsched jobs list, and pgsched executions list for one-shots")
+        return row, (await listings.planned_instant(connection, id))[0]
+
+    row, planned = ask(with_database(load_settings(flags)), look)
+    shown = {**_shown(row), "next_fire": planned}
+    reply.give(shown, listing({**shown, "schedule": _summary(row)}))
 
 
 @jobs.command()
@@ -68,9 +74,9 @@ def show(reply: Reply, /, id: UUID, **flags: Any) -> None:
 @json_option
 @click.pass_obj
 def pause(reply: Reply, /, id: UUID, note: str | None, **flags: Any) -> None:
-    """Pause a job: nothing more of it is due until it is resumed."""
-    done = _verb(flags, "select pgsched.pause(%(id)s, %(note)s::text) as answer", {"id": id, "note": note})
-    reply.give({"id": id, "paused": done}, "paused" if done else "was paused already")
+    """Pause a job: nothing more of it is planned until it is resumed."""
+    done = _verb(flags, "select pgsched.pause(%s, %s::text)", id, note)
+    reply.give({"id": id, "changed": done}, "paused" if done else "was paused already")
 
 
 @jobs.command()
@@ -80,8 +86,8 @@ def pause(reply: Reply, /, id: UUID, note: str | None, **flags: Any) -> None:
 @click.pass_obj
 def resume(reply: Reply, /, id: UUID, **flags: Any) -> None:
     """Resume a paused job from its next instant on."""
-    done = _verb(flags, "select pgsched.resume(%(id)s) as answer", {"id": id})
-    reply.give({"id": id, "resumed": done}, "resumed" if done else "was active already")
+    done = _verb(flags, "select pgsched.resume(%s)", id)
+    reply.give({"id": id, "changed": done}, "resumed" if done else "was active already")
 
 
 @jobs.command()
@@ -91,8 +97,8 @@ def resume(reply: Reply, /, id: UUID, **flags: Any) -> None:
 @click.pass_obj
 def trigger(reply: Reply, /, id: UUID, **flags: Any) -> None:
     """Run a job now, besides its schedule. Prints the execution's id."""
-    execution = _verb(flags, "select pgsched.trigger(%(id)s) as answer", {"id": id})
-    reply.give({"id": id, "execution_id": execution}, str(execution))
+    execution = _verb(flags, "select pgsched.trigger(%s)", id)
+    reply.give({"id": execution, "job_id": id}, str(execution))
 
 
 @jobs.command()
@@ -102,39 +108,34 @@ def trigger(reply: Reply, /, id: UUID, **flags: Any) -> None:
 @click.pass_obj
 def cancel(reply: Reply, /, id: UUID, **flags: Any) -> None:
     """Cancel a job for good."""
-    from pgsched.cli.database import connected, fetch_one
+    from pgsched.cli.database import ask, value
+    from pgsched.store import calls
 
-    with connected(with_database(load_settings(flags))) as connection:
-        fetch_one(connection, _select(id=id), f"there is no job {id}")
-        row = connection.execute("select pgsched.cancel(%s) as answer", [id]).fetchone()
-    done = bool(row and row["answer"])
-    reply.give({"id": id, "cancelled": done}, "cancelled" if done else "was cancelled already")
+    async def end(connection: Any) -> Any:
+        if not await calls.is_job(connection, id):
+            raise NotFound(f"there is no job {id}; see pgsched jobs list, and pgsched executions cancel for one-shots")
+        return await value(connection, "select pgsched.cancel(%s)", [id])
 
-
-def _verb(flags: dict[str, Any], statement: LiteralString, parameters: dict[str, Any]) -> Any:
-    from pgsched.cli.database import connected
-
-    with connected(with_database(load_settings(flags))) as connection:
-        row = connection.execute(statement, parameters).fetchone()
-    return row and row["answer"]
+    done = ask(with_database(load_settings(flags)), end)
+    reply.give({"id": id, "changed": done}, "cancelled" if done else "was cancelled already")
 
 
-def _select(
-    *, id: UUID | None = None, client: str | None = None, state: str | None = None, before: UUID | None = None
-) -> "Select[Any]":
-    from pgsched.store.tables import jobs as rows
+def _verb(flags: dict[str, Any], statement: LiteralString, *parameters: Any) -> Any:
+    from pgsched.cli.database import ask, value
 
-    query = rows.select().order_by(rows.c.id.desc())
-    if id is not None:
-        query = query.where(rows.c.id == id)
-    if client is not None:
-        query = query.where(rows.c.client_id == client)
-    if state is not None:
-        query = query.where(rows.c.state == state)
-    if before is not None:
-        query = query.where(rows.c.id < before)
-    return query
+    return ask(with_database(load_settings(flags)), lambda connection: value(connection, statement, parameters))
 
 
-def _schedule(job: dict[str, Any]) -> str:
-    return f"{job['cron']} {job['timezone']}" if job["cron"] else f"every {format_duration(job['every'])}"
+def _shown(row: "JobRow") -> dict[str, Any]:
+    fields = {name: getattr(row, name) for name in row.__dataclass_fields__ if name not in _HIDDEN}
+    return {**fields, "schedule": _schedule(row)}
+
+
+def _schedule(row: "JobRow") -> dict[str, str]:
+    if row.every is not None:
+        return {"every": format_duration(row.every)}
+    return {"cron": row.cron or "", "timezone": row.timezone, "gap": row.gap, "overlap": row.overlap}
+
+
+def _summary(row: "JobRow") -> str:
+    return f"{row.cron} {row.timezone}" if row.every is None else f"every {format_duration(row.every)}"

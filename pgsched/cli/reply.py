@@ -67,13 +67,14 @@ def _choose(context: click.Context, _: click.Parameter, chosen: bool) -> None:
 
 
 def _dumps(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=_plain)
+    import msgspec
+
+    return msgspec.json.encode(_plain(value)).decode()
 
 
-def _plain(value: object) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return format_duration(value) if isinstance(value, timedelta) else str(value)
+def _plain(value: object) -> object:
+    """Durations as ISO 8601 without msgspec's fractions; everything else msgspec writes as it should."""
+    return value
 
 
 def _cell(value: object) -> str:
@@ -81,4 +82,8 @@ def _cell(value: object) -> str:
         return "-"
     if isinstance(value, datetime):
         return value.isoformat(sep=" ", timespec="milliseconds")
-    return _dumps(value) if isinstance(value, dict | list) else _plain(value)
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():.3f} s"
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return bytes(value).decode() if type(value).__name__ == "Raw" else str(value)

@@ -13,7 +13,7 @@ select coalesce(extract(epoch from clock_timestamp() - min(fire_at)), 0)::float8
   from pgsched.executions where lease_token is null and fire_at <= clock_timestamp()
 """
 _WORKERS = """
-select id, name, queues, release, started_at, expires_at from pgsched.workers
+select id, name, queues, release, started_at from pgsched.workers
  where gone_since is null and expires_at > clock_timestamp() order by id
 """
 
@@ -27,20 +27,28 @@ def status(reply: Reply, /, **flags: Any) -> None:
 
     Counts every row that is kept, so it takes its time where there are millions.
     """
-    from pgsched.cli.database import connected
+    from pgsched.cli.database import ask
 
-    with connected(with_database(load_settings(flags))) as connection:
-        counts = {row["status"]: row["count"] for row in connection.execute(_COUNTS)}
-        late = connection.execute(_LATENESS).fetchone()
-        workers = connection.execute(_WORKERS).fetchall()
-    seconds = float(late["seconds"]) if late else 0.0
-    value = {"executions": counts, "oldest_due_seconds": seconds, "workers": workers}
-    reply.give(value, _text(counts, seconds, workers))
+    found = ask(with_database(load_settings(flags)), _look)
+    reply.give(found, _text(**found))
 
 
-def _text(counts: dict[str, int], seconds: float, workers: list[dict[str, Any]]) -> str:
-    parts = [listing({**counts, "oldest due": f"{seconds:.3f} s late" if seconds else "nothing is due"})]
+async def _look(connection: Any) -> dict[str, Any]:
+    from psycopg.rows import dict_row
+
+    from pgsched.cli.database import value
+
+    counts = dict(await (await connection.execute(_COUNTS)).fetchall())
+    late = float(await value(connection, _LATENESS, []))
+    async with connection.cursor(row_factory=dict_row) as cursor:
+        await cursor.execute(_WORKERS)
+        workers = await cursor.fetchall()
+    return {"executions": counts, "oldest_due_seconds": late, "workers": workers}
+
+
+def _text(executions: dict[str, int], oldest_due_seconds: float, workers: list[dict[str, Any]]) -> str:
+    late = f"{oldest_due_seconds:.3f} s late" if oldest_due_seconds else "nothing is due"
+    parts = [listing({**executions, "oldest due": late})]
     columns = ("id", "name", "queues", "release", "started_at")
-    rows = [[row["id"], row["name"], ",".join(row["queues"]), row["release"], row["started_at"]] for row in workers]
-    parts.append(table(columns, rows) if rows else "no workers")
+    parts.append(table(columns, [[row[name] for name in columns] for row in workers]) if workers else "no workers")
     return "\n\n".join(parts)

@@ -64,8 +64,15 @@ async def plan_successors(connection: AsyncConnection[Any], claimed: Sequence[Ex
     planned: list[tuple[UUID, datetime]] = []
     for row in claimed:
         job = found.get(row.job_id)
-        instant = next_instant(job.schedule(), to_datetime(row.scheduled_for)) if job else None
-        if job and instant:
+        if job is None:
+            continue
+        try:
+            instant = next_instant(job.schedule(), to_datetime(row.scheduled_for))
+        except InvalidSchedule as error:
+            # It was valid when it was planned; rules of time zones change. The others of this claim go on.
+            await _mark_invalid(connection, UUID(bytes=job.id), error)
+            continue
+        if instant:
             planned.append((UUID(bytes=job.id), instant))
     await _insert(connection, planned)
 
@@ -107,7 +114,7 @@ async def _plan(connection: AsyncConnection[Any], jobs: Sequence[Job]) -> tuple[
             instant = next_instant(job.schedule(), await _planned_from(connection, job))
         except InvalidSchedule as error:
             invalid.append((job.id, str(error)))
-            await connection.execute(statement("mark_invalid"), {"job": job.id, "reason": str(error)})
+            await _mark_invalid(connection, job.id, error)
             continue
         if instant:
             planned.append((job.id, instant))
@@ -135,6 +142,10 @@ async def _insert(connection: AsyncConnection[Any], planned: Sequence[tuple[UUID
     if planned:
         ids, instants = [id for id, _ in planned], [instant for _, instant in planned]
         await connection.execute(statement("plan"), {"jobs": ids, "instants": instants})
+
+
+async def _mark_invalid(connection: AsyncConnection[Any], job: UUID, error: InvalidSchedule) -> None:
+    await connection.execute(statement("mark_invalid"), {"job": job, "reason": str(error)})
 
 
 async def _fetch(connection: AsyncConnection[Any], query: Any, parameters: dict[str, Any]) -> list[Job]:

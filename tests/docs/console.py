@@ -1,0 +1,134 @@
+"""Checks the commands of ``console`` blocks: a line that begins with ``$`` and its continuations is a command."""
+
+import re
+import shlex
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+from fences import ROOT, Block
+from litestar import Litestar
+from litestar.handlers import HTTPRouteHandler
+
+from pgsched.api.requests import read_body
+from pgsched.cli.main import cli
+from pgsched.cli.reply import Reply
+from pgsched.settings import load
+
+# Programs whose own words are not checked here.
+_FOREIGN = {"psql", "pg_dump", "pip", "python", "docker", "kubectl", "kill", "git", "alembic", "export", "cd", "."}
+_SEPARATORS = {"|", "&&", ";", "||"}
+
+
+def commands_of(block: Block) -> list[list[str]]:
+    """The simple commands of a block, as words; what stands between them on a line separates them."""
+    text = re.sub(r"\\\n\s*", " ", block.text)
+    lines = [line[2:] for line in text.splitlines() if line.startswith("$ ")]
+    assert lines, f"{block}: there is no command: begin it with $"
+    found: list[list[str]] = []
+    for line in lines:
+        found.append([])
+        for word in shlex.split(line, comments=True):
+            if word in _SEPARATORS:
+                found.append([])
+            else:
+                found[-1].append(word)
+    return [command for command in found if command]
+
+
+def check(command: list[str], api: Litestar) -> None:
+    """Raises AssertionError, or what the command itself would raise, unless it could be typed as it stands."""
+    words = list(command)
+    while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+        _check_variable(words.pop(0))
+    if not words:
+        return
+    program, arguments = words[0], words[1:]
+    if program == "pgsched":
+        _check_pgsched(arguments)
+    elif program == "curl":
+        _check_curl(arguments, api)
+    elif program == "make":
+        _check_make(arguments)
+    else:
+        assert program in _FOREIGN, f"unknown program {program!r}"
+        for word in arguments:
+            if program == "export":
+                _check_variable(word)
+
+
+def _check_variable(assignment: str) -> None:
+    name, _, value = assignment.partition("=")
+    if name.startswith("PGSCHED_"):
+        load(flags={}, environment={name: value})
+
+
+def _check_pgsched(arguments: list[str]) -> None:
+    context = click.Context(cli, info_name="pgsched", obj=Reply(as_json=False))
+    command: click.Command = cli
+    while isinstance(command, click.Group):
+        if arguments[:1] in (["--help"], ["--version"]):
+            return
+        name, found, arguments = command.resolve_command(context, arguments)
+        assert found is not None, f"there is no command {name!r}"
+        context, command = click.Context(found, info_name=name, parent=context), found
+    if "--help" not in arguments:
+        command.make_context(context.info_name, list(arguments), parent=context.parent)
+
+
+def _check_make(arguments: list[str]) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE)
+    for word in arguments:
+        assert word in targets or "=" in word, f"the Makefile has no target {word!r}"
+
+
+def _check_curl(arguments: list[str], api: Litestar) -> None:
+    method, body, url, headers = None, None, None, list[str]()
+    words = iter(arguments)
+    for word in words:
+        match word:
+            case "-X" | "--request":
+                method = next(words)
+            case "-d" | "--data" | "--json":
+                body = next(words)
+                headers += ["content-type: application/json"] if word == "--json" else []
+            case "-H" | "--header":
+                headers.append(next(words).lower())
+            case _ if word.startswith("-"):
+                assert re.fullmatch(r"-[sSfiNv]+", word), f"unknown flag of curl {word!r}"
+            case _:
+                url = word
+    assert url is not None, "curl is given no address"
+    assert body is None or "content-type: application/json" in headers, "a body needs Content-Type: application/json"
+    _check_request(method or ("POST" if body else "GET"), url, body, api)
+
+
+def _check_request(method: str, url: str, body: str | None, api: Litestar) -> None:
+    """The path is in the OpenAPI document, and the body is what its route reads."""
+    path = urlsplit(url).path.rstrip("/")
+    documented = [str(known).rstrip("/") for known in api.openapi_schema.paths or {}]
+    if path.startswith("/schema"):
+        return
+    assert any(_matches(known, path) for known in documented), f"{path} is not in the OpenAPI document"
+    handlers = [handler for known, handler in _routes(api, method) if _matches(known, path)]
+    assert handlers, f"{path} does not take {method}"
+    field = handlers[0].parsed_data_field
+    if body is not None:
+        assert field is not None, f"{method} {path} takes no body"
+        read_body(body.encode(), field.annotation)
+
+
+def _routes(api: Litestar, method: str) -> list[tuple[str, HTTPRouteHandler]]:
+    handlers: list[Any] = [handler for route in api.routes for handler in getattr(route, "route_handlers", [])]
+    return [
+        (path, handler)
+        for handler in handlers
+        if isinstance(handler, HTTPRouteHandler) and method in handler.http_methods
+        for path in handler.paths
+    ]
+
+
+def _matches(template: str, path: str) -> bool:
+    wanted = re.sub(r"\\\{[^}]*\\\}", "[^/]+", re.escape(template.rstrip("/")))
+    return re.fullmatch(wanted, path) is not None

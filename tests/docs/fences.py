@@ -1,0 +1,74 @@
+"""What the documentation consists of: its files, their fenced blocks, links and headings."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_FENCE = re.compile(r"^ {0,3}```(?P<language>\S*)\s*$")
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_PRELUDE = re.compile(r"<!-- prelude\n(.*?)-->", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A fenced block. ``line`` is that of its first line in the file."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def pages() -> list[Path]:
+    """README, changelog and everything under docs."""
+    return [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """The page's fenced blocks in order. Raises AssertionError for one that is not closed."""
+    found: list[Block] = []
+    language, first, lines = "", 0, list[str]()
+    inside = False
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        fence = _FENCE.match(line)
+        if not inside and fence:
+            inside, language, first, lines = True, fence["language"], number + 1, []
+        elif inside and line.strip() == "```":
+            found.append(Block(page=page, line=first, language=language, text="\n".join(lines)))
+            inside = False
+        elif inside:
+            lines.append(line)
+    assert not inside, f"{page.relative_to(ROOT)}:{first}: the block is not closed"
+    return found
+
+
+def blocks(language: str) -> list[Block]:
+    """Every block of a language, over all pages."""
+    return [block for page in pages() for block in blocks_of(page) if block.language == language]
+
+
+def prelude_of(page: Path) -> str:
+    """SQL that a page's examples presuppose, kept beside them in comments ``<!-- prelude … -->``."""
+    return "\n".join(_PRELUDE.findall(page.read_text(encoding="utf-8")))
+
+
+def links_of(page: Path) -> list[str]:
+    """Where the page's links lead, those to other sites left out."""
+    found = _LINK.findall(re.sub(r"`[^`\n]*`", "", prose_of(page)))
+    return [link for link in found if not link.startswith(("https://", "http://", "mailto:"))]
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The fragments under which the page's headings can be reached."""
+    headings = re.findall(r"^#+ (.+)$", prose_of(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def prose_of(page: Path) -> str:
+    """The text without its fenced blocks."""
+    text = page.read_text(encoding="utf-8")
+    return re.sub(r"^ {0,3}```.*?^ {0,3}```\s*$", "", text, flags=re.DOTALL | re.MULTILINE)

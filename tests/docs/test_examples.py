@@ -1,0 +1,119 @@
+"""The documentation says what is so: examples run or are checked, links lead somewhere, settings and commands exist."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from console import check, commands_of
+from fences import ROOT, Block, anchors_of, blocks, blocks_of, links_of, pages, prelude_of
+from litestar import Litestar
+
+from pgsched.api.app import create_app
+from pgsched.settings import Settings, load
+
+# A block without a language, or of text, shows what a program answers.
+_LANGUAGES = {"sql", "python", "console", "toml", "json", "text", ""}
+_OF_ONE_MACHINE = re.compile(r"(?<![\w.:/-])/(?:work|root|home|tmp|Users)/|\b(?:pypi|pythonhosted|npmjs)\.(?:org|com)")
+_TRANSACTION = re.compile(r"^\s*(?:begin|commit|rollback)\s*;\s*$", re.MULTILINE | re.IGNORECASE)
+
+
+def _with(language: str) -> list[Path]:
+    return [page for page in pages() if any(block.language == language for block in blocks_of(page))]
+
+
+def _named(value: Path | Block) -> str:
+    return str(value.relative_to(ROOT)) if isinstance(value, Path) else str(value)
+
+
+def _runs(block: Block) -> bool:
+    return block.text.startswith("# runs\n")
+
+
+@pytest.fixture(scope="module")
+def api() -> Litestar:
+    """The API's routes and their document; nothing of it needs the database."""
+    return create_app(Settings(database_url="postgresql://nobody@127.0.0.1:1/nothing"))
+
+
+@pytest.mark.parametrize("page", pages(), ids=_named)
+def test_every_block_is_in_a_language_that_is_checked(page: Path) -> None:
+    unknown = [f"{block}: {block.language!r}" for block in blocks_of(page) if block.language not in _LANGUAGES]
+    assert unknown == []
+
+
+@pytest.mark.parametrize("page", _with("sql"), ids=_named)
+def test_sql_runs_in_the_order_of_its_page(page: Path, db: psycopg.Connection[Any]) -> None:
+    with db.transaction(force_rollback=True):
+        db.execute(prelude_of(page).encode() or b"select 1")
+        for block in blocks_of(page):
+            if block.language == "sql":
+                _run_sql(db, block)
+
+
+def _run_sql(db: psycopg.Connection[Any], block: Block) -> None:
+    try:
+        with db.transaction():
+            db.execute(_TRANSACTION.sub("", block.text).encode())
+        db.execute("reset role")
+    except psycopg.Error as error:
+        pytest.fail(f"{block}: {error}")
+
+
+@pytest.mark.parametrize("block", blocks("python"), ids=_named)
+def test_python_compiles(block: Block) -> None:
+    compile(block.text, str(block), "exec")
+
+
+@pytest.mark.parametrize("page", [page for page in _with("python") if any(map(_runs, blocks_of(page)))], ids=_named)
+def test_python_that_says_so_runs(page: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    running = [block for block in blocks_of(page) if block.language == "python" and _runs(block)]
+    if any("DATABASE_URL" in block.text for block in running):
+        monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("database_url"))
+    for block in running:
+        exec(compile(block.text, str(block), "exec"), {"__name__": "example"})
+
+
+@pytest.mark.parametrize("block", blocks("console"), ids=_named)
+def test_commands_could_be_typed(block: Block, api: Litestar) -> None:
+    for command in commands_of(block):
+        check(command, api)
+
+
+@pytest.mark.parametrize("block", blocks("toml"), ids=_named)
+def test_toml_is_settings_that_exist(block: Block, tmp_path: Path) -> None:
+    file = tmp_path / "pgsched.toml"
+    file.write_text(block.text, encoding="utf-8")
+    load(flags={}, environment={}, file=file)
+
+
+@pytest.mark.parametrize("block", blocks("json"), ids=_named)
+def test_json_is_one_value_or_one_a_line(block: Block) -> None:
+    try:
+        json.loads(block.text)
+    except json.JSONDecodeError:
+        for line in block.text.splitlines():
+            json.loads(line)
+
+
+@pytest.mark.parametrize("page", pages(), ids=_named)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in links_of(page):
+        path, _, fragment = link.partition("#")
+        leads_to = (page.parent / path).resolve() if path else page
+        assert leads_to.exists(), f"{_named(page)}: {link} leads nowhere"
+        if fragment:
+            assert fragment in anchors_of(leads_to), f"{_named(page)}: {link} names no heading"
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = ROOT / "docs" / "README.md"
+    linked = {(index.parent / link.partition("#")[0]).resolve() for link in links_of(index)}
+    assert set((ROOT / "docs").rglob("*.md")) - {index} - linked == set()
+
+
+@pytest.mark.parametrize("page", pages(), ids=_named)
+def test_nothing_is_said_that_holds_on_one_machine_only(page: Path) -> None:
+    assert _OF_ONE_MACHINE.findall(page.read_text(encoding="utf-8")) == []

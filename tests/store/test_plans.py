@@ -1,0 +1,222 @@
+"""The statements of the hot path reach their rows by index and touch no more than they must, among many rows.
+
+Fifty thousand rows wait and five thousand are due in one partition; a statement's plan is the one it runs by.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from store_arrange import TARGET, column
+
+from pgsched.store.connect import Connection, connect
+from pgsched.store.sql import statement
+from pgsched.store.wire import LONG_AGO, Instant, Tokens, Uuids
+
+BATCH = 100
+CLAIM: dict[str, Any] = {
+    "owner": 1,
+    "token": 7,
+    "lease": timedelta(seconds=30),
+    "ahead": timedelta(0),
+    "partition": 0,
+    "low": Instant(LONG_AGO),
+    "batch": BATCH,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a statement did: the nodes of its plan, each with the rows it read."""
+
+    nodes: list[dict[str, Any]]
+
+    @property
+    def kinds(self) -> set[str]:
+        return {str(node["Node Type"]) for node in self.nodes}
+
+    @property
+    def indexes(self) -> set[str]:
+        return {str(node["Index Name"]) for node in self.nodes if "Index Name" in node}
+
+    @property
+    def rows_read(self) -> int:
+        """Rows that came off tables and indexes, also those that were then passed over."""
+        scans = [node for node in self.nodes if "Relation Name" in node and "Scan" in node["Node Type"]]
+        return int(
+            sum((scan["Actual Rows"] + scan.get("Rows Removed by Filter", 0)) * scan["Actual Loops"] for scan in scans)
+        )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def many_rows(module_url: str) -> Iterator[None]:
+    with psycopg.connect(module_url, autocommit=True) as db:
+        db.execute("set pgsched.notify = off")
+        db.execute(
+            "insert into pgsched.executions (target, fire_at, partition)"
+            " select %s, now() + (case when n <= 5000 then -n else n end) * interval '1 second', 0"
+            " from generate_series(1, 55000) n",
+            [TARGET],
+        )
+        db.execute("analyze pgsched.executions")
+        yield
+
+
+@pytest.fixture
+def store_url(module_url: str) -> str:
+    """The rows stay for all tests here: each explains inside a transaction that is rolled back."""
+    return module_url
+
+
+async def explain(worker: Connection, name: str, parameters: dict[str, Any]) -> Plan:
+    """Runs a statement and shows how it went; what it changed is the caller's to roll back."""
+    query: Any = "explain (analyze, buffers off, format json) " + statement(name)
+    cursor = await worker.execute(query, parameters)
+    found = await cursor.fetchone()
+    assert found is not None
+    return Plan(nodes=list(_nodes(found[0][0]["Plan"])))
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node.get("Plans", []):
+        yield from _nodes(child)
+
+
+async def index_names(worker: Connection, parent: str) -> set[str]:
+    """The name of an index in each partition."""
+    cursor = await worker.execute(
+        "select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = %s::regclass",
+        [f"pgsched.{parent}"],
+    )
+    return {row[0] for row in await cursor.fetchall()}
+
+
+async def lease(worker: Connection) -> dict[str, Any]:
+    """A claimed batch, as settling names it."""
+    cursor = await worker.cursor(binary=True).execute(statement("claim"), CLAIM)
+    rows = await cursor.fetchall()
+    return {"partition": 0, "ids": Uuids([row[1] for row in rows]), "tokens": Tokens([7])}
+
+
+async def test_a_claim_reads_its_batch_by_the_index_of_instants(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        plan = await explain(worker, "claim", CLAIM)
+        assert plan.indexes <= await index_names(worker, "executions_fire_at")
+    assert plan.indexes
+    assert "Tid Scan" in plan.kinds
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= 2 * BATCH  # found by the index, then reached by their place
+
+
+async def test_a_claim_with_a_low_mark_reads_no_more(worker: Connection) -> None:
+    cursor = await worker.cursor(binary=True).execute("select now() - interval '1000 seconds'")
+    found = await cursor.fetchone()
+    assert found is not None
+    async with worker.transaction(force_rollback=True):
+        plan = await explain(worker, "claim", {**CLAIM, "low": Instant(found[0])})
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= 2 * BATCH
+
+
+async def test_a_claim_behind_leased_rows_passes_over_those_only(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        await lease(worker)
+        plan = await explain(worker, "claim", {**CLAIM, "token": 8})
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= 3 * BATCH
+
+
+@pytest.mark.parametrize("name", ["settle_succeeded", "settle_discarded", "release", "renew"])
+async def test_settling_reaches_its_rows_by_the_primary_key(worker: Connection, name: str) -> None:
+    async with worker.transaction(force_rollback=True):
+        rows = {**await lease(worker), "code": None, "lease": timedelta(hours=1)}
+        plan = await explain(worker, name, rows)
+        assert plan.indexes == {"executions_0_pkey"}
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= BATCH
+
+
+async def test_finishing_reaches_its_rows_by_the_primary_key(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        rows = await lease(worker)
+        one = {"statuses": "failed", "codes": 503, "results": None, "reasons": "503", "durations": 1.5}
+        many = {name: [value] * BATCH for name, value in one.items()}
+        plan = await explain(worker, "settle_finished", {**rows, **many, "tokens": Tokens([7] * BATCH)})
+        assert "executions_0_pkey" in plan.indexes
+        assert plan.indexes <= {"executions_0_pkey", "clients_pkey"}
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= 2 * BATCH
+
+
+async def test_retrying_reaches_its_rows_by_the_primary_key(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        rows = await lease(worker)
+        one = {"delays": 60.0, "codes": 503, "reasons": "503", "durations": 1.5}
+        many = {name: [value] * BATCH for name, value in one.items()}
+        plan = await explain(worker, "settle_retried", {**rows, **many, "owner": 1, "tokens": Tokens([7] * BATCH)})
+        assert plan.indexes == {"executions_0_pkey"}
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= BATCH
+
+
+async def test_the_next_due_instant_is_one_entry_of_each_partition(worker: Connection) -> None:
+    plan = await explain(worker, "next_due", {"partitions": list(range(16))})
+    assert plan.indexes <= await index_names(worker, "executions_fire_at")
+    assert plan.indexes
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= 16
+
+
+async def test_looking_for_leases_that_ran_out_reads_the_edge_only(worker: Connection) -> None:
+    plan = await explain(worker, "expired", {"partitions": list(range(16)), "depth": 50})
+    assert plan.indexes <= await index_names(worker, "executions_fire_at")
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= 16 * 50
+
+
+async def test_reaping_reads_the_due_rows_of_its_partition_only(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        await lease(worker)
+        plan = await explain(worker, "reap", {"partition": 0, "owners": [1]})
+        assert plan.indexes <= await index_names(worker, "executions_fire_at")
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= 5100 + 2 * BATCH
+
+
+@pytest.mark.parametrize("settings", ["worker", "plain"])
+async def test_an_id_or_key_is_found_by_one_probe_of_each_partition(module_url: str, settings: str) -> None:
+    worker = await connect(module_url, "test", raw=False)
+    try:
+        if settings == "plain":
+            await worker.execute("reset all")
+        for query in (
+            "select pgsched.partition_with('00000000-0000-7000-8000-000000000000'::uuid)",
+            "select pgsched.partition_with('payments', 'settle-42')",
+        ):
+            await worker.execute("select pg_stat_force_next_flush()")
+            before = await _scanned(worker)
+            for _ in range(8):  # beyond the calls for which a plan of its own is made
+                await worker.execute(query)
+            await worker.execute("select pg_stat_force_next_flush()")
+            assert await _scanned(worker) == before
+    finally:
+        await worker.close()
+
+
+async def _scanned(worker: Connection) -> int:
+    """Rows of executions that were read one after another, or off an index without being asked for."""
+    await worker.execute("select 1")
+    cursor = await worker.execute(
+        "select sum(seq_tup_read + idx_tup_fetch)::bigint from pg_stat_user_tables where relname ~ '^executions_[0-9]+$'"
+    )
+    found = await cursor.fetchone()
+    return int(found[0]) if found else 0
+
+
+def test_the_rows_are_there(module_url: str) -> None:
+    with psycopg.connect(module_url) as db:
+        assert column(db, "select count(*) from pgsched.executions") == [55000]

@@ -1,0 +1,269 @@
+"""Who may do what: a client with its own rows, a reader with nothing but reading, PUBLIC with nothing."""
+
+import secrets
+from collections.abc import Iterator
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg import sql
+from store_arrange import TARGET, Connection, call, column, counts, lease, refused, row, schedule, status, value
+
+DENIED = "42501"
+
+
+def acting(url: str, role: str) -> Connection:
+    """A session of this role."""
+    connection = psycopg.connect(url, autocommit=True)
+    connection.execute(sql.SQL("set session authorization {}").format(sql.Identifier(role)))
+    return connection
+
+
+def login_role(db: Connection, member_of: str | None) -> str:
+    name = f"pgsched_test_{secrets.token_hex(6)}"
+    db.execute(sql.SQL("create role {} login").format(sql.Identifier(name)))
+    if member_of is not None:
+        db.execute(sql.SQL("grant {} to {}").format(sql.Identifier(member_of), sql.Identifier(name)))
+    return name
+
+
+@pytest.fixture
+def payments(db: Connection, store_url: str) -> Iterator[Connection]:
+    """A session of the login role that is the client payments."""
+    role = login_role(db, "pgsched_client")
+    db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s), ('billing', null)", [role])
+    with acting(store_url, role) as session:
+        yield session
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+
+
+@pytest.fixture
+def reader(db: Connection, store_url: str) -> Iterator[Connection]:
+    role = login_role(db, "pgsched_reader")
+    with acting(store_url, role) as session:
+        yield session
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+
+
+@pytest.fixture
+def anybody(db: Connection, store_url: str) -> Iterator[Connection]:
+    role = login_role(db, None)
+    with acting(store_url, role) as session:
+        yield session
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+
+
+def test_a_client_schedules_replaces_and_cancels_its_own(payments: Connection) -> None:
+    id = schedule(payments, client="payments", key="k", payload={"n": 1})
+    assert schedule(payments, client="payments", key="k", payload={"n": 2}) == id
+    call(payments, "reschedule", id=id, fire_at="2040-01-01Z")
+    assert call(payments, "cancel", client="payments", key="k") is True
+    assert status(payments, id) == "cancelled"
+    assert call(payments, "cancel", id=schedule(payments, client="payments")) is True
+
+
+def test_a_client_keeps_recurring_jobs_of_its_own(payments: Connection) -> None:
+    job = schedule(payments, client="payments", key="nightly", cron="@daily")
+    assert schedule(payments, client="payments", key="nightly", cron="@hourly") == job
+    assert call(payments, "pause", job_id=job, note="closed") is True
+    assert call(payments, "resume", job_id=job) is True
+    assert status(payments, call(payments, "trigger", job_id=job)) == "scheduled"
+    assert call(payments, "cancel", id=job) is True
+
+
+def test_a_client_withdraws_the_planned_row_of_its_job(db: Connection, payments: Connection) -> None:
+    job = schedule(payments, client="payments", every="1 hour")
+    db.execute(
+        "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target)"
+        " select now(), now(), id, revision, pgsched.partition_of(j), client_id, target from pgsched.jobs j"
+    )
+    call(payments, "cancel", id=job)
+    assert column(payments, "select status::text from pgsched.status") == ["skipped"]
+
+
+def test_a_client_inserts_plainly(payments: Connection) -> None:
+    payments.execute(
+        "insert into pgsched.executions (target, fire_at, client_id) select %s, now(), 'payments' from generate_series(1, 3)",
+        [TARGET],
+    )
+    payments.execute("insert into pgsched.jobs (target, cron, client_id) values (%s, '@daily', 'payments')", [TARGET])
+    assert counts(payments) == (3, 1, 0)
+
+
+def test_a_client_takes_what_is_running_as_it_is(db: Connection, payments: Connection) -> None:
+    id = schedule(payments, client="payments", key="k", payload={"n": 1})
+    lease(db, id)
+    assert schedule(payments, client="payments", key="k", payload={"n": 2}) == id
+    assert value(payments, "select payload from pgsched.executions") == {"n": 1}
+    with refused("PS011"):
+        call(payments, "cancel", id=id)
+
+
+def test_a_client_does_not_see_the_rows_of_others(db: Connection, payments: Connection) -> None:
+    schedule(db, client="billing", key="k")
+    schedule(db, client="billing", every="1 hour")
+    ended = schedule(db, client="billing")
+    call(db, "cancel", id=ended)
+    db.execute(
+        "insert into pgsched.attempts (finished_at, execution_id, attempt, client_id, error) values (now(), %s, 1, 'billing', 'x')",
+        [ended],
+    )
+    assert counts(payments) == (0, 0, 0)
+    assert column(payments, "select id from pgsched.status") == []
+    assert column(payments, "select error from pgsched.attempts") == []
+    assert column(payments, "select client_id from pgsched.clients") == ["payments"]
+
+
+def test_a_client_cannot_act_on_the_rows_of_others(db: Connection, payments: Connection) -> None:
+    execution = schedule(db, client="billing", key="k")
+    job = schedule(db, client="billing", every="1 hour")
+    for id in (execution, job):
+        with refused("PS010"):
+            call(payments, "cancel", id=id)
+    with refused("PS010"):
+        call(payments, "cancel", client="billing", key="k")
+    with refused("PS010"):
+        call(payments, "reschedule", id=execution, fire_at="2040-01-01Z")
+    for function in ("trigger", "pause", "resume"):
+        with refused("PS010"):
+            call(payments, function, job_id=job)
+    assert payments.execute("delete from pgsched.executions").rowcount == 0
+    assert payments.execute("update pgsched.executions set target = 'python:stolen'").rowcount == 0
+    assert payments.execute("update pgsched.jobs set target = 'python:stolen'").rowcount == 0
+
+
+@pytest.mark.parametrize("client", ["billing", "default", "unheard-of"])
+@pytest.mark.parametrize("key", [None, "k"])
+def test_a_client_cannot_schedule_for_others(payments: Connection, client: str, key: str | None) -> None:
+    with refused(DENIED):
+        schedule(payments, client=client, key=key)
+    with refused(DENIED):
+        schedule(payments, client=client, key=key, every="1 hour")
+    assert counts(payments) == (0, 0, 0)
+
+
+def test_a_client_cannot_take_over_the_key_of_another(db: Connection, payments: Connection) -> None:
+    schedule(db, client="billing", key="k", payload={"n": 1})
+    with refused(DENIED):
+        schedule(payments, client="billing", key="k", payload={"n": 2})
+    assert column(db, "select payload from pgsched.executions") == [{"n": 1}]
+
+
+def test_a_client_cannot_give_its_rows_to_another(payments: Connection) -> None:
+    schedule(payments, client="payments")
+    with refused(DENIED):
+        payments.execute("update pgsched.executions set client_id = 'billing'")
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["lease_owner = 9", "lease_token = 9", "lease_expires_at = now()", "partition = 3", "plan = 1", "id = pgsched.new_id()"],
+)
+def test_a_client_cannot_touch_what_is_the_workers(payments: Connection, change: str) -> None:
+    schedule(payments, client="payments")
+    with refused(DENIED):
+        payments.execute(f"update pgsched.executions set {change}".encode())
+
+
+def test_a_client_cannot_change_or_delete_a_running_row(db: Connection, payments: Connection) -> None:
+    id = schedule(payments, client="payments")
+    lease(db, id)
+    with refused(DENIED):
+        payments.execute("update pgsched.executions set target = 'nonsense'")
+    assert payments.execute("delete from pgsched.executions").rowcount == 0
+    assert value(db, "select target from pgsched.executions") == TARGET
+
+
+def test_a_client_cannot_write_history_that_was_not(payments: Connection) -> None:
+    with refused(DENIED):
+        payments.execute(
+            "insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt,"
+            " client_id, target) values (now(), now(), now(), now(), pgsched.new_id(), 'succeeded', 0, 1, 'payments', %s)",
+            [TARGET],
+        )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select signing_secret from pgsched.clients",
+        "update pgsched.clients set keep = 'nothing'",
+        "select * from pgsched.api_keys",
+        "select * from pgsched.workers",
+        "select * from pgsched.audit_log",
+        "select pgsched.prepare_days(1)",
+        "select pgsched.drop_days(0)",
+        "insert into pgsched.queues values ('mine', 16)",
+        "delete from pgsched.history",
+        "update pgsched.jobs set planned_revision = 0",
+        "create table pgsched.mine ()",
+        "truncate pgsched.executions",
+    ],
+)
+def test_a_client_may_do_nothing_else(payments: Connection, query: str) -> None:
+    with refused(DENIED):
+        payments.execute(query.encode())
+
+
+def test_a_role_that_is_no_client_has_no_rows(db: Connection, store_url: str) -> None:
+    role = login_role(db, "pgsched_client")
+    schedule(db)
+    with acting(store_url, role) as session:
+        assert counts(session) == (0, 0, 0)
+        with refused(DENIED):
+            schedule(session)
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+
+
+def test_two_clients_may_share_a_role(db: Connection, payments: Connection) -> None:
+    role = value(db, "select database_role from pgsched.clients where client_id = 'payments'")
+    db.execute("update pgsched.clients set database_role = %s where client_id = 'billing'", [role])
+    schedule(payments, client="payments")
+    schedule(payments, client="billing")
+    assert set(column(payments, "select client_id from pgsched.status")) == {"payments", "billing"}
+
+
+def test_a_reader_reads_everything(db: Connection, reader: Connection) -> None:
+    id: UUID = schedule(db, client="billing")
+    schedule(db, client="payments", every="1 hour")
+    assert counts(reader) == (1, 1, 0)
+    assert status(reader, id) == "scheduled"
+    for table in ("attempts", "queues", "workers", "audit_log"):
+        reader.execute(sql.SQL("select * from {}").format(sql.Identifier("pgsched", table)))
+    assert row(reader, "select client_id, keep::text from pgsched.clients") == ("default", "all")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select pgsched.schedule('https://shop.example/')",
+        "select pgsched.cancel(pgsched.new_id())",
+        "insert into pgsched.executions (target, fire_at) values ('https://shop.example/', now())",
+        "update pgsched.executions set fire_at = now()",
+        "delete from pgsched.executions",
+        "update pgsched.jobs set state = 'paused'",
+        "delete from pgsched.history",
+        "select signing_secret from pgsched.clients",
+        "select hash from pgsched.api_keys",
+        "select pgsched.drop_days(0)",
+    ],
+)
+def test_a_reader_writes_nothing_and_reads_no_secret(db: Connection, reader: Connection, query: str) -> None:
+    schedule(db)
+    with refused(DENIED):
+        reader.execute(query.encode())
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select * from pgsched.status",
+        "select * from pgsched.queues",
+        "select pgsched.schedule('https://shop.example/')",
+        "select pgsched.now()",
+        "insert into pgsched.executions (target, fire_at) values ('https://shop.example/', now())",
+    ],
+)
+def test_anybody_else_may_do_nothing(anybody: Connection, query: str) -> None:
+    with refused(DENIED):
+        anybody.execute(query.encode())
