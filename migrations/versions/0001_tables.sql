@@ -81,8 +81,8 @@ create table pgsched.jobs (
   constraint either_cron_or_every check (num_nonnulls(cron, every) = 1
     or pgsched.refuse('PS002', 'a job needs either cron or every', 'give exactly one of the two, such as cron => ''*/5 * * * *''')),
   constraint every_is_whole_seconds_or_more check (every is null
-    or (every >= interval '1 second' and every <= interval '3650 days' and extract(year from every) = 0 and extract(month from every) = 0)
-    or pgsched.refuse('PS002', 'every must be between 1 second and 3650 days, without months or years', 'write every => ''15 minutes'', or a cron expression for calendar months'))
+    or (every >= interval '1 second' and every <= interval '3653 days' and extract(year from every) = 0 and extract(month from every) = 0)
+    or pgsched.refuse('PS002', 'every must be between 1 second and 3653 days, without months or years', 'write every => ''15 minutes'', or a cron expression for calendar months'))
 );
 create unique index jobs_client_key on pgsched.jobs (client_id, key) where key is not null and state <> 'cancelled';
 create index jobs_unplanned on pgsched.jobs (id) where state = 'active' and planned_revision <> revision;

@@ -28,7 +28,9 @@ def executions() -> None:
 @click.option("--queue", metavar="NAME", help="Only those of this queue.")
 @click.option("--job", type=IDENTITY, metavar="ID", help="Only those of this job.")
 @click.option("--key", metavar="KEY", help="Only those under this key.")
-@click.option("--from", "start", type=INSTANT, metavar="INSTANT", help="Only those scheduled for this instant or later.")
+@click.option(
+    "--from", "start", type=INSTANT, metavar="INSTANT", help="Only those scheduled for this instant or later."
+)
 @click.option("--to", "end", type=INSTANT, metavar="INSTANT", help="Only those scheduled for before this instant.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Most rows to show.")
 @click.option("--after", type=IDENTITY, metavar="ID", help="Go on after the page that answered with this as next.")

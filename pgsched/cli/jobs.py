@@ -43,7 +43,9 @@ def list_jobs(reply: Reply, /, limit: int, after: UUID | None, **given: Any) -> 
     columns = ("id", "client", "key", "state", "schedule", "target", "reason")
     rows = [[_summary(row) if name == "schedule" else getattr(row, name) for name in columns] for row in found]
     following = found[-1].id if len(found) == limit else None
-    reply.give({"items": [_shown(row) for row in found], "next": following}, table(columns, rows) if rows else "no jobs")
+    reply.give(
+        {"items": [_shown(row) for row in found], "next": following}, table(columns, rows) if rows else "no jobs"
+    )
 
 
 @jobs.command()

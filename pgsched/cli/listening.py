@@ -1,10 +1,7 @@
-"""The API's port: whether it is free before anything is started, and when it answers."""
+"""The API's port: whether it is free, asked before anything else is started."""
 
 import dataclasses
 import socket
-import threading
-import time
-from collections.abc import Callable
 
 from pgsched.errors import Conflict, InvalidSettings
 from pgsched.settings import Settings
@@ -26,22 +23,3 @@ def with_free_port(settings: Settings) -> Settings:
         raise InvalidSettings(f"host {host!r} is not an address: {error.strerror}") from None
     except OSError as error:
         raise Conflict(f"cannot listen on {host} port {port}: {error.strerror}; choose another --port") from None
-
-
-def announced_when_listening(settings: Settings, announce: Callable[[], None]) -> None:
-    """Calls ``announce`` from a thread of its own once the port accepts connections."""
-    threading.Thread(target=_announce, args=(settings, announce), daemon=True).start()
-
-
-def _announce(settings: Settings, announce: Callable[[], None]) -> None:
-    while not _accepts(settings):
-        time.sleep(0.02)
-    announce()
-
-
-def _accepts(settings: Settings) -> bool:
-    try:
-        socket.create_connection((settings.host, settings.port), timeout=1).close()
-    except OSError:
-        return False
-    return True

@@ -29,18 +29,12 @@ def migrate(reply: Reply, /, as_sql: bool, **flags: Any) -> None:
 
 def bring_up(url: str) -> tuple[str, list[str]]:
     """Migrates; returns the revision reached and the roles that could not be made. Raises PgschedError."""
-    from sqlalchemy.exc import DBAPIError
-
     from pgsched.cli.database import explained
-    from pgsched.errors import PgschedError
     from pgsched.store.migrate import expected_revision
     from pgsched.store.migrate import migrate as upgrade
 
-    try:
-        with explained():
-            return expected_revision(), upgrade(url)
-    except DBAPIError as error:
-        raise PgschedError(f"the migration was not done: {error.orig}") from error
+    with explained():
+        return expected_revision(), upgrade(url)
 
 
 def _text(revision: str, missing: list[str]) -> str:

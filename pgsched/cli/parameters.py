@@ -1,15 +1,13 @@
-"""Values that several commands read: instants, durations, JSON, identities."""
+"""Values that several commands read: instants, JSON, identities."""
 
 import json
 import sys
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import click
-
-from pgsched.errors import InvalidSchedule
 
 
 class Instant(click.ParamType[datetime]):
@@ -27,24 +25,6 @@ class Instant(click.ParamType[datetime]):
         if instant.utcoffset() is None:
             self.fail(f"{value!r} has no offset: write {value}Z for UTC, or such as {value}+01:00", param, ctx)
         return instant
-
-
-class Duration(click.ParamType[timedelta]):
-    """A length of time, such as 10m, 1h30m or PT10M."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
-        from pgsched.domain.duration import parse_duration
-
-        if isinstance(value, timedelta):
-            return value
-        if value in {"0", "0s", "PT0S"}:
-            return timedelta(0)
-        try:
-            return parse_duration(value)
-        except InvalidSchedule as error:
-            self.fail(str(error), param, ctx)
 
 
 class Json(click.ParamType[str]):
@@ -102,4 +82,4 @@ class Identity(click.ParamType[UUID]):
             self.fail(f"{value!r} is no id: write the UUID that scheduling answered with", param, ctx)
 
 
-INSTANT, DURATION, JSON, ASSIGNMENT, IDENTITY = Instant(), Duration(), Json(), Assignment(), Identity()
+INSTANT, JSON, ASSIGNMENT, IDENTITY = Instant(), Json(), Assignment(), Identity()

@@ -10,7 +10,6 @@ import click
 
 from pgsched.cli.child import program, stop_when_orphaned
 from pgsched.cli.configuration import API, WORKER, load_settings, settings_options, with_database
-from pgsched.cli.listening import announced_when_listening, with_free_port
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.supervisor import Program, Supervisor
 from pgsched.errors import Unavailable
@@ -26,15 +25,17 @@ supervised_option = click.option("--supervised", is_flag=True, hidden=True)
 @click.pass_obj
 def api(reply: Reply, /, supervised: bool, **flags: Any) -> None:
     """Serve the REST API until SIGTERM or Ctrl-C."""
-    settings = with_free_port(with_database(load_settings(flags)))
-    from pgsched.api import serve
+    settings = with_database(load_settings(flags))
+    from pgsched.api.server import serve
     from pgsched.cli.database import explained
+    from pgsched.events import Events, logging_listener
 
     _begin(settings, supervised=supervised)
-    url = f"http://{settings.host}:{settings.port}"
-    announced_when_listening(settings, lambda: reply.give({"url": url, "pid": os.getpid()}, f"API: {url}"))
+    events = Events(logging_listener(logging.getLogger("pgsched")))
     with explained():
-        serve(settings)
+        serve(
+            settings, events=events, listening=lambda url: reply.give({"url": url, "pid": os.getpid()}, f"API: {url}")
+        )
 
 
 @click.command()

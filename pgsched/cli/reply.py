@@ -1,13 +1,10 @@
 """A command's one answer: text for people, or with ``--json`` exactly one object on standard output."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import click
-
-from pgsched.domain.duration import format_duration
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -69,12 +66,7 @@ def _choose(context: click.Context, _: click.Parameter, chosen: bool) -> None:
 def _dumps(value: object) -> str:
     import msgspec
 
-    return msgspec.json.encode(_plain(value)).decode()
-
-
-def _plain(value: object) -> object:
-    """Durations as ISO 8601 without msgspec's fractions; everything else msgspec writes as it should."""
-    return value
+    return msgspec.json.encode(value).decode()
 
 
 def _cell(value: object) -> str:
@@ -86,4 +78,4 @@ def _cell(value: object) -> str:
         return f"{value.total_seconds():.3f} s"
     if isinstance(value, list):
         return ",".join(map(str, value))
-    return bytes(value).decode() if type(value).__name__ == "Raw" else str(value)
+    return value if isinstance(value, str) else _dumps(value).strip('"')

@@ -19,18 +19,27 @@ from pgsched.cli.reply import Reply, json_option
 @click.option("--every", metavar="DURATION", help="Again and again, this far apart, such as 15m.")
 @click.option("--timezone", metavar="ZONE", help="Time zone of --cron, such as Europe/Berlin.  [default: UTC]")
 @click.option("--gap", metavar="POLICY", help="--cron, hour left out in spring: shift or skip.  [default: shift]")
-@click.option("--overlap", metavar="POLICY", help="--cron, hour twice in autumn: first, second, both.  [default: first]")
+@click.option(
+    "--overlap", metavar="POLICY", help="--cron, hour twice in autumn: first, second, both.  [default: first]"
+)
 @click.option("--payload", type=JSON, metavar="JSON", help="What to deliver; @FILE reads a file, - standard input.")
 @click.option("--client", default="default", show_default=True, metavar="NAME", help="Whose it is.")
 @click.option("--key", metavar="KEY", help="Name, unique for the client; replaces what waits under it.")
 @click.option("--ordering-key", metavar="KEY", help="What shares it lives in one partition.")
 @click.option("--queue", default="default", show_default=True, metavar="NAME", help="Queue to put it in.")
 @click.option(
-    "--option", "options", type=ASSIGNMENT, multiple=True, metavar="NAME=VALUE", help="Delivery option, such as timeout=5s."
+    "--option",
+    "options",
+    type=ASSIGNMENT,
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Delivery option, such as timeout=5s.",
 )
 @json_option
 @click.pass_obj
-def schedule(reply: Reply, /, target: str, payload: str | None, options: tuple[tuple[str, Any], ...], **rest: Any) -> None:
+def schedule(
+    reply: Reply, /, target: str, payload: str | None, options: tuple[tuple[str, Any], ...], **rest: Any
+) -> None:
     """Schedule a call of TARGET: once, now or later, or again and again.
 
     TARGET is one URI, such as https://host/path or python:name. Prints the id.

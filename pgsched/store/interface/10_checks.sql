@@ -69,40 +69,54 @@ begin
 end $$;
 comment on function pgsched.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.';
 
+create or replace function pgsched.is_duration(value jsonb, low interval, high interval) returns boolean
+  language sql immutable parallel safe as $$
+  select case when jsonb_typeof(value) = 'string'
+               and value #>> '{}' ~ '^(P(\d+W)?(\d+D)?(T(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?|(\d+w)?(\d+d)?(\d+h)?(\d+m)?(\d+(\.\d+)?s)?(\d+ms)?)$'
+               and value #>> '{}' ~ '\d'
+         then (value #>> '{}')::interval between low and high else false end
+$$;
+comment on function pgsched.is_duration(jsonb, interval, interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.';
+
 create or replace function pgsched.check_options(options jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 declare
+  backoff jsonb;
   unknown text;
 begin
   if jsonb_typeof(options) <> 'object' then
     return pgsched.refuse('PS004', 'options must be a JSON object', 'write options => ''{"timeout": "PT5S"}''');
   end if;
+  backoff := coalesce(options -> 'backoff', '{}');
   select string_agg(name, ', ') into unknown from jsonb_object_keys(options) as name
-   where name not in ('timeout', 'max_attempts', 'backoff', 'method', 'headers', 'retry_on', 'fail_on', 'deferred');
+   where name not in ('timeout', 'max_attempts', 'backoff', 'method', 'headers', 'retry_on', 'fail_on');
   if unknown is not null then
     return pgsched.refuse('PS004', format('unknown option: %s', unknown),
-      'the options are timeout, max_attempts, backoff, method, headers, retry_on, fail_on and deferred');
+      'the options are timeout, max_attempts, backoff, method, headers, retry_on and fail_on');
   elsif options ? 'max_attempts' and (jsonb_typeof(options -> 'max_attempts') <> 'number'
       or (options ->> 'max_attempts')::numeric not between 1 and 1000
       or (options ->> 'max_attempts')::numeric % 1 <> 0) then
     return pgsched.refuse('PS004', 'max_attempts must be a whole number from 1 to 1000', 'write {"max_attempts": 5}');
-  elsif options ? 'timeout' and not (jsonb_typeof(options -> 'timeout') = 'string'
-      and options ->> 'timeout' ~ '^(P(\d+D)?(T(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?|(\d+(\.\d+)?(ms|s|m|h|d))+)$'
-      and options ->> 'timeout' ~ '\d') then
-    return pgsched.refuse('PS004', 'timeout must be a duration', 'write {"timeout": "PT5S"} or {"timeout": "5s"}');
+  elsif options ? 'timeout' and not pgsched.is_duration(options -> 'timeout', '0.1 s', '24 h') then
+    return pgsched.refuse('PS004', 'timeout must be a duration from 0.1 s to 24 h', 'write {"timeout": "PT5S"} or {"timeout": "5s"}');
   elsif options ? 'headers' and (jsonb_typeof(options -> 'headers') <> 'object'
       or jsonb_path_exists(options -> 'headers', '$.* ? (@.type() != "string")')) then
     return pgsched.refuse('PS004', 'headers must be an object of strings', 'write {"headers": {"X-Shop": "42"}}');
   elsif options ? 'method' and (jsonb_typeof(options -> 'method') <> 'string'
       or options ->> 'method' not in ('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD')) then
     return pgsched.refuse('PS004', 'method must be GET, POST, PUT, PATCH, DELETE or HEAD', 'write {"method": "POST"}');
-  elsif options ? 'deferred' and jsonb_typeof(options -> 'deferred') <> 'boolean' then
-    return pgsched.refuse('PS004', 'deferred must be true or false', 'write {"deferred": true}');
-  elsif (options ? 'backoff' and jsonb_typeof(options -> 'backoff') <> 'object')
-      or (options ? 'retry_on' and jsonb_typeof(options -> 'retry_on') <> 'array')
-      or (options ? 'fail_on' and jsonb_typeof(options -> 'fail_on') <> 'array') then
-    return pgsched.refuse('PS004', 'backoff is an object, retry_on and fail_on are lists',
-      'write {"backoff": {"initial": "1s", "factor": 2, "maximum": "1h"}, "retry_on": [404], "fail_on": [500]}');
+  elsif jsonb_typeof(backoff) <> 'object'
+      or exists (select from jsonb_object_keys(case jsonb_typeof(backoff) when 'object' then backoff else '{}' end) k
+                  where k not in ('initial', 'factor', 'maximum'))
+      or (backoff ? 'initial' and not pgsched.is_duration(backoff -> 'initial', '1 ms', '24 h'))
+      or (backoff ? 'maximum' and not pgsched.is_duration(backoff -> 'maximum', '1 ms', '7 days'))
+      or (backoff ? 'factor' and not coalesce(jsonb_path_match(backoff, '$.factor >= 1 && $.factor <= 100', silent => true), false)) then
+    return pgsched.refuse('PS004', 'backoff has initial and maximum, which are durations, and factor, from 1 to 100',
+      'write {"backoff": {"initial": "1s", "factor": 2, "maximum": "1h"}}');
+  elsif exists (select from (values (options -> 'retry_on'), (options -> 'fail_on')) as l(codes)
+                 where codes is not null and (jsonb_typeof(codes) <> 'array' or jsonb_path_exists(codes,
+                       'strict $[*] ? (@.type() != "number" || @ < 300 || @ > 599 || @.floor() != @)', silent => true))) then
+    return pgsched.refuse('PS004', 'retry_on and fail_on are lists of status codes from 300 to 599', 'write {"retry_on": [404], "fail_on": [500]}');
   end if;
   return true;
 end $$;
