@@ -91,7 +91,10 @@ create index jobs_unplanned on pgsched.jobs (id) where state = 'active' and plan
 -- Every CHECK holds at once for a leased row: PostgreSQL checks all of them on any update, and a claim changes nothing
 -- that they speak of.
 create table pgsched.executions (
-  fire_at          timestamptz not null,
+  fire_at          timestamptz not null constraint fire_at_is_an_instant check (lease_token is not null
+                     or fire_at between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' or fire_at = 'infinity'
+                     or pgsched.refuse('PS002', 'fire_at must be an instant between the years 1 and 9999',
+                          'write now() + interval ''10 minutes'', or ''infinity'' to hold the row')),
   scheduled_for    timestamptz,
   created_at       timestamptz not null default pgsched.now(),
   lease_expires_at timestamptz,

@@ -119,10 +119,10 @@ def _answer(
 
 def _fault(request: AnyRequest, fault: Any) -> Fault:
     name, message = str(fault.get("key", "")), str(fault.get("message", fault))
-    parameters = request.route_handler.parsed_fn_signature.parameters
-    for parameter in parameters.values():
-        if parameter.name == name:
-            message += _choices(parameter.annotation)
+    field = request.route_handler.parsed_fn_signature.parameters.get(name)
+    if field is not None:
+        message += _choices(field.annotation)
+        name = getattr(field.kwarg_definition, "name", None) or name
     if message == "Invalid UUID":
         message = "not an id: write one such as 0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47"
     return Fault(parameter=name, detail=message.replace("`", ""))

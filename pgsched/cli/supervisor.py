@@ -82,7 +82,9 @@ class Supervisor:
         """Stops the children and then ``run``; called again, kills them."""
         self._times_told += 1
         self._told.set()
-        if self._times_told > 1:
+        if self._times_told == 1:
+            self._report("stopping: finishing what is in hand; once more stops at once")
+        else:
             self._signal(signal.SIGKILL)
 
     @property

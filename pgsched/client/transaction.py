@@ -1,0 +1,117 @@
+"""Scheduling inside the caller's own transaction: its commit schedules, its rollback leaves nothing.
+
+Nothing here commits, rolls back or opens a savepoint. An error raised by the database leaves the transaction as any
+failed statement does: it can only be rolled back.
+"""
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, Protocol, Unpack
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from pgsched.client.asks import OrderOptions, encode
+from pgsched.store.calls import SCHEDULE
+from pgsched.store.order import Order, when
+from pgsched.store.refusals import refusal
+
+
+class Executes(Protocol):
+    """An SQLAlchemy Connection, Session, AsyncConnection or AsyncSession, as far as it is used here."""
+
+    def execute(self, statement: Any, parameters: Any, /) -> Any: ...
+
+
+def schedule(
+    connection_or_session: psycopg.Connection[Any] | Executes, target: str, **options: Unpack[OrderOptions]
+) -> UUID:
+    """Schedules in the transaction of a psycopg connection, or of an SQLAlchemy Connection or Session.
+
+    Takes what ``Client.schedule`` takes except ``gap`` and ``overlap``, and returns the id of the execution or job. A
+    job is planned by a worker as soon as the transaction commits. Raises what ``pgsched.errors`` has for it.
+
+        with engine.begin() as connection:
+            connection.execute(insert(orders).values(id=7))
+            schedule(connection, "https://shop.example/settle", payload={"order": 7}, delay="10m")
+    """
+    order = _order(target, **options)
+    with _ours():
+        if isinstance(connection_or_session, psycopg.Connection):
+            cursor = psycopg.Cursor(connection_or_session, row_factory=tuple_row)
+            return _id(cursor.execute(SCHEDULE, order.parameters()).fetchone())
+        _check(connection_or_session, waits=False)
+        return _id(connection_or_session.execute(_sqlalchemy_text(), order.parameters()).first())
+
+
+async def schedule_async(
+    connection_or_session: psycopg.AsyncConnection[Any] | Executes, target: str, **options: Unpack[OrderOptions]
+) -> UUID:
+    """``schedule`` for a psycopg AsyncConnection, or an SQLAlchemy AsyncConnection or AsyncSession."""
+    order = _order(target, **options)
+    with _ours():
+        if isinstance(connection_or_session, psycopg.AsyncConnection):
+            cursor = psycopg.AsyncCursor(connection_or_session, row_factory=tuple_row)
+            return _id(await (await cursor.execute(SCHEDULE, order.parameters())).fetchone())
+        _check(connection_or_session, waits=True)
+        return _id((await connection_or_session.execute(_sqlalchemy_text(), order.parameters())).first())
+
+
+def _order(
+    target: str,
+    *,
+    payload: Any = None,
+    options: Mapping[str, Any] | None = None,
+    at: datetime | str | None = None,
+    delay: timedelta | str | None = None,
+    cron: str | None = None,
+    every: timedelta | str | None = None,
+    timezone: str | None = None,
+    **names: Any,
+) -> Order:
+    return Order(
+        target=target,
+        when=when(at=at, delay=delay, cron=cron, every=every, timezone=timezone),
+        payload=None if payload is None else encode(payload, "payload").decode(),
+        options=None if options is None else encode(dict(options), "options").decode(),
+        **names,
+    )
+
+
+@contextmanager
+def _ours() -> Iterator[None]:
+    """Raises the driver's errors, also those that SQLAlchemy wrapped, as errors of pgsched."""
+    try:
+        yield
+    except Exception as error:
+        driver = getattr(error, "orig", None) or error
+        if not any(kind.__name__ == "Error" and "psycopg" in kind.__module__ for kind in type(driver).__mro__):
+            raise
+        raise refusal(driver) or error from error
+
+
+@cache
+def _sqlalchemy_text() -> Any:
+    from sqlalchemy import text  # only those who use it wait for its import
+
+    return text(re.sub(r"%\((\w+)\)s", r":\1", SCHEDULE))
+
+
+def _check(candidate: Any, *, waits: bool) -> None:
+    """Raises TypeError for what is no connection, or is one for the other function."""
+    execute = getattr(candidate, "execute", None)
+    if execute is None:
+        raise TypeError(
+            f"{type(candidate).__name__} has no execute: give a psycopg 3 or SQLAlchemy connection or session"
+        )
+    if waits is not (inspect.iscoroutinefunction(execute)):
+        raise TypeError(f"{type(candidate).__name__} goes with {'schedule' if waits else 'schedule_async'}")
+
+
+def _id(row: Any) -> UUID:
+    return row[0] if isinstance(row[0], UUID) else UUID(str(row[0]))

@@ -1,0 +1,110 @@
+"""What the API's answers are in Python. Fields that a newer API adds are passed over."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheduled:
+    """What was scheduled: ``kind`` is ``execution`` or ``job``."""
+
+    id: UUID
+    kind: str
+    next_fires: tuple[datetime, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recurrence:
+    """``cron`` with its zone and what happens when the clocks change, or ``every`` in ISO 8601."""
+
+    cron: str | None = None
+    timezone: str | None = None
+    gap: str | None = None
+    overlap: str | None = None
+    every: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A recurring definition. ``next_fires`` is None in listings, which do not compute it."""
+
+    id: UUID
+    client: str
+    key: str | None
+    queue: str
+    ordering_key: str | None
+    target: str
+    payload: Any
+    schedule: Recurrence
+    options: dict[str, Any] | None
+    state: str
+    reason: str | None
+    created_at: datetime
+    updated_at: datetime
+    next_fires: tuple[datetime, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """A try that failed. ``duration`` is ISO 8601."""
+
+    attempt: int
+    finished_at: datetime
+    duration: str | None
+    worker: int | None
+    status_code: int | None
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """One instance at one instant. ``fire_at`` is None while it is held, ``attempts`` is None in listings."""
+
+    id: UUID
+    client: str
+    key: str | None
+    job_id: UUID | None
+    queue: str | None
+    status: str
+    target: str
+    payload: Any
+    scheduled_for: datetime | None
+    fire_at: datetime | None
+    attempt: int
+    created_at: datetime
+    finished_at: datetime | None
+    status_code: int | None
+    result: Any
+    reason: str | None
+    options: dict[str, Any] | None
+    ordering_key: str | None
+    lease_owner: int | None
+    lease_expires_at: datetime | None
+    attempts: tuple[Attempt, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Generic[_Item]):
+    """``next`` is the ``after`` of the next page, None on the last."""
+
+    items: tuple[_Item, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """``changed`` is false when it was so before."""
+
+    id: UUID
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """Something by its id."""
+
+    id: UUID
