@@ -29,7 +29,7 @@ from pgsched.settings import Settings
 @json_option
 @click.pass_obj
 def up(reply: Reply, /, **flags: Any) -> None:
-    """Start everything: PostgreSQL unless one is given, the schema, the API and the workers. Ctrl-C drains and stops."""
+    """Start everything: PostgreSQL unless one is given, the schema, the API, the workers. Ctrl-C drains and stops."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     settings = load_settings(flags)
     embedded = settings.database_url is None

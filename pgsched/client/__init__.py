@@ -1,4 +1,4 @@
-"""The SDK: ``Client`` and ``AsyncClient`` speak to the API; ``schedule`` and ``schedule_async`` need only a transaction.
+"""The SDK: ``Client`` and ``AsyncClient`` speak to the API; ``schedule`` needs only your transaction.
 
     with Client("http://127.0.0.1:8080") as pgsched:
         pgsched.schedule("https://shop.example/settle", payload={"merchant": 42}, delay="10m")

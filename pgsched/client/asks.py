@@ -90,26 +90,33 @@ class Ask(Generic[_Answer]):
 def schedule(
     target: str,
     *,
-    gap: str | None = None,
-    overlap: str | None = None,
     payload: Any = None,
-    options: Mapping[str, Any] | None = None,
     at: datetime | str | None = None,
     delay: timedelta | str | None = None,
     cron: str | None = None,
     every: timedelta | str | None = None,
     timezone: str | None = None,
-    **names: Any,
+    gap: str | None = None,
+    overlap: str | None = None,
+    client: str | None = None,
+    key: str | None = None,
+    ordering_key: str | None = None,
+    queue: str | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Ask[Scheduled]:
     asked = when(at=at, delay=delay, cron=cron, every=every, timezone=timezone, gap=gap, overlap=overlap)
     timing = _timing(asked) | {"gap": gap, "overlap": overlap}
-    body: dict[str, Any] = {name: value for name, value in names.items() if value is not None}
-    body |= {"target": target, "schedule": {name: value for name, value in timing.items() if value is not None}}
-    if options is not None:
-        body["options"] = dict(options)
-    if payload is not None:
-        body["payload"] = payload
-    return Ask(method="POST", path="/v1/jobs", answer=Scheduled, body=encode(body, "payload"))
+    body = {
+        "target": target,
+        "schedule": _given(timing),
+        "payload": payload,
+        "client": client,
+        "key": key,
+        "ordering_key": ordering_key,
+        "queue": queue,
+        "options": None if options is None else dict(options),
+    }
+    return Ask(method="POST", path="/v1/jobs", answer=Scheduled, body=encode(_given(body), "payload"))
 
 
 def get_job(id: Id) -> Ask[Job]:
@@ -215,5 +222,9 @@ def _instant(moment: datetime | None) -> str:
 
 
 def _query(**given: Any) -> dict[str, str]:
-    found = {name: value for name, value in given.items() if value is not None}
-    return {name: value.isoformat() if isinstance(value, datetime) else str(value) for name, value in found.items()}
+    found = _given(given).items()
+    return {name: value.isoformat() if isinstance(value, datetime) else str(value) for name, value in found}
+
+
+def _given(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in found.items() if value is not None}

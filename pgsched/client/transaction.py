@@ -45,8 +45,8 @@ def schedule(
         if isinstance(connection_or_session, psycopg.Connection):
             cursor = psycopg.Cursor(connection_or_session, row_factory=tuple_row)
             return _id(cursor.execute(SCHEDULE, order.parameters()).fetchone())
-        _check(connection_or_session, waits=False)
-        return _id(connection_or_session.execute(_sqlalchemy_text(), order.parameters()).first())
+        execute = _execute_of(connection_or_session, waits=False)
+        return _id(execute(_sqlalchemy_text(), order.parameters()).first())
 
 
 async def schedule_async(
@@ -58,8 +58,8 @@ async def schedule_async(
         if isinstance(connection_or_session, psycopg.AsyncConnection):
             cursor = psycopg.AsyncCursor(connection_or_session, row_factory=tuple_row)
             return _id(await (await cursor.execute(SCHEDULE, order.parameters())).fetchone())
-        _check(connection_or_session, waits=True)
-        return _id((await connection_or_session.execute(_sqlalchemy_text(), order.parameters())).first())
+        execute = _execute_of(connection_or_session, waits=True)
+        return _id((await execute(_sqlalchemy_text(), order.parameters())).first())
 
 
 def _order(
@@ -79,7 +79,7 @@ def _order(
         when=when(at=at, delay=delay, cron=cron, every=every, timezone=timezone),
         payload=None if payload is None else encode(payload, "payload").decode(),
         options=None if options is None else encode(dict(options), "options").decode(),
-        **names,
+        **{name: value for name, value in names.items() if value is not None},
     )
 
 
@@ -102,15 +102,15 @@ def _sqlalchemy_text() -> Any:
     return text(re.sub(r"%\((\w+)\)s", r":\1", SCHEDULE))
 
 
-def _check(candidate: Any, *, waits: bool) -> None:
-    """Raises TypeError for what is no connection, or is one for the other function."""
+def _execute_of(candidate: Any, *, waits: bool) -> Any:
+    """Its execute. Raises TypeError for what is no connection, or is one for the other function."""
     execute = getattr(candidate, "execute", None)
+    kind = type(candidate).__name__
     if execute is None:
-        raise TypeError(
-            f"{type(candidate).__name__} has no execute: give a psycopg 3 or SQLAlchemy connection or session"
-        )
-    if waits is not (inspect.iscoroutinefunction(execute)):
-        raise TypeError(f"{type(candidate).__name__} goes with {'schedule' if waits else 'schedule_async'}")
+        raise TypeError(f"{kind} has no execute: give a psycopg 3 or SQLAlchemy connection or session")
+    if waits is not inspect.iscoroutinefunction(execute):
+        raise TypeError(f"{kind} goes with {'schedule' if waits else 'schedule_async'}")
+    return execute
 
 
 def _id(row: Any) -> UUID:

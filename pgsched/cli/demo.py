@@ -1,0 +1,185 @@
+"""``pgsched demo``: a whole installation for half a minute, with proof that everything arrived."""
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pgsched.cli.reply import Reply, json_option
+from pgsched.errors import PgschedError
+from pgsched.settings import Settings
+
+if TYPE_CHECKING:
+    from pgsched.cli.arrivals import Arrivals
+
+ONE_SHOTS = 1000
+_SPREAD = "8 seconds"
+_WORKERS = 2
+_PATIENCE = 45.0
+_FEWEST = 3
+"""Instants that each recurring job must have had before the demo ends."""
+
+_JOBS: dict[str, tuple[str, str, timedelta]] = {
+    "second": ("every", "1 second", timedelta(seconds=1)),
+    "other": ("every", "2 seconds", timedelta(seconds=2)),
+    "third": ("cron", "*/3 * * * * *", timedelta(seconds=3)),
+}
+_SCHEDULE_ONE_SHOTS = """
+insert into pgsched.executions (target, payload, fire_at)
+select %(url)s || '/once/' || n, jsonb_build_object('n', n), now() + interval '1 second' + n * %(spread)s::interval / %(count)s
+  from generate_series(1, %(count)s) as n
+"""
+_SCHEDULE_JOB = """
+select pgsched.schedule(%(url)s || '/' || %(name)s || '/0', key => %(name)s::text,
+                        cron => %(cron)s::text, every => %(every)s::interval)
+"""
+_CANCEL_JOBS = "select pgsched.cancel(id) from pgsched.jobs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Verdict:
+    """What the demo has to show at its end."""
+
+    value: dict[str, Any]
+    text: str
+
+    @property
+    def ok(self) -> bool:
+        return bool(self.value["ok"])
+
+
+@click.command()
+@json_option
+@click.pass_context
+def demo(context: click.Context, /) -> None:
+    """Schedule 1,000 one-shots and three recurring jobs against a local receiver, and watch them arrive.
+
+    Uses a PostgreSQL of its own in a temporary directory. Exit status 0 only if everything arrived.
+    """
+    from pgsched.cli.migrate import bring_up
+    from pgsched.embedded import EmbeddedPostgres
+
+    reply: Reply = context.obj
+    with tempfile.TemporaryDirectory(prefix="pgsched-demo-") as directory:
+        reply.note("starting a PostgreSQL for the demo")
+        with EmbeddedPostgres(Path(directory) / "postgres") as server:
+            bring_up(server.url)
+            settings = Settings(database_url=server.url, allow_private_targets=True, drain_timeout=5)
+            verdict = asyncio.run(_run(settings, reply))
+    reply.give(verdict.value, verdict.text)
+    context.exit(0 if verdict.ok else 1)
+
+
+async def _run(settings: Settings, reply: Reply) -> _Verdict:
+    from pgsched.cli.arrivals import Arrivals, receiving
+
+    arrivals = Arrivals()
+    async with receiving(arrivals) as url, _workers(settings, reply) as supervising:
+        await asyncio.to_thread(_schedule, settings, url)
+        showing = asyncio.create_task(_show(arrivals, reply))
+        until = await _arrive(settings, arrivals, supervising)
+        showing.cancel()
+    return _judge(arrivals, until)
+
+
+@asynccontextmanager
+async def _workers(settings: Settings, reply: Reply) -> AsyncIterator[asyncio.Task[None]]:
+    from pgsched.cli.processes import worker_program
+    from pgsched.cli.supervisor import Supervisor
+
+    programs = [worker_program(number, settings) for number in range(1, _WORKERS + 1)]
+    supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=_warnings_to(reply))
+    ready = asyncio.Event()
+    running = asyncio.create_task(supervisor.run(on_ready=ready.set))
+    waiting = asyncio.create_task(ready.wait())
+    await asyncio.wait([running, waiting], return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    try:
+        yield running
+    finally:
+        if not running.done():
+            supervisor.stop()
+        await running
+
+
+def _schedule(settings: Settings, url: str) -> None:
+    import psycopg
+
+    with psycopg.connect(settings.database_url or "") as connection:
+        for name, (kind, spec, _) in _JOBS.items():
+            parts = {"cron": None, "every": None, kind: spec}
+            connection.execute(_SCHEDULE_JOB, {"url": url, "name": name, **parts})
+        connection.execute(_SCHEDULE_ONE_SHOTS, {"url": url, "spread": _SPREAD, "count": ONE_SHOTS})
+
+
+async def _arrive(settings: Settings, arrivals: "Arrivals", supervising: asyncio.Task[None]) -> datetime:
+    """Waits until everything is there or patience ends; returns the database's time of that moment."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + _PATIENCE
+    while loop.time() < end and not _complete(arrivals):
+        if supervising.done():
+            raise PgschedError("the demo was stopped before everything had arrived")
+        await asyncio.sleep(0.1)
+    return await asyncio.to_thread(_finish, settings)
+
+
+def _finish(settings: Settings) -> datetime:
+    import psycopg
+
+    with psycopg.connect(settings.database_url or "") as connection:
+        row = connection.execute("select clock_timestamp() - interval '500 ms'").fetchone()
+        connection.execute(_CANCEL_JOBS)
+    assert row is not None
+    moment: datetime = row[0]
+    return moment
+
+
+def _complete(arrivals: "Arrivals") -> bool:
+    return len(arrivals.numbers) == ONE_SHOTS and all(arrivals.arrived(name) >= _FEWEST for name in _JOBS)
+
+
+async def _show(arrivals: "Arrivals", reply: Reply) -> None:
+    """Redraws the table on a terminal; elsewhere, writes a line a second."""
+    live = sys.stderr.isatty()
+    drawn = 0
+    while True:
+        if live:
+            text = arrivals.rows(_expected())
+            reply.note(f"\x1b[{drawn}F\x1b[J{text}" if drawn else text)
+            drawn = text.count("\n") + 1
+        else:
+            late = arrivals.lateness("once")
+            counts = ", ".join(f"{what} {arrivals.arrived(name)}" for name, what in _expected().items())
+            reply.note(f"{counts}; p99 {late['p99_ms']:.1f} ms late" if late else counts)
+        await asyncio.sleep(0.2 if live else 1)
+
+
+def _judge(arrivals: "Arrivals", until: datetime) -> _Verdict:
+    missing = {name: len(arrivals.missing(name, every, until=until)) for name, (_, _, every) in _JOBS.items()}
+    missing["once"] = ONE_SHOTS - len(arrivals.numbers)
+    ok = not any(missing.values())
+    found = {
+        name: {"arrived": arrivals.arrived(name), "missing": missing[name], **arrivals.lateness(name)}
+        for name in _expected()
+    }
+    ending = "everything arrived" if ok else f"did not arrive: {missing}"
+    return _Verdict(value={"ok": ok, "arrivals": found}, text=f"{arrivals.rows(_expected())}\n\n{ending}")
+
+
+def _expected() -> dict[str, str]:
+    return {"once": "one-shots"} | {name: f"{kind} {spec}" for name, (kind, spec, _) in _JOBS.items()}
+
+
+def _warnings_to(reply: Reply) -> Any:
+    def report(line: str) -> None:
+        if " INFO " not in line and not line.startswith("stopping"):
+            reply.note(line)
+
+    return report

@@ -1,0 +1,32 @@
+"""The benchmarks run, and fail when something is lost: a small round of each. Their figures are nobody's business here."""
+
+from pgsched.bench.chaos import run_chaos
+from pgsched.bench.drain import run_drain
+from pgsched.bench.idle import run_idle
+from pgsched.bench.lateness import run_lateness
+from pgsched.embedded import EmbeddedPostgres
+
+
+def test_drain_accounts_for_every_execution(server: EmbeddedPostgres) -> None:
+    result = run_drain(server.url, count=5_000, processes=2, waiting=1_000)
+    assert result["rate"] > 0
+    assert result["bare_rate"] > 0
+    assert result["statements_per_execution"] < 0.5
+
+
+def test_lateness_is_never_negative(server: EmbeddedPostgres) -> None:
+    result = run_lateness(server.url, rate=100, seconds=2)
+    assert result["count"] == 200
+    assert result["min_ms"] > -1
+
+
+def test_two_idle_workers_send_fewer_than_ten_statements_a_second(server: EmbeddedPostgres) -> None:
+    assert run_idle(server.url, seconds=5, processes=2)["statements_per_second"] < 10
+
+
+def test_nothing_is_lost_while_workers_are_killed_and_the_server_restarts() -> None:
+    lines: list[str] = []
+    result = run_chaos(count=6_000, processes=3, seconds=15, progress=lines.append)
+    assert result["lost"] == result["settled_twice"] == 0, lines
+    assert result["kills"] >= 2
+    assert result["instants"] >= 15

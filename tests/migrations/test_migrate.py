@@ -1,0 +1,100 @@
+"""Bringing a database to this release's schema: by many at once, forward only, and without the right to make roles."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from alembic import command
+
+from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir, find_bin_dir
+from pgsched.errors import SchemaMismatch, Unavailable
+from pgsched.store.migrate import (
+    ROLES,
+    alembic_config,
+    check_schema,
+    expected_revision,
+    migrate,
+    roles_sql,
+)
+
+MIGRATE = "import sys; from pgsched.store.migrate import migrate; print(migrate(sys.argv[1]))"
+
+
+def test_several_processes_may_migrate_at_once(empty_database_url: str) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", MIGRATE, empty_database_url], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        for _ in range(4)
+    ]
+    answers = [process.communicate(timeout=60)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4, answers
+    with psycopg.connect(empty_database_url) as connection:
+        check_schema(connection)
+        assert connection.execute("select client_id from pgsched.clients").fetchall() == [("default",)]
+
+
+def test_a_migrated_database_is_at_the_expected_revision(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        check_schema(connection)
+
+
+def test_a_downgrade_is_refused_and_changes_nothing(database_url: str) -> None:
+    with pytest.raises(NotImplementedError, match=r"forward only.*schedules"):
+        command.downgrade(alembic_config(database_url), "base")
+    with psycopg.connect(database_url) as connection:
+        check_schema(connection)
+        assert connection.execute("select count(*) from pgsched.executions").fetchall() == [(0,)]
+
+
+def test_an_empty_database_is_a_mismatch_that_says_what_to_run(empty_database_url: str) -> None:
+    with psycopg.connect(empty_database_url) as connection, pytest.raises(SchemaMismatch, match="run pgsched migrate"):
+        check_schema(connection)
+
+
+def test_an_older_revision_is_a_mismatch_that_names_both(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("update pgsched.schema_version set version_num = 'pgsched_0000'")
+        with pytest.raises(SchemaMismatch, match=rf"pgsched_0000.*{expected_revision()}.*run pgsched migrate"):
+            check_schema(connection)
+
+
+def test_a_database_that_cannot_be_reached_is_unavailable() -> None:
+    with pytest.raises(Unavailable, match="cannot reach the database"):
+        migrate("postgresql://postgres@127.0.0.1:1/postgres")
+
+
+@pytest.fixture(scope="module")
+def bare_server(server: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+    """A server in which nobody made the roles."""
+    with psycopg.connect(server.url) as connection:
+        major = connection.info.server_version // 10000
+    bin_dir = bundled_bin_dir() if major == 18 else find_bin_dir(major)
+    directory: Path = tmp_path_factory.mktemp("bare") / "postgres"
+    with EmbeddedPostgres(directory, bin_dir=bin_dir, settings={"fsync": "off", "shared_buffers": "32MB"}) as running:
+        yield running
+
+
+def test_a_role_that_may_not_make_roles_migrates_and_learns_which_are_missing(bare_server: EmbeddedPostgres) -> None:
+    with psycopg.connect(bare_server.url, autocommit=True) as superuser:
+        superuser.execute("create role plain login password 'plain'")
+        superuser.execute("create database shop owner plain")
+        parts = urlsplit(bare_server.url)
+        url = parts._replace(netloc=f"plain:plain@{parts.hostname}:{parts.port}", path="/shop").geturl()
+        assert migrate(url) == list(ROLES)
+        with psycopg.connect(url) as plain:
+            check_schema(plain)
+            plain.execute("select pgsched.schedule('python:settle', key => 'k')")
+        superuser.execute(roles_sql().encode())
+        assert migrate(url) == []
+        with psycopg.connect(url) as plain:
+            granted = plain.execute(
+                "select has_function_privilege('pgsched_client', 'pgsched.cancel(uuid)', 'execute'),"
+                " has_table_privilege('pgsched_reader', 'pgsched.status', 'select'),"
+                " (select count(*) from pgsched.status)"
+            )
+            assert granted.fetchall() == [(True, True, 1)]

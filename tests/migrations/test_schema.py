@@ -1,0 +1,45 @@
+"""schema.sql is what the migrations make: a change of the schema shows there, in review.
+
+To write it anew: PGSCHED_WRITE_SCHEMA=1 pytest tests/migrations/test_schema.py
+"""
+
+import os
+from pathlib import Path
+
+import psycopg
+from schema_catalog import dump
+
+from pgsched.store.migrate import migrate, migration_sql
+
+GOLDEN = Path(__file__).with_name("schema.sql")
+HEADER = "-- The schema as the catalogs have it. To write it anew: PGSCHED_WRITE_SCHEMA=1 pytest tests/migrations/test_schema.py\n\n"
+
+
+def test_a_fresh_database_has_the_schema_on_record(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        found = HEADER + dump(connection)
+    if os.environ.get("PGSCHED_WRITE_SCHEMA"):
+        GOLDEN.write_text(found, encoding="utf-8")
+    assert found.splitlines() == GOLDEN.read_text(encoding="utf-8").splitlines()
+
+
+def test_migrating_twice_changes_nothing(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        before = dump(connection)
+        connection.execute("select pgsched.schedule('python:settle', every => '1 hour', key => 'hourly')")
+        migrate(database_url)
+        assert dump(connection) == before
+        assert connection.execute("select key from pgsched.jobs").fetchall() == [("hourly",)]
+
+
+def test_the_printed_migration_makes_the_same_schema(database_url: str, empty_database_url: str) -> None:
+    with (
+        psycopg.connect(database_url) as migrated,
+        psycopg.connect(empty_database_url, autocommit=True) as by_hand,
+    ):
+        by_hand.execute(migration_sql().encode())
+        assert dump(by_hand) == dump(migrated)
+        bodies = (
+            "select oid::regprocedure::text, prosrc from pg_proc where pronamespace = 'pgsched'::regnamespace order by 1"
+        )
+        assert by_hand.execute(bodies).fetchall() == migrated.execute(bodies).fetchall()
