@@ -94,7 +94,7 @@ class Worker:
             Link(url, "listen"),
             self.roster,
             self.events,
-            joined=self.claimer.look,
+            joined=self._joined,
             expect=self.claimer.expect,
             changed={"plan": self.planner.wake, "clients": self.directory.wake},
             listen=settings.notify,
@@ -142,7 +142,10 @@ class Worker:
         self.dispatcher.start()
         self._settling = asyncio.create_task(self.settler.run())
         self._tasks = [asyncio.create_task(service.run()) for service in self.services]
-        self.events.emit("worker.started", worker=self.roster.number)
+
+    def _joined(self) -> None:
+        self.events.emit("worker.joined", worker=self.roster.number)
+        self.claimer.look()
 
     async def drain(self) -> None:
         """Stops claiming, lets what runs finish within the limit, hands the rest back, settles all, and leaves."""

@@ -13,7 +13,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from pgsched.api.problems import MEDIA_TYPE, Fault, Problem, Unreadable
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import Schedule, from_parts
-from pgsched.store.rows import Attempt, Execution, JobRow
+from pgsched.store.rows import Attempt, Execution, JobRow, Json
 
 _Item = TypeVar("_Item", JobRow, Execution)
 
@@ -66,9 +66,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     queue: str
     ordering_key: str | None
     target: str
-    payload: msgspec.Raw | None
+    payload: Json
     schedule: Recurrence
-    options: msgspec.Raw | None
+    options: Json
     state: str
     reason: str | None
     created_at: datetime

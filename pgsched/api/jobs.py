@@ -25,7 +25,7 @@ from pgsched.api.creation import SHOWN
 from pgsched.api.database import Pooled
 from pgsched.api.requests import ApiRequest, Pause
 from pgsched.domain.schedule import instants
-from pgsched.errors import NotFound
+from pgsched.errors import InvalidSchedule, NotFound
 from pgsched.store import calls, listings
 from pgsched.store.order import check_text
 from pgsched.store.rows import ExecutionFilter, JobFilter, JobRow
@@ -130,6 +130,10 @@ async def _next_fires(connection: AsyncConnection[Any], row: JobRow) -> list[dat
     if row.state != "active":
         return []
     planned, now = await listings.planned_instant(connection, row.id)
+    try:
+        schedule = recurrence(row)
+    except InvalidSchedule:  # inserted by SQL just now: the next planner marks it invalid
+        return []
     if planned is None:
-        return instants(recurrence(row), now, SHOWN)
-    return [planned, *instants(recurrence(row), planned, SHOWN - 1)]
+        return instants(schedule, now, SHOWN)
+    return [planned, *instants(schedule, planned, SHOWN - 1)]

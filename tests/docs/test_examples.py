@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 from console import check, commands_of
-from fences import ROOT, Block, anchors_of, blocks, blocks_of, links_of, pages, prelude_of
+from fences import ROOT, SHOP, Block, anchors_of, blocks, blocks_of, links_of, pages, prelude_of
 from litestar import Litestar
 
 from pgsched.api.app import create_app
@@ -47,7 +47,7 @@ def test_every_block_is_in_a_language_that_is_checked(page: Path) -> None:
 @pytest.mark.parametrize("page", _with("sql"), ids=_named)
 def test_sql_runs_in_the_order_of_its_page(page: Path, db: psycopg.Connection[Any]) -> None:
     with db.transaction(force_rollback=True):
-        db.execute(prelude_of(page).encode() or b"select 1")
+        db.execute(prelude_of(page).encode())
         for block in blocks_of(page):
             if block.language == "sql":
                 _run_sql(db, block)
@@ -72,6 +72,7 @@ def test_python_that_says_so_runs(page: Path, request: pytest.FixtureRequest, mo
     running = [block for block in blocks_of(page) if block.language == "python" and _runs(block)]
     if any("DATABASE_URL" in block.text for block in running):
         monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("database_url"))
+        request.getfixturevalue("db").execute(SHOP)
     for block in running:
         exec(compile(block.text, str(block), "exec"), {"__name__": "example"})
 

@@ -1,6 +1,7 @@
 """The schema as the server's catalogs have it, in one text that is the same on every supported version.
 
-Functions appear by their signature, rights and comment: their bodies are replaced by each release and reviewed as source.
+Functions appear by their signature, rights and comment: their bodies are replaced by each release and reviewed as
+source.
 """
 
 from typing import Any
@@ -11,7 +12,8 @@ _RELATIONS = "c.relnamespace = 'pgsched'::regnamespace"
 
 _PARTS: dict[str, str] = {
     "types": """
-        select format('type %s as enum (%s)', t.oid::regtype, string_agg(quote_literal(e.enumlabel), ', ' order by e.enumsortorder))
+        select format('type %s as enum (%s)', t.oid::regtype,
+                 string_agg(quote_literal(e.enumlabel), ', ' order by e.enumsortorder))
           from pg_type t join pg_enum e on e.enumtypid = t.oid
          where t.typnamespace = 'pgsched'::regnamespace group by t.oid""",
     "tables": """
@@ -51,7 +53,8 @@ _PARTS: dict[str, str] = {
                  case when p.prosecdef then ' security definer' end, ' set ' || array_to_string(p.proconfig, ', '))
           from pg_proc p where p.pronamespace = 'pgsched'::regnamespace""",
     "grants": """
-        select format('grant %s on %s to %s', string_agg(lower(a.privilege_type), ', ' order by a.privilege_type), o.name,
+        select format('grant %s on %s to %s',
+                 string_agg(lower(a.privilege_type), ', ' order by a.privilege_type), o.name,
                  coalesce(nullif(a.grantee, 0)::regrole::text, 'public'))
           from (select c.oid::regclass::text as name, c.relacl as acl, c.relowner as owner from pg_class c
                  where {relations} and not c.relispartition
@@ -59,7 +62,8 @@ _PARTS: dict[str, str] = {
                   from pg_class c join pg_attribute t on t.attrelid = c.oid where {relations}
                 union all select p.oid::regprocedure::text, p.proacl, p.proowner from pg_proc p
                  where p.pronamespace = 'pgsched'::regnamespace
-                union all select 'schema pgsched', n.nspacl, n.nspowner from pg_namespace n where n.nspname = 'pgsched') o,
+                union all select 'schema pgsched', n.nspacl, n.nspowner from pg_namespace
+                 n where n.nspname = 'pgsched') o,
                aclexplode(o.acl) a where a.grantee <> o.owner group by o.name, a.grantee""",
     "comments": """
         select format('comment on %s is %L', p.oid::regprocedure, d.description)

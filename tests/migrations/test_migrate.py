@@ -27,7 +27,10 @@ MIGRATE = "import sys; from pgsched.store.migrate import migrate; print(migrate(
 def test_several_processes_may_migrate_at_once(empty_database_url: str) -> None:
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", MIGRATE, empty_database_url], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [sys.executable, "-c", MIGRATE, empty_database_url],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         for _ in range(4)
     ]

@@ -96,7 +96,8 @@ def refused(sqlstate: str, *, hint: str = "", constraint: str | None = None) -> 
     assert diagnosis.sqlstate == sqlstate, caught.value
     assert hint in (diagnosis.message_hint or ""), diagnosis.message_hint
     if sqlstate.startswith("PS"):
-        assert diagnosis.message_primary and diagnosis.message_hint
+        assert diagnosis.message_primary
+        assert diagnosis.message_hint
     if constraint is not None:
         assert diagnosis.constraint_name == constraint
 

@@ -1,4 +1,4 @@
-"""The claim: which rows it leases, in which order, and that the successor of a recurring row comes with it or not at all."""
+"""The claim: which rows it leases, in which order, and that a recurring row brings its successor or is not taken."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -36,7 +36,8 @@ def due(db: Session, count: int = 1, *, partition: int = 0) -> list[UUID]:
     return column(
         db,
         "insert into pgsched.executions (target, fire_at, partition)"
-        " select %s, now() - interval '1 hour' + n * interval '1 second', %s from generate_series(1, %s) n returning id",
+        " select %s, now() - interval '1 hour' + n * interval '1 second', %s from"
+        " generate_series(1, %s) n returning id",
         [TARGET, partition, count],
     )
 
@@ -133,7 +134,12 @@ async def test_claims_side_by_side_take_every_row_once(db: Session, worker: Conn
     ids = due(db, 40)
     other = await connect(store_url, "other")
     try:
-        taken = [row.id for _ in range(5) for link, token in ((worker, 1), (other, 2)) for row in await claim(link, batch=4, token=token)]
+        taken = [
+            row.id
+            for _ in range(5)
+            for link, token in ((worker, 1), (other, 2))
+            for row in await claim(link, batch=4, token=token)
+        ]
     finally:
         await other.close()
     assert sorted(taken) == sorted(id.bytes for id in ids)
@@ -154,7 +160,8 @@ async def test_claiming_a_recurring_row_plans_its_successor(db: Session, worker:
     await claim(worker)
     assert row(
         db,
-        "select e.scheduled_for = j.anchor + interval '1 hour', e.fire_at = e.scheduled_for, e.plan, e.payload, e.options, e.client_id"
+        "select e.scheduled_for = j.anchor + interval '1 hour', e.fire_at = e.scheduled_for,"
+        " e.plan, e.payload, e.options, e.client_id"
         " from pgsched.executions e join pgsched.jobs j on j.id = e.job_id where e.lease_token is null and j.id = %s",
         [job],
     ) == (True, True, 1, {"n": 1}, {"timeout": "5s"}, "payments")
@@ -229,7 +236,9 @@ async def test_a_successor_that_stands_already_is_not_doubled(db: Session, worke
     assert counts(db)[0] == 2
 
 
-async def test_the_next_due_instant_of_each_partition_is_its_earliest_waiting_one(db: Session, worker: Connection) -> None:
+async def test_the_next_due_instant_of_each_partition_is_its_earliest_waiting_one(
+    db: Session, worker: Connection
+) -> None:
     first, second = due(db, 2, partition=4)
     earliest, now = await executions.next_due(worker, [4, 5])
     assert earliest == {4: to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [first]))}

@@ -49,9 +49,8 @@ def test_cancelling_moves_a_waiting_execution_into_history(db: Connection) -> No
 
 def test_a_cancel_that_is_rolled_back_never_was(db: Connection) -> None:
     id = schedule(db)
-    with db.transaction() as transaction:
+    with db.transaction(force_rollback=True):
         call(db, "cancel", id=id)
-        raise psycopg.Rollback(transaction)
     assert status(db, id) == "scheduled"
 
 

@@ -15,7 +15,8 @@ OURS = "pronamespace = 'pgsched'::regnamespace"
 def test_every_function_and_view_says_what_it_is_for(db: Connection) -> None:
     silent = column(
         db,
-        f"select oid::regprocedure::text from pg_proc where {OURS} and obj_description(oid, 'pg_proc') is null".encode(),
+        f"select oid::regprocedure::text from pg_proc where {OURS} and obj_description(oid,"
+        f" 'pg_proc') is null".encode(),
     ) + column(
         db,
         "select relname from pg_class where relnamespace = 'pgsched'::regnamespace and relkind = 'v'"
@@ -40,9 +41,12 @@ def test_public_has_no_right_to_schema_tables_or_columns(db: Connection) -> None
     assert (
         column(
             db,
-            "select c.relname from pg_class c, aclexplode(c.relacl) a where c.relnamespace = 'pgsched'::regnamespace and a.grantee = 0"
-            " union all select 'schema' from pg_namespace n, aclexplode(n.nspacl) a where n.nspname = 'pgsched' and a.grantee = 0"
-            " union all select t.attname from pg_attribute t join pg_class c on c.oid = t.attrelid, aclexplode(t.attacl) a"
+            "select c.relname from pg_class c, aclexplode(c.relacl) a where c.relnamespace ="
+            " 'pgsched'::regnamespace and a.grantee = 0"
+            " union all select 'schema' from pg_namespace n, aclexplode(n.nspacl) a where n.nspname"
+            " = 'pgsched' and a.grantee = 0"
+            " union all select t.attname from pg_attribute t join pg_class c on c.oid = t.attrelid,"
+            " aclexplode(t.attacl) a"
             " where c.relnamespace = 'pgsched'::regnamespace and a.grantee = 0",
         )
         == []
@@ -88,7 +92,8 @@ def test_the_reference_names_every_function_that_a_client_may_call(db: Connectio
     text = (REFERENCE / "sql.md").read_text(encoding="utf-8")
     callable_by_clients = column(
         db,
-        f"select distinct proname from pg_proc where {OURS} and has_function_privilege('pgsched_client', oid, 'execute')"
+        f"select distinct proname from pg_proc where {OURS} and"
+        f" has_function_privilege('pgsched_client', oid, 'execute')"
         " and prorettype <> 'trigger'::regtype".encode(),
     )
     assert [name for name in callable_by_clients if f"pgsched.{name}(" not in text] == []
@@ -96,14 +101,13 @@ def test_the_reference_names_every_function_that_a_client_may_call(db: Connectio
 
 def test_the_reference_names_every_column_of_the_status_view(db: Connection) -> None:
     text = (REFERENCE / "sql.md").read_text(encoding="utf-8")
-    columns = column(
-        db, "select attname from pg_attribute where attrelid = 'pgsched.status'::regclass and attnum > 0"
-    )
+    columns = column(db, "select attname from pg_attribute where attrelid = 'pgsched.status'::regclass and attnum > 0")
     assert [name for name in columns if f"| `{name}` |" not in text] == []
 
 
 @pytest.mark.parametrize(
-    "error", [found for _, found in inspect.getmembers(errors, inspect.isclass) if issubclass(found, errors.PgschedError)]
+    "error",
+    [found for _, found in inspect.getmembers(errors, inspect.isclass) if issubclass(found, errors.PgschedError)],
 )
 def test_the_reference_names_every_error(error: type[errors.PgschedError]) -> None:
     text = (REFERENCE / "errors.md").read_text(encoding="utf-8")
@@ -116,7 +120,8 @@ def test_every_sqlstate_that_the_database_raises_has_its_error(db: Connection) -
     raised = column(
         db,
         f"select distinct m[1] from pg_proc, regexp_matches(prosrc, '''(PS[0-9]{{3}})''', 'g') m where {OURS}"
-        " union select distinct m[1] from pg_constraint, regexp_matches(pg_get_constraintdef(oid), '''(PS[0-9]{3})''', 'g') m"
+        " union select distinct m[1] from pg_constraint, regexp_matches(pg_get_constraintdef(oid),"
+        " '''(PS[0-9]{3})''', 'g') m"
         " where connamespace = 'pgsched'::regnamespace".encode(),
     )
     assert [state for state in raised if errors.error_for_sqlstate(state) is None] == []

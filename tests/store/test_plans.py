@@ -211,7 +211,8 @@ async def _scanned(worker: Connection) -> int:
     """Rows of executions that were read one after another, or off an index without being asked for."""
     await worker.execute("select 1")
     cursor = await worker.execute(
-        "select sum(seq_tup_read + idx_tup_fetch)::bigint from pg_stat_user_tables where relname ~ '^executions_[0-9]+$'"
+        "select sum(seq_tup_read + idx_tup_fetch)::bigint from pg_stat_user_tables where relname ~"
+        " '^executions_[0-9]+$'"
     )
     found = await cursor.fetchone()
     return int(found[0]) if found else 0

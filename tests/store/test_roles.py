@@ -31,7 +31,9 @@ def login_role(db: Connection, member_of: str | None) -> str:
 def payments(db: Connection, store_url: str) -> Iterator[Connection]:
     """A session of the login role that is the client payments."""
     role = login_role(db, "pgsched_client")
-    db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s), ('billing', null)", [role])
+    db.execute(
+        "insert into pgsched.clients (client_id, database_role) values ('payments', %s), ('billing', null)", [role]
+    )
     with acting(store_url, role) as session:
         yield session
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
@@ -83,7 +85,8 @@ def test_a_client_withdraws_the_planned_row_of_its_job(db: Connection, payments:
 
 def test_a_client_inserts_plainly(payments: Connection) -> None:
     payments.execute(
-        "insert into pgsched.executions (target, fire_at, client_id) select %s, now(), 'payments' from generate_series(1, 3)",
+        "insert into pgsched.executions (target, fire_at, client_id) select %s, now(), 'payments'"
+        " from generate_series(1, 3)",
         [TARGET],
     )
     payments.execute("insert into pgsched.jobs (target, cron, client_id) values (%s, '@daily', 'payments')", [TARGET])
@@ -105,7 +108,8 @@ def test_a_client_does_not_see_the_rows_of_others(db: Connection, payments: Conn
     ended = schedule(db, client="billing")
     call(db, "cancel", id=ended)
     db.execute(
-        "insert into pgsched.attempts (finished_at, execution_id, attempt, client_id, error) values (now(), %s, 1, 'billing', 'x')",
+        "insert into pgsched.attempts (finished_at, execution_id, attempt, client_id, error) values"
+        " (now(), %s, 1, 'billing', 'x')",
         [ended],
     )
     assert counts(payments) == (0, 0, 0)
@@ -157,7 +161,14 @@ def test_a_client_cannot_give_its_rows_to_another(payments: Connection) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    ["lease_owner = 9", "lease_token = 9", "lease_expires_at = now()", "partition = 3", "plan = 1", "id = pgsched.new_id()"],
+    [
+        "lease_owner = 9",
+        "lease_token = 9",
+        "lease_expires_at = now()",
+        "partition = 3",
+        "plan = 1",
+        "id = pgsched.new_id()",
+    ],
 )
 def test_a_client_cannot_touch_what_is_the_workers(payments: Connection, change: str) -> None:
     schedule(payments, client="payments")
@@ -177,8 +188,10 @@ def test_a_client_cannot_change_or_delete_a_running_row(db: Connection, payments
 def test_a_client_cannot_write_history_that_was_not(payments: Connection) -> None:
     with refused(DENIED):
         payments.execute(
-            "insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt,"
-            " client_id, target) values (now(), now(), now(), now(), pgsched.new_id(), 'succeeded', 0, 1, 'payments', %s)",
+            "insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id,"
+            " status, partition, attempt,"
+            " client_id, target) values (now(), now(), now(), now(), pgsched.new_id(), 'succeeded',"
+            " 0, 1, 'payments', %s)",
             [TARGET],
         )
 

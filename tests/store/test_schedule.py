@@ -93,7 +93,8 @@ def test_a_cron_job_is_written_and_left_to_the_planner(db: Connection) -> None:
     id = schedule(db, cron="30 2 * * *", timezone="Europe/Berlin", key="nightly", payload={"full": True})
     assert row(
         db,
-        "select key, cron, timezone, every, payload, state::text, revision, planned_revision from pgsched.jobs where id = %s",
+        "select key, cron, timezone, every, payload, state::text, revision, planned_revision from"
+        " pgsched.jobs where id = %s",
         [id],
     ) == ("nightly", "30 2 * * *", "Europe/Berlin", None, {"full": True}, "active", 1, 0)
     assert counts(db) == (0, 1, 0)
@@ -123,7 +124,8 @@ def test_an_edit_withdraws_the_row_that_was_planned(db: Connection) -> None:
     job = schedule(db, every="1 hour", key="hourly")
     db.execute(
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, target)"
-        " select pgsched.now() + interval '1 hour', pgsched.now() + interval '1 hour', id, revision, pgsched.partition_of(j), target"
+        " select pgsched.now() + interval '1 hour', pgsched.now() + interval '1 hour', id,"
+        " revision, pgsched.partition_of(j), target"
         " from pgsched.jobs j where id = %s",
         [job],
     )
@@ -152,13 +154,12 @@ def test_a_cancelled_job_leaves_its_key_to_a_new_one(db: Connection) -> None:
 
 
 def test_a_rollback_leaves_nothing(db: Connection) -> None:
-    with db.transaction() as transaction:
+    with db.transaction(force_rollback=True):
         schedule(db)
         schedule(db, key="settle-42")
         schedule(db, every="1 hour")
         db.execute("insert into pgsched.executions (target, fire_at) values (%s, now())", [TARGET])
         assert counts(db) == (3, 1, 0)
-        raise psycopg.Rollback(transaction)
     assert counts(db) == (0, 0, 0)
 
 
@@ -193,7 +194,8 @@ def test_a_plain_insert_with_a_key_calls_for_its_partition(db: Connection) -> No
 
 def test_a_plain_insert_of_a_job_is_left_to_the_planner(db: Connection) -> None:
     db.execute(
-        "insert into pgsched.jobs (client_id, key, cron, timezone, target) values ('payments', 'n', '@daily', 'UTC', %s)",
+        "insert into pgsched.jobs (client_id, key, cron, timezone, target) values ('payments', 'n',"
+        " '@daily', 'UTC', %s)",
         [TARGET],
     )
     assert row(db, "select state::text, revision, planned_revision from pgsched.jobs") == ("active", 1, 0)

@@ -73,7 +73,19 @@ OPTIONS: list[tuple[Any, str]] = [
     ({"backoff": "1s"}, "initial"),
     ({"retry_on": 404}, "retry_on"),
     ({"fail_on": {"500": True}}, "fail_on"),
-    ({"deferred": "yes"}, "deferred"),
+    ({"timeout": "PT0.05S"}, "PT5S"),
+    ({"timeout": "25h"}, "PT5S"),
+    ({"backoff": None}, "initial"),
+    ({"backoff": {"start": "1s"}}, "initial"),
+    ({"backoff": {"initial": 1}}, "initial"),
+    ({"backoff": {"maximum": "8 days"}}, "initial"),
+    ({"backoff": {"factor": 0.5}}, "factor"),
+    ({"backoff": {"factor": "2"}}, "factor"),
+    ({"retry_on": [200]}, "retry_on"),
+    ({"retry_on": [404.5]}, "retry_on"),
+    ({"retry_on": ["404"]}, "retry_on"),
+    ({"fail_on": [[500]]}, "fail_on"),
+    ({"fail_on": None}, "fail_on"),
 ]
 
 
@@ -127,7 +139,6 @@ def test_every_option_is_taken_in_its_right_form(db: Connection) -> None:
             "headers": {"X-Shop": "42"},
             "retry_on": [404],
             "fail_on": [500],
-            "deferred": True,
         },
     )
     assert counts(db) == (1, 0, 0)

@@ -35,7 +35,9 @@ def stale(found: Execution) -> Execution:
     return found._replace(token=found.token - 1)
 
 
-def finished(found: Execution, ended: str = "failed", *, result: str | None = None, reason: str | None = "503") -> Finished:
+def finished(
+    found: Execution, ended: str = "failed", *, result: str | None = None, reason: str | None = "503"
+) -> Finished:
     return Finished(found.id, found.token, ended, 503, result, reason, 1.5)
 
 
@@ -85,7 +87,20 @@ async def test_a_succeeded_row_enters_history_as_it_was(db: Session, worker: Con
         db,
         "select id, status::text, attempt, status_code, client_id, target, payload, options, key, ordering_key,"
         " scheduled_for = '2020-01-01Z', finished_at > created_at from pgsched.history",
-    ) == (UUID(bytes=found.id), "succeeded", 1, 200, "payments", TARGET, {"n": 1}, {"timeout": "5s"}, "k", "o", True, True)
+    ) == (
+        UUID(bytes=found.id),
+        "succeeded",
+        1,
+        200,
+        "payments",
+        TARGET,
+        {"n": 1},
+        {"timeout": "5s"},
+        "k",
+        "o",
+        True,
+        True,
+    )
     assert counts(db) == (0, 0, 1)
 
 
@@ -103,7 +118,12 @@ async def test_a_batch_settles_the_rows_that_are_still_its_own(db: Session, work
 async def test_a_failure_keeps_its_reason_and_its_last_attempt(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     await settle(worker, "finished", found)
-    assert row(db, "select status::text, status_code, reason, result from pgsched.history") == ("failed", 503, "503", None)
+    assert row(db, "select status::text, status_code, reason, result from pgsched.history") == (
+        "failed",
+        503,
+        "503",
+        None,
+    )
     assert row(
         db, "select execution_id, attempt, worker, status_code, error, duration, client_id from pgsched.attempts"
     ) == (UUID(bytes=found.id), 1, 1, 503, "503", timedelta(seconds=1.5), "payments")
@@ -114,7 +134,11 @@ async def test_a_result_is_kept_as_json(db: Session, worker: Connection) -> None
     await executions.settle_finished(
         worker, found.partition, [finished(found, "succeeded", result='{"paid": [1, null]}', reason=None)]
     )
-    assert row(db, "select status::text, result, reason from pgsched.history") == ("succeeded", {"paid": [1, None]}, None)
+    assert row(db, "select status::text, result, reason from pgsched.history") == (
+        "succeeded",
+        {"paid": [1, None]},
+        None,
+    )
     assert value(db, "select count(*) from pgsched.attempts") == 0
 
 
@@ -122,12 +146,16 @@ async def test_different_ends_are_settled_together(db: Session, worker: Connecti
     for _ in range(3):
         schedule(db, fire_at="2020-01-01Z", ordering_key="together")
     one, two, three = await claimed(db, worker)
-    rows = [finished(one), finished(two, "succeeded", result="1", reason=None), finished(three, reason="it's \"over\" \\ {1}")]
+    rows = [
+        finished(one),
+        finished(two, "succeeded", result="1", reason=None),
+        finished(three, reason='it\'s "over" \\ {1}'),
+    ]
     await executions.settle_finished(worker, one.partition, rows)
     assert dict(db.execute("select id, coalesce(reason, result::text) from pgsched.history").fetchall()) == {
         UUID(bytes=one.id): "503",
         UUID(bytes=two.id): "1",
-        UUID(bytes=three.id): "it's \"over\" \\ {1}",
+        UUID(bytes=three.id): 'it\'s "over" \\ {1}',
     }
 
 
@@ -151,7 +179,12 @@ async def test_a_retried_row_waits_for_its_next_try(db: Session, worker: Connect
 async def test_a_released_row_is_as_if_it_had_not_been_claimed(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     await settle(worker, "released", found)
-    assert row(db, "select attempt, lease_owner, lease_token, lease_expires_at from pgsched.executions") == (0, None, None, None)
+    assert row(db, "select attempt, lease_owner, lease_token, lease_expires_at from pgsched.executions") == (
+        0,
+        None,
+        None,
+        None,
+    )
     assert value(db, "select count(*) from pgsched.attempts") == 0
 
 

@@ -1,0 +1,64 @@
+# Needs Python 3.11 or newer, make, and a network for the first install. Nothing is installed outside .venv.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 python3.11,\
+	$(shell $(python) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(python))))
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
+PYTEST_ARGS ?=
+ARGS ?=
+
+.PHONY: help run demo test check lint types imports test-18 test-15 format clean
+
+help:
+	@echo "make run    PostgreSQL, API and workers in this terminal (ARGS='--port 9000' passes flags on)"
+	@echo "make demo   1,000 one-shots and three recurring jobs, shown arriving; ends by itself"
+	@echo "make test   lint, types, import rules, and the tests on PostgreSQL 18 and 15"
+	@echo "make format, make clean"
+
+run: $(VENV)/.run
+	@$(BIN)/pgsched up $(ARGS)
+
+demo: $(VENV)/.run
+	@$(BIN)/pgsched demo $(ARGS)
+
+test: lint types imports test-18 test-15
+
+check: test
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+imports: $(VENV)/.dev
+	$(BIN)/lint-imports
+
+test-18: $(VENV)/.dev
+	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(PYTEST_ARGS)
+
+test-15: $(VENV)/.dev
+	found="$$($(BIN)/python scripts/postgresql15.py)" && \
+	PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=15 $(BIN)/pytest $(PYTEST_ARGS)
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer is needed; name it with PYTHON=" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "error: $(PYTHON) cannot make a virtual environment; on Debian and Ubuntu install python3-venv" >&2; exit 1; }
+
+$(VENV)/.run: pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[embedded]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(PIP) --editable '.[embedded,dev]'
+	@touch $@ $(VENV)/.run

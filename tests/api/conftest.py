@@ -1,0 +1,16 @@
+"""The application over ASGI, on a real database."""
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from serving import serving
+
+from pgsched.api.app import create_app
+from pgsched.settings import Settings
+
+
+@pytest.fixture
+async def api(database_url: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with serving(create_app(Settings(database_url=database_url))) as client:
+        yield client

@@ -1,0 +1,29 @@
+"""The application over ASGI, without a server around it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+from litestar import Litestar
+
+
+@asynccontextmanager
+async def serving(app: Litestar) -> AsyncIterator[httpx.AsyncClient]:
+    """The application between its startup and its shutdown, which stay in one task as they do in a server."""
+    started, stop = asyncio.Event(), asyncio.Event()
+
+    async def live() -> None:
+        async with app.lifespan():
+            started.set()
+            await stop.wait()
+
+    living = asyncio.create_task(live())
+    await started.wait()
+    transport = httpx.ASGITransport(app)
+    try:
+        async with httpx.AsyncClient(transport=transport, base_url="http://pgsched.test") as client:
+            yield client
+    finally:
+        stop.set()
+        await living

@@ -1,0 +1,115 @@
+"""POST /v1/jobs: every kind of schedule."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+async def create(api: httpx.AsyncClient, **body: Any) -> Any:
+    answer = await api.post("/v1/jobs", json={"target": "https://shop.example/settle"} | body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+async def test_without_a_schedule_it_fires_now(api: httpx.AsyncClient, db: Connection) -> None:
+    answer = await api.post("/v1/jobs", json={"target": "https://shop.example/settle"})
+    assert (answer.status_code, answer.json()["kind"]) == (201, "execution")
+    assert answer.headers["location"] == f"/v1/executions/{answer.json()['id']}"
+    fire_at = datetime.fromisoformat(answer.json()["next_fires"][0])
+    assert db.execute("select id::text, fire_at from pgsched.executions").fetchall() == [(answer.json()["id"], fire_at)]
+
+
+async def test_a_delay_counts_from_the_databases_now(api: httpx.AsyncClient, db: Connection) -> None:
+    await create(api, schedule={"delay": "PT10M"})
+    found = db.execute("select fire_at - created_at from pgsched.executions").fetchone()
+    assert found == (timedelta(minutes=10),)
+
+
+async def test_an_instant_with_another_offset_is_answered_in_utc(api: httpx.AsyncClient) -> None:
+    answer = await create(api, schedule={"at": "2031-03-01T09:00:00+01:00"})
+    assert answer["next_fires"] == ["2031-03-01T08:00:00Z"]
+
+
+async def test_a_cron_job_is_planned_when_the_answer_comes(api: httpx.AsyncClient, db: Connection) -> None:
+    answer = await create(api, schedule={"cron": "30 2 * * *", "timezone": "Europe/Berlin"})
+    assert (answer["kind"], len(answer["next_fires"])) == ("job", 5)
+    planned = db.execute("select job_id::text, fire_at from pgsched.executions").fetchall()
+    assert planned == [(answer["id"], datetime.fromisoformat(answer["next_fires"][0]))]
+
+
+async def test_an_interval_is_counted_from_its_creation(api: httpx.AsyncClient, db: Connection) -> None:
+    answer = await create(api, schedule={"every": "15m"})
+    anchor = db.execute("select anchor from pgsched.jobs").fetchone()
+    assert anchor is not None
+    fires = [datetime.fromisoformat(text) for text in answer["next_fires"]]
+    assert fires == [anchor[0] + n * timedelta(minutes=15) for n in range(1, 6)]
+
+
+async def test_clock_policies_are_kept_and_set_back_when_left_out(api: httpx.AsyncClient, db: Connection) -> None:
+    cron = {"cron": "30 2 * * *", "timezone": "Europe/Berlin"}
+    await create(api, key="nightly", schedule=cron | {"gap": "skip", "overlap": "both"})
+    kept = db.execute("select gap, overlap from pgsched.jobs").fetchone()
+    await create(api, key="nightly", schedule=cron)
+    assert (kept, db.execute("select gap, overlap from pgsched.jobs").fetchall()) == (
+        ("skip", "both"),
+        [("shift", "first")],
+    )
+
+
+async def test_the_same_key_replaces_what_waits(api: httpx.AsyncClient, db: Connection) -> None:
+    first = await create(api, key="settle-42", schedule={"delay": "1h"})
+    second = await create(api, key="settle-42", schedule={"at": "2031-03-01T09:00:00Z"})
+    assert second == {"id": first["id"], "kind": "execution", "next_fires": ["2031-03-01T09:00:00Z"]}
+    assert db.execute("select count(*) from pgsched.executions").fetchone() == (1,)
+
+
+async def test_a_key_that_has_ended_answers_with_what_became_of_it(api: httpx.AsyncClient, db: Connection) -> None:
+    first = await create(api, key="settle-42", schedule={"delay": "1h"})
+    db.execute("select pgsched.finish_waiting(e, 'skipped', 'by hand') from pgsched.executions e")
+    db.execute("delete from pgsched.executions")
+    assert await create(api, key="settle-42") == {"id": first["id"], "kind": "execution", "next_fires": []}
+
+
+async def test_an_idempotency_key_makes_repeating_safe(api: httpx.AsyncClient, db: Connection) -> None:
+    body = {"target": "https://shop.example/settle", "schedule": {"delay": "1h"}}
+    answers = [await api.post("/v1/jobs", json=body, headers={"Idempotency-Key": "once"}) for _ in range(3)]
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert db.execute("select key from pgsched.executions").fetchall() == [("once",)]
+
+
+async def test_a_key_in_the_body_goes_before_the_header(api: httpx.AsyncClient, db: Connection) -> None:
+    body = {"target": "https://shop.example/settle", "key": "mine"}
+    await api.post("/v1/jobs", json=body, headers={"Idempotency-Key": "theirs"})
+    assert db.execute("select key from pgsched.executions").fetchall() == [("mine",)]
+
+
+@pytest.mark.parametrize(
+    "payload", ["1.10", "123456789012345678901234567890", '"\\u00e9 \\ud83d\\ude00"', "null", '[1, {"a": []}]']
+)
+async def test_a_payload_comes_back_digit_for_digit(api: httpx.AsyncClient, payload: str) -> None:
+    body = f'{{"target": "notify:orders", "payload": {payload}}}'.encode()
+    created = await api.post("/v1/jobs", content=body, headers={"Content-Type": "application/json"})
+    found = await api.get(created.headers["location"])
+    written = payload.encode().decode("unicode_escape").encode("utf-16", "surrogatepass").decode("utf-16")
+    assert f'"payload":{written},' in found.text
+
+
+async def test_everything_asked_for_reads_back(api: httpx.AsyncClient) -> None:
+    asked = {"client": "shop", "key": "k", "ordering_key": "o", "queue": "default", "target": "queue:"}
+    asked |= {"options": {"timeout": "PT5S"}, "payload": {"merchant": 42}}
+    created = await create(api, **asked)
+    found = (await api.get(f"/v1/executions/{created['id']}")).json()
+    assert {name: found[name] for name in asked} == asked
+
+
+async def test_a_paused_job_stays_paused_when_scheduled_again(api: httpx.AsyncClient, db: Connection) -> None:
+    job = await create(api, key="nightly", schedule={"every": "1h"})
+    await api.post(f"/v1/jobs/{job['id']}/pause")
+    again = await create(api, key="nightly", schedule={"every": "2h"})
+    assert again == {"id": job["id"], "kind": "job", "next_fires": []}
+    assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)

@@ -1,0 +1,69 @@
+"""The OpenAPI document: every route stands in it, with words."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from pgsched import __version__
+
+ROUTES = {
+    ("/v1/jobs", "get"),
+    ("/v1/jobs", "post"),
+    ("/v1/jobs/{job_id}", "get"),
+    ("/v1/jobs/{job_id}", "delete"),
+    ("/v1/jobs/{job_id}/pause", "post"),
+    ("/v1/jobs/{job_id}/resume", "post"),
+    ("/v1/jobs/{job_id}/trigger", "post"),
+    ("/v1/jobs/{job_id}/executions", "get"),
+    ("/v1/executions", "get"),
+    ("/v1/executions/{execution_id}", "get"),
+    ("/v1/executions/{execution_id}/cancel", "post"),
+    ("/v1/executions/{execution_id}/reschedule", "post"),
+    ("/healthz", "get"),
+    ("/readyz", "get"),
+}
+
+
+@pytest.fixture
+async def description(api: httpx.AsyncClient) -> Any:
+    return (await api.get("/schema/openapi.json")).json()
+
+
+def test_it_has_exactly_the_routes_there_are(description: Any) -> None:
+    found = {(path, method) for path, item in description["paths"].items() for method in item}
+    assert found == ROUTES
+    assert description["info"]["title"] == "pgsched"
+    assert description["info"]["version"] == __version__
+
+
+def test_every_route_has_a_summary_of_its_own(description: Any) -> None:
+    summaries = [route["summary"] for item in description["paths"].values() for route in item.values()]
+    assert all(summaries)
+    assert len(set(summaries)) == len(summaries)
+
+
+def test_every_refusal_is_described_as_a_problem(description: Any) -> None:
+    for item in description["paths"].values():
+        for route in item.values():
+            refusals = [answer for status, answer in route["responses"].items() if status >= "400"]
+            assert all(list(answer["content"]) == ["application/problem+json"] for answer in refusals)
+
+
+def test_every_reference_leads_somewhere(description: Any) -> None:
+    def references(node: Any) -> set[str]:
+        if isinstance(node, list):
+            return set().union(*map(references, node))
+        if not isinstance(node, dict):
+            return set()
+        own = {node["$ref"]} if isinstance(node.get("$ref"), str) else set()
+        return own.union(*map(references, node.values()))
+
+    schemas = {f"#/components/schemas/{name}" for name in description["components"]["schemas"]}
+    assert references(description) <= schemas
+
+
+async def test_the_examples_can_be_posted_as_they_stand(description: Any, api: httpx.AsyncClient) -> None:
+    content = description["paths"]["/v1/jobs"]["post"]["requestBody"]["content"]
+    examples = content["application/json"]["schema"]["examples"]
+    assert [(await api.post("/v1/jobs", json=example)).status_code for example in examples] == [201, 201]

@@ -1,0 +1,178 @@
+"""The executions over REST."""
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from sqlalchemy.dialects import postgresql
+
+from pgsched.store.pages import page_of_executions
+from pgsched.store.rows import ExecutionFilter
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+_FINISHED = """
+insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id,
+                             target, status_code, result, reason)
+values (now(), '2026-03-01 09:00+00', '2026-03-01 09:00+00', now(), pgsched.new_id(), %s, 0, 1, 'shop', 'notify:a', 200,
+        '{"a": 1.10}', null) returning id::text
+"""
+
+
+async def create(api: httpx.AsyncClient, **body: Any) -> str:
+    answer = await api.post("/v1/jobs", json={"target": "notify:a", "schedule": {"delay": "1h"}} | body)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+def finished(db: Connection, status: str) -> str:
+    row = db.execute(_FINISHED, [status]).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+async def listed(api: httpx.AsyncClient, query: str) -> list[str]:
+    answer = await api.get(f"/v1/executions?{query}")
+    assert answer.status_code == 200, answer.text
+    return [item["id"] for item in answer.json()["items"]]
+
+
+async def test_live_and_finished_ones_are_one_list_from_the_newest(api: httpx.AsyncClient, db: Connection) -> None:
+    created = [
+        await create(api),
+        finished(db, "succeeded"),
+        await create(api),
+        finished(db, "failed"),
+        await create(api),
+    ]
+    seen: list[str] = []
+    cursor = ""
+    while len(seen) < 5:
+        page = (await api.get(f"/v1/executions?limit=2{cursor}")).json()
+        seen += [item["id"] for item in page["items"]]
+        cursor = f"&after={page['next']}"
+    assert page["next"] is None
+    assert seen == created[::-1]
+
+
+@pytest.mark.parametrize("status", ["scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled"])
+async def test_a_status_selects_its_own(api: httpx.AsyncClient, db: Connection, status: str) -> None:
+    ids = {"scheduled": await create(api), "retrying": await create(api), "held": await create(api)}
+    ids |= {"running": await create(api), "cancelled": await create(api), "failed": finished(db, "failed")}
+    ids["succeeded"] = finished(db, "succeeded")
+    db.execute("update pgsched.executions set attempt = 1 where id = %s", [ids["retrying"]])
+    db.execute("update pgsched.executions set fire_at = 'infinity' where id = %s", [ids["held"]])
+    db.execute("update pgsched.executions set lease_token = 1, lease_owner = 1 where id = %s", [ids["running"]])
+    await api.post(f"/v1/executions/{ids['cancelled']}/cancel")
+    assert await listed(api, f"status={status}") == [ids[status]]
+    assert (await api.get(f"/v1/executions/{ids[status]}")).json()["status"] == status
+
+
+async def test_a_held_one_has_no_instant(api: httpx.AsyncClient, db: Connection) -> None:
+    db.execute("insert into pgsched.executions (target, fire_at) values ('notify:a', 'infinity')")
+    items = (await api.get("/v1/executions")).json()["items"]
+    assert [(item["status"], item["fire_at"]) for item in items] == [("held", None)]
+
+
+async def test_filters_select_together(api: httpx.AsyncClient) -> None:
+    wanted = await create(api, client="shop", key="a", schedule={"at": "2031-03-01T09:00:00Z"})
+    await create(api, client="shop", key="b", schedule={"at": "2031-03-01T09:00:00Z"})
+    await create(api, client="other", key="a")
+    assert await listed(api, "client=shop&key=a&queue=default&status=scheduled") == [wanted]
+    assert await listed(api, "queue=another") == []
+
+
+async def test_from_is_included_and_to_is_not(api: httpx.AsyncClient) -> None:
+    wanted = await create(api, schedule={"at": "2031-03-01T09:00:00Z"})
+    assert await listed(api, "from=2031-03-01T09:00:00Z&to=2031-03-01T09:00:01Z") == [wanted]
+    assert await listed(api, "from=2031-03-01T10:00:00%2B01:00") == [wanted]
+    assert await listed(api, "to=2031-03-01T09:00:00Z") == []
+
+
+async def test_a_job_selects_its_executions(api: httpx.AsyncClient) -> None:
+    job = await create(api, schedule={"every": "1h"})
+    await create(api)
+    rows = await listed(api, f"job={job}")
+    assert rows == [item["id"] for item in (await api.get(f"/v1/jobs/{job}/executions")).json()["items"]]
+    assert len(rows) == 1
+
+
+async def test_an_execution_shows_its_failed_tries(api: httpx.AsyncClient, db: Connection) -> None:
+    execution = finished(db, "failed")
+    db.execute(
+        "insert into pgsched.attempts (finished_at, execution_id, duration, worker, attempt, status_code, client_id,"
+        " error) values ('2026-03-01 09:00+00', %s, '250 ms', 3, 1, 503, 'shop', 'HTTP 503')",
+        [execution],
+    )
+    found = (await api.get(f"/v1/executions/{execution}")).json()
+    assert (found["result"], found["status_code"], found["client"]) == ({"a": 1.10}, 200, "shop")
+    tried = {"attempt": 1, "finished_at": "2026-03-01T09:00:00Z", "duration": "PT0.25S", "worker": 3}
+    assert found["attempts"] == [tried | {"status_code": 503, "error": "HTTP 503"}]
+
+
+async def test_a_waiting_one_is_cancelled_and_one_that_ended_stays(api: httpx.AsyncClient, db: Connection) -> None:
+    execution = await create(api)
+    answers = [(await api.post(f"/v1/executions/{execution}/cancel")).json() for _ in range(2)]
+    assert answers == [{"id": execution, "changed": True}, {"id": execution, "changed": False}]
+    assert db.execute("select action, subject::text from pgsched.audit_log").fetchall() == [("cancel", execution)]
+
+
+async def test_a_running_one_is_not_cancelled(api: httpx.AsyncClient, db: Connection) -> None:
+    execution = await create(api)
+    db.execute("update pgsched.executions set lease_token = 1")
+    answer = await api.post(f"/v1/executions/{execution}/cancel")
+    assert (answer.status_code, answer.json()["code"]) == (409, "pgsched.conflict")
+
+
+async def test_a_job_is_not_cancelled_as_an_execution(api: httpx.AsyncClient) -> None:
+    job = await create(api, schedule={"every": "1h"})
+    answer = await api.post(f"/v1/executions/{job}/cancel")
+    assert (answer.status_code, answer.json()["detail"]) == (404, f"{job} is a job: DELETE /v1/jobs/{job}")
+    assert (await api.get(f"/v1/jobs/{job}")).json()["state"] == "active"
+
+
+async def test_a_waiting_one_is_moved(api: httpx.AsyncClient, db: Connection) -> None:
+    execution = await create(api)
+    answer = await api.post(f"/v1/executions/{execution}/reschedule", json={"fire_at": "2031-03-01T10:00:00+01:00"})
+    assert answer.json() == {"id": execution, "fire_at": "2031-03-01T09:00:00Z"}
+    found = (await api.get(f"/v1/executions/{execution}")).json()
+    assert (found["fire_at"], found["scheduled_for"]) == ("2031-03-01T09:00:00Z", "2031-03-01T09:00:00Z")
+    assert db.execute("select action from pgsched.audit_log").fetchall() == [("reschedule",)]
+
+
+async def test_a_refused_change_is_not_logged(api: httpx.AsyncClient, db: Connection) -> None:
+    job = await create(api, schedule={"every": "1h"})
+    planned = (await listed(api, f"job={job}"))[0]
+    answer = await api.post(f"/v1/executions/{planned}/reschedule", json={"fire_at": "2031-03-01T09:00:00Z"})
+    assert (answer.status_code, answer.json()["code"]) == (409, "pgsched.conflict")
+    assert db.execute("select count(*) from pgsched.audit_log").fetchone() == (0,)
+
+
+async def test_an_unknown_execution_is_not_found_by_any_route(api: httpx.AsyncClient) -> None:
+    nobody = f"/v1/executions/{uuid.uuid4()}"
+    answers = [await api.get(nobody), await api.post(f"{nobody}/cancel")]
+    answers.append(await api.post(f"{nobody}/reschedule", json={"fire_at": "2031-03-01T09:00:00Z"}))
+    assert {(answer.status_code, answer.json()["code"]) for answer in answers} == {(404, "pgsched.not_found")}
+
+
+def test_a_page_reads_no_table_whole(db: Connection) -> None:
+    db.execute(
+        "insert into pgsched.executions (target, fire_at) select 'notify:a', now() from generate_series(1, 20000)"
+    )
+    db.execute("analyze pgsched.executions")
+    query = page_of_executions(ExecutionFilter(), limit=50, after=None).compile(dialect=postgresql.psycopg.dialect())
+    plan = db.execute(b"explain (analyze, format json) " + query.string.encode(), query.construct_params()).fetchone()
+    assert plan is not None
+    reads = [node for node in _nodes(plan[0][0]["Plan"]) if node.get("Relation Name", "").startswith("executions_")]
+    assert {node["Node Type"] for node in reads} == {"Index Scan"}
+    assert {node["Index Name"] for node in reads} == {f"{node['Relation Name']}_pkey" for node in reads}
+    assert sum(node["Actual Rows"] * node["Actual Loops"] for node in reads) <= 16 * 50
+
+
+def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for inner in plan.get("Plans", []):
+        yield from _nodes(inner)

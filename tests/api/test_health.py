@@ -1,0 +1,110 @@
+"""Whether the process lives and the database is there, also when it goes away and comes back."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+from serving import serving
+
+from pgsched.api.app import create_app
+from pgsched.events import Events, Field
+from pgsched.settings import Settings
+from pgsched.store.migrate import expected_revision
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+class Gate:
+    """Shuts a database so that nobody can connect to it, and opens it again."""
+
+    def __init__(self, server_url: str, database_url: str) -> None:
+        self._server = server_url
+        self._name = str(conninfo_to_dict(database_url)["dbname"])
+
+    def set(self, *, opened: bool) -> None:
+        with psycopg.connect(self._server, autocommit=True) as connection:
+            allow = sql.SQL("alter database {} allow_connections {}")
+            connection.execute(allow.format(sql.Identifier(self._name), sql.Literal(opened)))
+            if not opened:
+                ended = "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = %s"
+                connection.execute(ended, [self._name])
+
+
+@pytest.fixture
+def gate(janitor: Any, database_url: str) -> Gate:
+    return Gate(janitor.url, database_url)
+
+
+async def test_it_is_ready_at_the_expected_revision(api: httpx.AsyncClient) -> None:
+    assert (await api.get("/healthz")).json() == {"status": "alive"}
+    assert (await api.get("/readyz")).json() == {"status": "ready", "revision": expected_revision()}
+
+
+async def test_it_is_not_ready_at_another_revision(api: httpx.AsyncClient, db: Connection) -> None:
+    db.execute("update pgsched.schema_version set version_num = 'pgsched_0000'")
+    answer = await api.get("/readyz")
+    assert (answer.status_code, answer.json()["code"]) == (503, "pgsched.schema_mismatch")
+    assert answer.json()["detail"].endswith("run pgsched migrate")
+
+
+async def test_it_is_not_ready_before_the_first_migration(empty_database_url: str) -> None:
+    async with serving(create_app(Settings(database_url=empty_database_url))) as api:
+        for answer in (await api.get("/readyz"), await api.post("/v1/jobs", json={"target": "notify:a"})):
+            assert (answer.status_code, answer.json()["code"]) == (503, "pgsched.schema_mismatch")
+
+
+async def test_it_starts_without_a_database_and_says_so() -> None:
+    heard: list[str] = []
+    settings = Settings(database_url="postgresql://127.0.0.1:1/nowhere")
+    async with serving(create_app(settings, events=Events(lambda event, _: heard.append(event)))) as api:
+        assert (await api.get("/healthz")).status_code == 200
+        answer = await api.get("/readyz")
+    assert (answer.status_code, answer.json()["code"]) == (503, "pgsched.unavailable")
+    assert answer.headers["retry-after"] == "1"
+    assert heard == ["database.lost"]
+
+
+async def test_the_first_request_after_the_servers_restart_succeeds(api: httpx.AsyncClient, gate: Gate) -> None:
+    assert (await api.get("/v1/jobs")).status_code == 200
+    gate.set(opened=False)
+    gate.set(opened=True)
+    assert (await api.get("/v1/jobs")).status_code == 200
+
+
+async def test_a_database_that_goes_away_is_answered_with_503_until_it_is_back(
+    api: httpx.AsyncClient, gate: Gate
+) -> None:
+    gate.set(opened=False)
+    away = await asyncio.gather(*(api.post("/v1/jobs", json={"target": "notify:a"}) for _ in range(3)))
+    assert {(answer.status_code, answer.json()["code"]) for answer in away} == {(503, "pgsched.unavailable")}
+    gate.set(opened=True)
+    assert (await api.post("/v1/jobs", json={"target": "notify:a"})).status_code == 201
+
+
+@pytest.fixture
+async def broken(database_url: str) -> AsyncIterator[tuple[httpx.AsyncClient, list[dict[str, Field]]]]:
+    """An API whose database lost what only a bug could lose."""
+    heard: list[dict[str, Field]] = []
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("alter table pgsched.jobs alter column gap drop not null")
+        connection.execute("create or replace function pgsched.check_target(target text) returns boolean "
+                           "language plpgsql immutable as $$ begin raise 'secret'; end $$")  # fmt: skip
+    events = Events(lambda event, fields: heard.append(fields | {"event": event}))
+    async with serving(create_app(Settings(database_url=database_url), events=events)) as client:
+        yield client, heard
+
+
+async def test_what_nobody_foresaw_says_nothing_of_the_inside(
+    broken: tuple[httpx.AsyncClient, list[dict[str, Field]]],
+) -> None:
+    api, heard = broken
+    answer = await api.post("/v1/jobs", json={"target": "notify:a"})
+    assert (answer.status_code, answer.json()["code"]) == (500, "pgsched.error")
+    assert "secret" not in answer.text
+    assert [fields["event"] for fields in heard] == ["api.failed"]
+    assert "secret" in str(heard[0]["error"])

@@ -1,0 +1,129 @@
+"""The recurring jobs over REST."""
+
+import uuid
+from typing import Any
+
+import httpx
+import psycopg
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+async def create(api: httpx.AsyncClient, **body: Any) -> str:
+    body = {"target": "https://shop.example/settle", "schedule": {"cron": "0 * * * *"}} | body
+    answer = await api.post("/v1/jobs", json=body)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+async def test_a_job_reads_back_with_its_next_fires(api: httpx.AsyncClient) -> None:
+    schedule = {"cron": "30 2 * * *", "timezone": "Europe/Berlin", "gap": "skip", "overlap": "both"}
+    created = await api.post("/v1/jobs", json={"target": "notify:a", "key": "k", "schedule": schedule})
+    found = (await api.get(created.headers["location"])).json()
+    assert found["schedule"] == schedule
+    assert (found["state"], found["next_fires"]) == ("active", created.json()["next_fires"])
+
+
+async def test_next_fires_are_computed_while_nothing_is_planned(api: httpx.AsyncClient, db: Connection) -> None:
+    job = await create(api)
+    planned = (await api.get(f"/v1/jobs/{job}")).json()["next_fires"]
+    db.execute("delete from pgsched.executions")
+    assert (await api.get(f"/v1/jobs/{job}")).json()["next_fires"] == planned
+
+
+async def test_a_job_that_sql_inserted_wrongly_is_shown_without_next_fires(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
+    insert = "insert into pgsched.jobs (target, {}) values ('notify:a', {}) returning id"
+    for column, value in (("cron", "'61 * * * *'"), ("every, anchor", "'1 hour', 'infinity'")):
+        job = db.execute(insert.format(column, value).encode()).fetchone()
+        assert job is not None
+        found = await api.get(f"/v1/jobs/{job[0]}")
+        assert (found.status_code, found.json()["next_fires"]) == (200, [])
+
+
+async def test_jobs_are_listed_page_by_page_from_the_newest(api: httpx.AsyncClient) -> None:
+    created = [await create(api, schedule={"every": f"{n}h"}) for n in range(1, 6)]
+    seen, after = [], ""
+    for _ in range(3):
+        page = (await api.get(f"/v1/jobs?limit=2{after}")).json()
+        seen.append([item["id"] for item in page["items"]])
+        after = f"&after={page['next']}"
+    assert page["next"] is None
+    assert seen == [created[4:2:-1], created[2:0:-1], created[:1]]
+
+
+async def test_jobs_are_filtered_by_client_state_and_key(api: httpx.AsyncClient) -> None:
+    wanted = await create(api, client="shop", key="a")
+    for body in ({"client": "shop", "key": "b"}, {"client": "other", "key": "a"}):
+        await create(api, **body)
+    assert [item["id"] for item in (await api.get("/v1/jobs?client=shop&key=a&state=active")).json()["items"]] == [
+        wanted
+    ]
+    assert (await api.get("/v1/jobs?state=paused")).json() == {"items": [], "next": None}
+
+
+async def test_pausing_takes_the_planned_row_back_and_is_logged_once(api: httpx.AsyncClient, db: Connection) -> None:
+    job = await create(api)
+    answers = [(await api.post(f"/v1/jobs/{job}/pause", json={"note": "stocktaking"})).json() for _ in range(2)]
+    assert answers == [{"id": job, "changed": True}, {"id": job, "changed": False}]
+    found = (await api.get(f"/v1/jobs/{job}")).json()
+    assert (found["state"], found["reason"], found["next_fires"]) == ("paused", "stocktaking", [])
+    assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
+    logged = db.execute("select actor, action, subject::text, detail from pgsched.audit_log").fetchall()
+    assert logged == [("api 127.0.0.1", "pause", job, {"note": "stocktaking"})]
+
+
+async def test_a_job_is_paused_without_a_body(api: httpx.AsyncClient) -> None:
+    job = await create(api)
+    assert (await api.post(f"/v1/jobs/{job}/pause")).json() == {"id": job, "changed": True}
+
+
+async def test_resuming_makes_it_active_again(api: httpx.AsyncClient, db: Connection) -> None:
+    job = await create(api)
+    await api.post(f"/v1/jobs/{job}/pause")
+    assert (await api.post(f"/v1/jobs/{job}/resume")).json() == {"id": job, "changed": True}
+    assert (await api.get(f"/v1/jobs/{job}")).json()["state"] == "active"
+    assert db.execute("select action from pgsched.audit_log order by id").fetchall() == [("pause",), ("resume",)]
+
+
+async def test_triggering_runs_it_besides_its_schedule(api: httpx.AsyncClient, db: Connection) -> None:
+    job = await create(api)
+    answer = await api.post(f"/v1/jobs/{job}/trigger", headers={"Idempotency-Key": "whatever"})
+    assert (answer.status_code, answer.json()["job_id"]) == (201, job)
+    assert answer.headers["location"] == f"/v1/executions/{answer.json()['id']}"
+    page = (await api.get(f"/v1/jobs/{job}/executions")).json()["items"]
+    assert answer.json()["id"] in {item["id"] for item in page}
+    assert len(page) == 2
+    logged = db.execute("select action, detail from pgsched.audit_log").fetchall()
+    assert logged == [("trigger", {"execution": answer.json()["id"]})]
+
+
+async def test_deleting_cancels_the_job_and_takes_its_row_back(api: httpx.AsyncClient, db: Connection) -> None:
+    job = await create(api)
+    answers = [(await api.delete(f"/v1/jobs/{job}")).json()["changed"] for _ in range(2)]
+    assert answers == [True, False]
+    assert (await api.get(f"/v1/jobs/{job}")).json()["state"] == "cancelled"
+    assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
+    assert db.execute("select action from pgsched.audit_log").fetchall() == [("cancel",)]
+
+
+async def test_deleting_an_execution_by_its_id_cancels_it(api: httpx.AsyncClient) -> None:
+    created = await api.post("/v1/jobs", json={"target": "notify:a", "schedule": {"delay": "1h"}})
+    assert (await api.delete(f"/v1/jobs/{created.json()['id']}")).json()["changed"] is True
+    assert (await api.get(created.headers["location"])).json()["status"] == "cancelled"
+
+
+async def test_a_cancelled_job_can_be_neither_paused_resumed_nor_triggered(api: httpx.AsyncClient) -> None:
+    job = await create(api)
+    await api.delete(f"/v1/jobs/{job}")
+    for verb in ("pause", "resume", "trigger"):
+        answer = await api.post(f"/v1/jobs/{job}/{verb}")
+        assert (answer.status_code, answer.json()["code"]) == (409, "pgsched.conflict")
+
+
+async def test_an_unknown_job_is_not_found_by_any_route(api: httpx.AsyncClient) -> None:
+    nobody = f"/v1/jobs/{uuid.uuid4()}"
+    answers = [await api.get(nobody), await api.delete(nobody), await api.get(f"{nobody}/executions")]
+    answers += [await api.post(f"{nobody}/{verb}") for verb in ("pause", "resume", "trigger")]
+    assert {(answer.status_code, answer.json()["code"]) for answer in answers} == {(404, "pgsched.not_found")}

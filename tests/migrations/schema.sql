@@ -1,0 +1,443 @@
+-- The schema as the catalogs have it. To write it anew:
+-- PGSCHED_WRITE_SCHEMA=1 pytest tests/migrations/test_schema.py
+
+-- types
+type pgsched.execution_status as enum ('scheduled', 'retrying', 'held', 'running', 'succeeded', 'failed', 'cancelled', 'expired', 'skipped')
+type pgsched.job_state as enum ('active', 'paused', 'invalid', 'cancelled')
+type pgsched.keep as enum ('all', 'failures', 'nothing')
+
+-- tables
+table pgsched.api_keys
+table pgsched.attempts partition by RANGE (finished_at) row level security
+table pgsched.audit_log
+table pgsched.clients row level security
+table pgsched.executions partition by LIST (partition) row level security
+table pgsched.history partition by RANGE (finished_at) row level security
+table pgsched.jobs row level security
+table pgsched.queues
+table pgsched.schema_version
+table pgsched.workers with (fillfactor=50)
+view pgsched.status with (security_invoker=true)
+
+-- columns
+column pgsched.api_keys.01 id uuid not null default pgsched.new_id()
+column pgsched.api_keys.02 client_id text not null
+column pgsched.api_keys.03 name text not null
+column pgsched.api_keys.04 hash bytea not null
+column pgsched.api_keys.05 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.api_keys.06 revoked_at timestamp with time zone
+column pgsched.attempts.01 finished_at timestamp with time zone not null
+column pgsched.attempts.02 execution_id uuid not null
+column pgsched.attempts.03 duration interval
+column pgsched.attempts.04 worker integer
+column pgsched.attempts.05 attempt smallint not null
+column pgsched.attempts.06 status_code smallint
+column pgsched.attempts.07 client_id text not null
+column pgsched.attempts.08 error text not null
+column pgsched.audit_log.01 id bigint not null identity
+column pgsched.audit_log.02 at timestamp with time zone not null default pgsched.now()
+column pgsched.audit_log.03 actor text not null
+column pgsched.audit_log.04 action text not null
+column pgsched.audit_log.05 subject uuid
+column pgsched.audit_log.06 detail jsonb
+column pgsched.clients.01 client_id text not null
+column pgsched.clients.02 keep pgsched.keep not null default 'all'::pgsched.keep
+column pgsched.clients.03 signing_secret text
+column pgsched.clients.04 database_role name
+column pgsched.clients.05 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.executions.01 fire_at timestamp with time zone not null
+column pgsched.executions.02 scheduled_for timestamp with time zone
+column pgsched.executions.03 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.executions.04 lease_expires_at timestamp with time zone
+column pgsched.executions.05 lease_token bigint
+column pgsched.executions.06 id uuid not null default pgsched.new_id()
+column pgsched.executions.07 job_id uuid
+column pgsched.executions.08 lease_owner integer
+column pgsched.executions.09 plan integer
+column pgsched.executions.10 partition smallint not null default (floor((random() * (16)::double precision)))::smallint
+column pgsched.executions.11 attempt smallint not null default 0
+column pgsched.executions.12 client_id text not null default 'default'::text
+column pgsched.executions.13 target text not null
+column pgsched.executions.14 payload jsonb
+column pgsched.executions.15 options jsonb
+column pgsched.executions.16 key text
+column pgsched.executions.17 ordering_key text
+column pgsched.history.01 finished_at timestamp with time zone not null
+column pgsched.history.02 fire_at timestamp with time zone not null
+column pgsched.history.03 scheduled_for timestamp with time zone not null
+column pgsched.history.04 created_at timestamp with time zone not null
+column pgsched.history.05 id uuid not null
+column pgsched.history.06 job_id uuid
+column pgsched.history.07 status pgsched.execution_status not null
+column pgsched.history.08 partition smallint not null
+column pgsched.history.09 attempt smallint not null
+column pgsched.history.10 status_code smallint
+column pgsched.history.11 client_id text not null
+column pgsched.history.12 target text not null
+column pgsched.history.13 payload jsonb
+column pgsched.history.14 options jsonb
+column pgsched.history.15 key text
+column pgsched.history.16 ordering_key text
+column pgsched.history.17 result jsonb
+column pgsched.history.18 reason text
+column pgsched.jobs.01 id uuid not null default pgsched.new_id()
+column pgsched.jobs.02 client_id text not null default 'default'::text
+column pgsched.jobs.03 key text
+column pgsched.jobs.04 queue text not null default 'default'::text
+column pgsched.jobs.05 ordering_key text
+column pgsched.jobs.06 target text not null
+column pgsched.jobs.07 payload jsonb
+column pgsched.jobs.08 options jsonb
+column pgsched.jobs.09 cron text
+column pgsched.jobs.10 timezone text not null default 'UTC'::text
+column pgsched.jobs.11 every interval
+column pgsched.jobs.12 anchor timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.13 gap text not null default 'shift'::text
+column pgsched.jobs.14 overlap text not null default 'first'::text
+column pgsched.jobs.15 state pgsched.job_state not null default 'active'::pgsched.job_state
+column pgsched.jobs.16 reason text
+column pgsched.jobs.17 revision integer not null default 1
+column pgsched.jobs.18 planned_revision integer not null default 0
+column pgsched.jobs.19 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.20 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.queues.01 name text not null
+column pgsched.queues.02 first_partition smallint not null
+column pgsched.schema_version.01 version_num character varying(32) not null
+column pgsched.status.01 id uuid
+column pgsched.status.02 client_id text
+column pgsched.status.03 key text
+column pgsched.status.04 job_id uuid
+column pgsched.status.05 queue text
+column pgsched.status.06 status pgsched.execution_status
+column pgsched.status.07 target text
+column pgsched.status.08 payload jsonb
+column pgsched.status.09 scheduled_for timestamp with time zone
+column pgsched.status.10 fire_at timestamp with time zone
+column pgsched.status.11 attempt smallint
+column pgsched.status.12 created_at timestamp with time zone
+column pgsched.status.13 finished_at timestamp with time zone
+column pgsched.status.14 status_code smallint
+column pgsched.status.15 result jsonb
+column pgsched.status.16 reason text
+column pgsched.status.17 options jsonb
+column pgsched.status.18 ordering_key text
+column pgsched.status.19 lease_owner integer
+column pgsched.status.20 lease_expires_at timestamp with time zone
+column pgsched.workers.01 id integer not null identity
+column pgsched.workers.02 name text not null
+column pgsched.workers.03 queues text[] not null
+column pgsched.workers.04 release text not null
+column pgsched.workers.05 started_at timestamp with time zone not null default pgsched.now()
+column pgsched.workers.06 expires_at timestamp with time zone not null
+column pgsched.workers.07 gone_since timestamp with time zone
+
+-- constraints
+constraint pgsched.api_keys.api_keys_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id)
+constraint pgsched.api_keys.api_keys_hash_key UNIQUE (hash)
+constraint pgsched.api_keys.api_keys_pkey PRIMARY KEY (id)
+constraint pgsched.audit_log.audit_log_pkey PRIMARY KEY (id)
+constraint pgsched.clients.client_id_is_1_to_100_characters CHECK (((length(client_id) >= 1) AND (length(client_id) <= 100)))
+constraint pgsched.clients.clients_pkey PRIMARY KEY (client_id)
+constraint pgsched.clients.signing_secret_is_whsec_base64 CHECK ((signing_secret ~ '^whsec_[A-Za-z0-9+/]{32,}={0,2}$'::text))
+constraint pgsched.executions.client_id_is_1_to_100_characters CHECK (((lease_token IS NOT NULL) OR ((length(client_id) >= 1) AND (length(client_id) <= 100))))
+constraint pgsched.executions.executions_pkey PRIMARY KEY (partition, id)
+constraint pgsched.executions.fire_at_is_an_instant CHECK (((lease_token IS NOT NULL) OR ((fire_at >= '0001-01-01 00:00:00+00'::timestamp with time zone) AND (fire_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) OR (fire_at = 'infinity'::timestamp with time zone) OR pgsched.refuse('PS002'::text, 'fire_at must be an instant between the years 1 and 9999'::text, 'write now() + interval ''10 minutes'', or ''infinity'' to hold the row'::text)))
+constraint pgsched.executions.key_is_1_to_200_characters CHECK (((lease_token IS NOT NULL) OR ((length(key) >= 1) AND (length(key) <= 200))))
+constraint pgsched.executions.options_are_known CHECK (((lease_token IS NOT NULL) OR (options IS NULL) OR pgsched.check_options(options)))
+constraint pgsched.executions.ordering_key_is_1_to_200_characters CHECK (((lease_token IS NOT NULL) OR ((length(ordering_key) >= 1) AND (length(ordering_key) <= 200))))
+constraint pgsched.executions.partition_follows_the_key CHECK (((lease_token IS NOT NULL) OR ((key IS NULL) AND (ordering_key IS NULL)) OR (((partition)::integer & 15) = pgsched.slot_for(client_id, key, ordering_key)) OR pgsched.refuse('PS000'::text, 'a row with a key or an ordering key lives in the partition of that key'::text, 'set partition to pgsched.partition_for(queue, client_id, key, ordering_key), or call pgsched.schedule'::text)))
+constraint pgsched.executions.payload_is_at_most_1_mib CHECK (((lease_token IS NOT NULL) OR (payload IS NULL) OR (pg_column_size(payload) <= 1048576) OR pgsched.refuse('PS003'::text, 'the payload is over the limit of 1 MiB'::text, 'store the data elsewhere and schedule a reference to it'::text)))
+constraint pgsched.executions.target_is_a_known_uri CHECK (((lease_token IS NOT NULL) OR (target ~ '^(https?://[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](/[!-"$-~]*)?|python:[A-Za-z_][A-Za-z0-9_.-]{0,99})$'::text) OR pgsched.check_target(target)))
+constraint pgsched.jobs.client_id_is_1_to_100_characters CHECK (((length(client_id) >= 1) AND (length(client_id) <= 100)))
+constraint pgsched.jobs.either_cron_or_every CHECK (((num_nonnulls(cron, every) = 1) OR pgsched.refuse('PS002'::text, 'a job needs either cron or every'::text, 'give exactly one of the two, such as cron => ''*/5 * * * *'''::text)))
+constraint pgsched.jobs.every_is_whole_seconds_or_more CHECK (((every IS NULL) OR ((every >= '00:00:01'::interval) AND (every <= '3653 days'::interval) AND (EXTRACT(year FROM every) = (0)::numeric) AND (EXTRACT(month FROM every) = (0)::numeric)) OR pgsched.refuse('PS002'::text, 'every must be between 1 second and 3653 days, without months or years'::text, 'write every => ''15 minutes'', or a cron expression for calendar months'::text)))
+constraint pgsched.jobs.gap_is_shift_or_skip CHECK ((gap = ANY (ARRAY['shift'::text, 'skip'::text])))
+constraint pgsched.jobs.jobs_pkey PRIMARY KEY (id)
+constraint pgsched.jobs.jobs_queue_fkey FOREIGN KEY (queue) REFERENCES pgsched.queues(name)
+constraint pgsched.jobs.key_is_1_to_200_characters CHECK (((length(key) >= 1) AND (length(key) <= 200)))
+constraint pgsched.jobs.options_are_known CHECK (((options IS NULL) OR pgsched.check_options(options)))
+constraint pgsched.jobs.ordering_key_is_1_to_200_characters CHECK (((length(ordering_key) >= 1) AND (length(ordering_key) <= 200)))
+constraint pgsched.jobs.overlap_is_first_second_or_both CHECK ((overlap = ANY (ARRAY['first'::text, 'second'::text, 'both'::text])))
+constraint pgsched.jobs.payload_is_at_most_1_mib CHECK (((payload IS NULL) OR (pg_column_size(payload) <= 1048576) OR pgsched.refuse('PS003'::text, 'the payload is over the limit of 1 MiB'::text, 'store the data elsewhere and schedule a reference to it'::text)))
+constraint pgsched.jobs.target_is_a_known_uri CHECK (pgsched.check_target(target))
+constraint pgsched.queues.first_partition_is_a_multiple_of_16 CHECK (((first_partition >= 0) AND (((first_partition)::integer % 16) = 0)))
+constraint pgsched.queues.queue_name_is_plain CHECK ((name ~ '^[a-z][a-z0-9_-]{0,62}$'::text))
+constraint pgsched.queues.queues_first_partition_key UNIQUE (first_partition)
+constraint pgsched.queues.queues_pkey PRIMARY KEY (name)
+constraint pgsched.schema_version.schema_version_pkc PRIMARY KEY (version_num)
+constraint pgsched.workers.workers_pkey PRIMARY KEY (id)
+
+-- indexes
+CREATE INDEX attempts_execution ON ONLY pgsched.attempts USING btree (execution_id)
+CREATE INDEX executions_fire_at ON ONLY pgsched.executions USING btree (partition, fire_at)
+CREATE INDEX history_failed ON ONLY pgsched.history USING btree (client_id, id) WHERE (status = 'failed'::pgsched.execution_status)
+CREATE INDEX history_id ON ONLY pgsched.history USING btree (id)
+CREATE INDEX history_job ON ONLY pgsched.history USING btree (job_id, scheduled_for) WHERE (job_id IS NOT NULL)
+CREATE INDEX history_key ON ONLY pgsched.history USING btree (client_id, key) WHERE (key IS NOT NULL)
+CREATE INDEX jobs_unplanned ON pgsched.jobs USING btree (id) WHERE ((state = 'active'::pgsched.job_state) AND (planned_revision <> revision))
+CREATE UNIQUE INDEX api_keys_hash_key ON pgsched.api_keys USING btree (hash)
+CREATE UNIQUE INDEX api_keys_pkey ON pgsched.api_keys USING btree (id)
+CREATE UNIQUE INDEX audit_log_pkey ON pgsched.audit_log USING btree (id)
+CREATE UNIQUE INDEX clients_pkey ON pgsched.clients USING btree (client_id)
+CREATE UNIQUE INDEX executions_job ON ONLY pgsched.executions USING btree (partition, job_id, scheduled_for) WHERE (job_id IS NOT NULL)
+CREATE UNIQUE INDEX executions_key ON ONLY pgsched.executions USING btree (partition, client_id, key) WHERE (key IS NOT NULL)
+CREATE UNIQUE INDEX executions_pkey ON ONLY pgsched.executions USING btree (partition, id)
+CREATE UNIQUE INDEX jobs_client_key ON pgsched.jobs USING btree (client_id, key) WHERE ((key IS NOT NULL) AND (state <> 'cancelled'::pgsched.job_state))
+CREATE UNIQUE INDEX jobs_pkey ON pgsched.jobs USING btree (id)
+CREATE UNIQUE INDEX queues_first_partition_key ON pgsched.queues USING btree (first_partition)
+CREATE UNIQUE INDEX queues_pkey ON pgsched.queues USING btree (name)
+CREATE UNIQUE INDEX schema_version_pkc ON pgsched.schema_version USING btree (version_num)
+CREATE UNIQUE INDEX workers_pkey ON pgsched.workers USING btree (id)
+
+-- partitions
+partition pgsched.attempts_default of pgsched.attempts DEFAULT
+partition pgsched.executions_0 of pgsched.executions FOR VALUES IN ('0') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched.executions_1 of pgsched.executions FOR VALUES IN ('1') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched.executions_10 of pgsched.executions FOR VALUES IN ('10') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched.executions_11 of pgsched.executions FOR VALUES IN ('11') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched.executions_12 of pgsched.executions FOR VALUES IN ('12') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched.executions_13 of pgsched.executions FOR VALUES IN ('13') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched.executions_14 of pgsched.executions FOR VALUES IN ('14') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched.executions_15 of pgsched.executions FOR VALUES IN ('15') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched.executions_2 of pgsched.executions FOR VALUES IN ('2') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched.executions_3 of pgsched.executions FOR VALUES IN ('3') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched.executions_4 of pgsched.executions FOR VALUES IN ('4') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched.executions_5 of pgsched.executions FOR VALUES IN ('5') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched.executions_6 of pgsched.executions FOR VALUES IN ('6') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched.executions_7 of pgsched.executions FOR VALUES IN ('7') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched.executions_8 of pgsched.executions FOR VALUES IN ('8') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched.executions_9 of pgsched.executions FOR VALUES IN ('9') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched.history_default of pgsched.history DEFAULT
+
+-- triggers
+CREATE TRIGGER clients_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH STATEMENT EXECUTE FUNCTION pgsched.clients_changed()
+CREATE TRIGGER executions_inserted AFTER INSERT ON pgsched.executions REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT WHEN ((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'off'::text)) EXECUTE FUNCTION pgsched.executions_inserted()
+CREATE TRIGGER jobs_edited AFTER UPDATE OF revision ON pgsched.jobs FOR EACH STATEMENT EXECUTE FUNCTION pgsched.jobs_changed()
+CREATE TRIGGER jobs_inserted AFTER INSERT ON pgsched.jobs FOR EACH STATEMENT EXECUTE FUNCTION pgsched.jobs_changed()
+
+-- policies
+policy mine on pgsched.attempts for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
+policy mine on pgsched.clients for r to {pgsched_client} using ((EXISTS ( SELECT FROM pg_roles r WHERE ((r.rolname = clients.database_role) AND pg_has_role(r.oid, 'MEMBER'::text))))) check ()
+policy mine on pgsched.executions for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
+policy mine on pgsched.history for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
+policy mine on pgsched.jobs for * to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))))
+policy mine_ended on pgsched.history for a to {pgsched_client} using () check (((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (status = ANY (ARRAY['cancelled'::pgsched.execution_status, 'skipped'::pgsched.execution_status]))))
+policy mine_new on pgsched.executions for a to {pgsched_client} using () check ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))))
+policy mine_waiting on pgsched.executions for w to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check (((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (lease_token IS NULL)))
+policy mine_withdrawn on pgsched.executions for d to {pgsched_client} using (((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (lease_token IS NULL))) check ()
+policy reader on pgsched.attempts for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched.clients for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched.executions for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched.history for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched.jobs for r to {pgsched_reader} using (true) check ()
+policy worker on pgsched.attempts for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched.clients for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched.executions for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched.history for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true)
+
+-- functions
+function pgsched.cancel(text,text) returns boolean volatility v parallel u
+function pgsched.cancel(uuid) returns boolean volatility v parallel u
+function pgsched.check_instant(timestamp with time zone) returns boolean volatility i parallel s
+function pgsched.check_options(jsonb) returns boolean volatility i parallel s
+function pgsched.check_target(text) returns boolean volatility i parallel s
+function pgsched.check_zone(text) returns boolean volatility s parallel s
+function pgsched.clients_changed() returns trigger volatility v parallel u
+function pgsched.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
+function pgsched.executions_inserted() returns trigger volatility v parallel u
+function pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) returns void volatility v parallel u
+function pgsched.is_duration(jsonb,interval,interval) returns boolean volatility i parallel s
+function pgsched.jobs_changed() returns trigger volatility v parallel u
+function pgsched.my_clients() returns text[] volatility s parallel s
+function pgsched.new_id() returns uuid volatility v parallel s
+function pgsched.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
+function pgsched.now() returns timestamp with time zone volatility s parallel s
+function pgsched.partition_for(text,text,text,text) returns smallint volatility v parallel s
+function pgsched.partition_of(pgsched.jobs) returns smallint volatility s parallel s
+function pgsched.partition_with(text,text,smallint) returns smallint volatility s parallel s
+function pgsched.partition_with(uuid) returns smallint volatility s parallel s
+function pgsched.partitions() returns SETOF smallint volatility s parallel s
+function pgsched.pause(uuid,text) returns boolean volatility v parallel u
+function pgsched.prepare_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
+function pgsched.refuse(text,text,text) returns boolean volatility v parallel s
+function pgsched.reschedule(uuid,timestamp with time zone) returns void volatility v parallel u
+function pgsched.resume(uuid) returns boolean volatility v parallel u
+function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb) returns uuid volatility v parallel u
+function pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb) returns uuid volatility v parallel u
+function pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb) returns uuid volatility v parallel u
+function pgsched.setting(text,text) returns text volatility s parallel s
+function pgsched.slot_for(text,text,text) returns smallint volatility i parallel s
+function pgsched.trigger(uuid) returns uuid volatility v parallel u
+function pgsched.withdraw(uuid,text) returns void volatility v parallel u
+
+-- grants
+grant delete, insert, select, update on pgsched.api_keys to pgsched_worker
+grant delete, insert, select, update on pgsched.attempts to pgsched_worker
+grant delete, insert, select, update on pgsched.audit_log to pgsched_worker
+grant delete, insert, select, update on pgsched.clients to pgsched_worker
+grant delete, insert, select, update on pgsched.executions to pgsched_worker
+grant delete, insert, select, update on pgsched.history to pgsched_worker
+grant delete, insert, select, update on pgsched.jobs to pgsched_worker
+grant delete, insert, select, update on pgsched.queues to pgsched_worker
+grant delete, insert, select, update on pgsched.schema_version to pgsched_worker
+grant delete, insert, select, update on pgsched.status to pgsched_worker
+grant delete, insert, select, update on pgsched.workers to pgsched_worker
+grant delete, select on pgsched.executions to pgsched_client
+grant execute on pgsched.cancel(text,text) to pgsched_client
+grant execute on pgsched.cancel(text,text) to pgsched_worker
+grant execute on pgsched.cancel(uuid) to pgsched_client
+grant execute on pgsched.cancel(uuid) to pgsched_worker
+grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_client
+grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_worker
+grant execute on pgsched.check_options(jsonb) to pgsched_client
+grant execute on pgsched.check_options(jsonb) to pgsched_worker
+grant execute on pgsched.check_target(text) to pgsched_client
+grant execute on pgsched.check_target(text) to pgsched_worker
+grant execute on pgsched.check_zone(text) to pgsched_client
+grant execute on pgsched.check_zone(text) to pgsched_worker
+grant execute on pgsched.clients_changed() to pgsched_client
+grant execute on pgsched.clients_changed() to pgsched_worker
+grant execute on pgsched.drop_days(integer) to pgsched_worker
+grant execute on pgsched.executions_inserted() to pgsched_client
+grant execute on pgsched.executions_inserted() to pgsched_worker
+grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) to pgsched_client
+grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) to pgsched_worker
+grant execute on pgsched.is_duration(jsonb,interval,interval) to pgsched_client
+grant execute on pgsched.is_duration(jsonb,interval,interval) to pgsched_worker
+grant execute on pgsched.jobs_changed() to pgsched_client
+grant execute on pgsched.jobs_changed() to pgsched_worker
+grant execute on pgsched.my_clients() to pgsched_client
+grant execute on pgsched.my_clients() to pgsched_worker
+grant execute on pgsched.new_id() to pgsched_client
+grant execute on pgsched.new_id() to pgsched_worker
+grant execute on pgsched.notify_wake(smallint,timestamp with time zone) to pgsched_client
+grant execute on pgsched.notify_wake(smallint,timestamp with time zone) to pgsched_worker
+grant execute on pgsched.now() to pgsched_client
+grant execute on pgsched.now() to pgsched_reader
+grant execute on pgsched.now() to pgsched_worker
+grant execute on pgsched.partition_for(text,text,text,text) to pgsched_client
+grant execute on pgsched.partition_for(text,text,text,text) to pgsched_worker
+grant execute on pgsched.partition_of(pgsched.jobs) to pgsched_client
+grant execute on pgsched.partition_of(pgsched.jobs) to pgsched_worker
+grant execute on pgsched.partition_with(text,text,smallint) to pgsched_client
+grant execute on pgsched.partition_with(text,text,smallint) to pgsched_worker
+grant execute on pgsched.partition_with(uuid) to pgsched_client
+grant execute on pgsched.partition_with(uuid) to pgsched_worker
+grant execute on pgsched.partitions() to pgsched_client
+grant execute on pgsched.partitions() to pgsched_worker
+grant execute on pgsched.pause(uuid,text) to pgsched_client
+grant execute on pgsched.pause(uuid,text) to pgsched_worker
+grant execute on pgsched.prepare_days(integer) to pgsched_worker
+grant execute on pgsched.refuse(text,text,text) to pgsched_client
+grant execute on pgsched.refuse(text,text,text) to pgsched_worker
+grant execute on pgsched.reschedule(uuid,timestamp with time zone) to pgsched_client
+grant execute on pgsched.reschedule(uuid,timestamp with time zone) to pgsched_worker
+grant execute on pgsched.resume(uuid) to pgsched_client
+grant execute on pgsched.resume(uuid) to pgsched_worker
+grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb) to pgsched_client
+grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb) to pgsched_worker
+grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb) to pgsched_client
+grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb) to pgsched_worker
+grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb) to pgsched_client
+grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb) to pgsched_worker
+grant execute on pgsched.setting(text,text) to pgsched_client
+grant execute on pgsched.setting(text,text) to pgsched_worker
+grant execute on pgsched.slot_for(text,text,text) to pgsched_client
+grant execute on pgsched.slot_for(text,text,text) to pgsched_worker
+grant execute on pgsched.trigger(uuid) to pgsched_client
+grant execute on pgsched.trigger(uuid) to pgsched_worker
+grant execute on pgsched.withdraw(uuid,text) to pgsched_client
+grant execute on pgsched.withdraw(uuid,text) to pgsched_worker
+grant insert on pgsched.executions (client_id) to pgsched_client
+grant insert on pgsched.executions (id) to pgsched_client
+grant insert on pgsched.executions (job_id) to pgsched_client
+grant insert on pgsched.executions (key) to pgsched_client
+grant insert on pgsched.executions (ordering_key) to pgsched_client
+grant insert on pgsched.executions (partition) to pgsched_client
+grant insert on pgsched.jobs (client_id) to pgsched_client
+grant insert on pgsched.jobs (id) to pgsched_client
+grant insert, select on pgsched.history to pgsched_client
+grant insert, update on pgsched.executions (fire_at) to pgsched_client
+grant insert, update on pgsched.executions (options) to pgsched_client
+grant insert, update on pgsched.executions (payload) to pgsched_client
+grant insert, update on pgsched.executions (scheduled_for) to pgsched_client
+grant insert, update on pgsched.executions (target) to pgsched_client
+grant insert, update on pgsched.jobs (anchor) to pgsched_client
+grant insert, update on pgsched.jobs (cron) to pgsched_client
+grant insert, update on pgsched.jobs (every) to pgsched_client
+grant insert, update on pgsched.jobs (gap) to pgsched_client
+grant insert, update on pgsched.jobs (key) to pgsched_client
+grant insert, update on pgsched.jobs (options) to pgsched_client
+grant insert, update on pgsched.jobs (ordering_key) to pgsched_client
+grant insert, update on pgsched.jobs (overlap) to pgsched_client
+grant insert, update on pgsched.jobs (payload) to pgsched_client
+grant insert, update on pgsched.jobs (queue) to pgsched_client
+grant insert, update on pgsched.jobs (target) to pgsched_client
+grant insert, update on pgsched.jobs (timezone) to pgsched_client
+grant select on pgsched.attempts to pgsched_client
+grant select on pgsched.attempts to pgsched_reader
+grant select on pgsched.audit_log to pgsched_reader
+grant select on pgsched.clients (client_id) to pgsched_client
+grant select on pgsched.clients (client_id) to pgsched_reader
+grant select on pgsched.clients (created_at) to pgsched_client
+grant select on pgsched.clients (created_at) to pgsched_reader
+grant select on pgsched.clients (database_role) to pgsched_client
+grant select on pgsched.clients (database_role) to pgsched_reader
+grant select on pgsched.clients (keep) to pgsched_client
+grant select on pgsched.clients (keep) to pgsched_reader
+grant select on pgsched.executions to pgsched_reader
+grant select on pgsched.history to pgsched_reader
+grant select on pgsched.jobs to pgsched_client
+grant select on pgsched.jobs to pgsched_reader
+grant select on pgsched.queues to pgsched_client
+grant select on pgsched.queues to pgsched_reader
+grant select on pgsched.status to pgsched_client
+grant select on pgsched.status to pgsched_reader
+grant select on pgsched.workers to pgsched_reader
+grant update on pgsched.executions (attempt) to pgsched_client
+grant update on pgsched.jobs (reason) to pgsched_client
+grant update on pgsched.jobs (revision) to pgsched_client
+grant update on pgsched.jobs (state) to pgsched_client
+grant update on pgsched.jobs (updated_at) to pgsched_client
+grant usage on pgsched.audit_log_id_seq to pgsched_worker
+grant usage on pgsched.workers_id_seq to pgsched_worker
+grant usage on schema pgsched to pgsched_client
+grant usage on schema pgsched to pgsched_reader
+grant usage on schema pgsched to pgsched_worker
+
+-- comments
+comment on pgsched.cancel(text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
+comment on pgsched.cancel(uuid) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
+comment on pgsched.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
+comment on pgsched.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.'
+comment on pgsched.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.'
+comment on pgsched.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
+comment on pgsched.clients_changed() is 'Has the workers read the clients'' settings again.'
+comment on pgsched.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
+comment on pgsched.executions_inserted() is 'Wakes the workers for the near-term rows of one insert statement.'
+comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) is 'Writes the history row of an execution that ends without being delivered.'
+comment on pgsched.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
+comment on pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.'
+comment on pgsched.my_clients() is 'The clients whose rows the current role may see and change.'
+comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562).'
+comment on pgsched.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
+comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'
+comment on pgsched.partition_for(text,text,text,text) is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.'
+comment on pgsched.partition_of(pgsched.jobs) is 'The one partition in which all rows of a job live.'
+comment on pgsched.partition_with(text,text,smallint) is 'The partition, besides the one given, in which a client''s key has its live row; null where it has none.'
+comment on pgsched.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.'
+comment on pgsched.partitions() is 'Every partition of every queue.'
+comment on pgsched.pause(uuid,text) is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.'
+comment on pgsched.prepare_days(integer) is 'Makes the partitions of history and attempts for today and the days ahead; returns how many.'
+comment on pgsched.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.'
+comment on pgsched.reschedule(uuid,timestamp with time zone) is 'Moves a waiting one-shot to another instant; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.'
+comment on pgsched.resume(uuid) is 'Resumes a paused job from its next instant on. False if it was active already.'
+comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or finished less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice.'
+comment on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb) is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.'
+comment on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb) is 'One execution under a key; called by pgsched.schedule.'
+comment on pgsched.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
+comment on pgsched.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'
+comment on pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.'
+comment on pgsched.trigger(uuid) is 'Runs a job now, besides its schedule and also while it is paused; returns the execution''s id.'
+comment on pgsched.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'
