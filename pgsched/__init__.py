@@ -6,7 +6,7 @@ What an application needs stands here; each name is imported when it is first us
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from pgsched.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from pgsched.client import AsyncClient as AsyncClient

@@ -10,7 +10,6 @@ from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 
-from pgsched import __version__
 from pgsched.api import creation, executions, health, jobs
 from pgsched.api.database import Database
 from pgsched.api.problems import failed, refused, refused_by_litestar
@@ -18,6 +17,7 @@ from pgsched.api.requests import ApiRequest, check_request
 from pgsched.errors import InvalidSettings, PgschedError
 from pgsched.events import Events
 from pgsched.settings import Settings
+from pgsched.version import __version__
 
 LARGEST_REQUEST = 2 * 1024 * 1024
 """Bytes of a request's body."""

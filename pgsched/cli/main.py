@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from pgsched import __version__
 from pgsched.cli.reply import Reply
 from pgsched.errors import InvalidInput, PgschedError
+from pgsched.version import __version__
 
 _COMMANDS = {
     "up": "pgsched.cli.up:up",

@@ -7,8 +7,8 @@ import sys
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from pgsched import __version__
 from pgsched.settings import Settings
+from pgsched.version import __version__
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,9 @@ from functools import lru_cache
 
 from multidict import CIMultiDict, istr
 
-from pgsched import __version__
 from pgsched.delivery.signature import sign
 from pgsched.domain.execution import Execution, instant_text, uuid_text
+from pgsched.version import __version__
 
 _UNIX_TO_2000 = 946_684_800
 _IDEMPOTENCY_KEY = istr("Idempotency-Key")

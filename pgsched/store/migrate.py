@@ -9,7 +9,6 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-import pgsched
 from pgsched.errors import SchemaMismatch, Unavailable
 from pgsched.store.ddl import SCHEMA, roles_sql
 
@@ -18,7 +17,7 @@ ROLES = ("pgsched_owner", "pgsched_worker", "pgsched_client", "pgsched_reader")
 
 def migrations_dir() -> Path:
     """Where the Alembic versions are: inside the installed package, or beside it in a checkout."""
-    package = Path(pgsched.__file__).parent
+    package = Path(__file__).parent.parent
     inside = package / "migrations"
     return inside if inside.is_dir() else package.parent / "migrations"
 

@@ -7,9 +7,9 @@ in turn. Shares are a preference, never a right: a worker with nothing to do hel
 from collections.abc import Sequence
 from datetime import timedelta
 
-import pgsched
 from pgsched.store import workers
 from pgsched.store.connect import Connection
+from pgsched.version import __version__
 
 
 class Roster:
@@ -28,7 +28,7 @@ class Roster:
         if self.number and await workers.hold(connection, self.number, self._lease):
             return
         self.number = await workers.register(
-            connection, name=self._name, queues=self._queues, release=pgsched.__version__, lease=self._lease
+            connection, name=self._name, queues=self._queues, release=__version__, lease=self._lease
         )
         self._claims = 0
         self.own = self.own or list(self.partitions)

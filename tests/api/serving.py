@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any, cast
 
 import httpx
 from litestar import Litestar
@@ -20,7 +21,7 @@ async def serving(app: Litestar) -> AsyncIterator[httpx.AsyncClient]:
 
     living = asyncio.create_task(live())
     await started.wait()
-    transport = httpx.ASGITransport(app)
+    transport = httpx.ASGITransport(cast(Any, app))
     try:
         async with httpx.AsyncClient(transport=transport, base_url="http://pgsched.test") as client:
             yield client

@@ -100,7 +100,7 @@ async def test_a_payload_comes_back_digit_for_digit(api: httpx.AsyncClient, payl
 
 
 async def test_everything_asked_for_reads_back(api: httpx.AsyncClient) -> None:
-    asked = {"client": "shop", "key": "k", "ordering_key": "o", "queue": "default", "target": "queue:"}
+    asked: dict[str, Any] = {"client": "shop", "key": "k", "ordering_key": "o", "queue": "default", "target": "queue:"}
     asked |= {"options": {"timeout": "PT5S"}, "payload": {"merchant": 42}}
     created = await create(api, **asked)
     found = (await api.get(f"/v1/executions/{created['id']}")).json()

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from pgsched import __version__
+from pgsched.version import __version__
 
 ROUTES = {
     ("/v1/jobs", "get"),

@@ -14,6 +14,7 @@ from pgsched.store.rows import ExecutionFilter
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
+_dialect = postgresql.psycopg.dialect()  # type: ignore[no-untyped-call]
 _FINISHED = """
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id,
                              target, status_code, result, reason)
@@ -163,7 +164,7 @@ def test_a_page_reads_no_table_whole(db: Connection) -> None:
         "insert into pgsched.executions (target, fire_at) select 'notify:a', now() from generate_series(1, 20000)"
     )
     db.execute("analyze pgsched.executions")
-    query = page_of_executions(ExecutionFilter(), limit=50, after=None).compile(dialect=postgresql.psycopg.dialect())
+    query = page_of_executions(ExecutionFilter(), limit=50, after=None).compile(dialect=_dialect)
     plan = db.execute(b"explain (analyze, format json) " + query.string.encode(), query.construct_params()).fetchone()
     assert plan is not None
     reads = [node for node in _nodes(plan[0][0]["Plan"]) if node.get("Relation Name", "").startswith("executions_")]

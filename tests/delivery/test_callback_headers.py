@@ -6,7 +6,7 @@ import pytest
 from receiver import ID, NOW, calling, deliver, execution, receiving
 from standardwebhooks import Webhook
 
-from pgsched import __version__
+from pgsched.version import __version__
 from pgsched.delivery.headers import compose
 from pgsched.delivery.signature import parse_secret
 from pgsched.domain.execution import uuid_text

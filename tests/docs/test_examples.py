@@ -2,6 +2,8 @@
 
 import json
 import re
+import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,14 @@ def api() -> Litestar:
     return create_app(Settings(database_url="postgresql://nobody@127.0.0.1:1/nothing"))
 
 
+@pytest.fixture(scope="module")
+def shared(janitor: Any, template: str) -> Iterator[psycopg.Connection[Any]]:
+    """One migrated database for all pages: what they do to it is rolled back."""
+    name = f"docs_{secrets.token_hex(6)}"
+    with janitor.make(name, template=template), psycopg.connect(janitor.url_of(name), autocommit=True) as connection:
+        yield connection
+
+
 @pytest.mark.parametrize("page", pages(), ids=_named)
 def test_every_block_is_in_a_language_that_is_checked(page: Path) -> None:
     unknown = [f"{block}: {block.language!r}" for block in blocks_of(page) if block.language not in _LANGUAGES]
@@ -45,12 +55,12 @@ def test_every_block_is_in_a_language_that_is_checked(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", _with("sql"), ids=_named)
-def test_sql_runs_in_the_order_of_its_page(page: Path, db: psycopg.Connection[Any]) -> None:
-    with db.transaction(force_rollback=True):
-        db.execute(prelude_of(page).encode())
+def test_sql_runs_in_the_order_of_its_page(page: Path, shared: psycopg.Connection[Any]) -> None:
+    with shared.transaction(force_rollback=True):
+        shared.execute(prelude_of(page).encode())
         for block in blocks_of(page):
             if block.language == "sql":
-                _run_sql(db, block)
+                _run_sql(shared, block)
 
 
 def _run_sql(db: psycopg.Connection[Any], block: Block) -> None:
