@@ -6,7 +6,7 @@ The address comes from `pgsched migrate`, or from PGSCHED_DATABASE_URL when alem
 import os
 
 from alembic import context
-from sqlalchemy import create_engine, text
+from sqlalchemy import NullPool, create_engine, text
 
 from pgsched.store.ddl import VERSION_TABLE, after_upgrade, before_upgrade, sqlalchemy_url
 from pgsched.store.tables import metadata
@@ -26,7 +26,7 @@ def online() -> None:
     url = config.get_main_option("sqlalchemy.url") or os.environ.get("PGSCHED_DATABASE_URL")
     if not url:
         raise SystemExit("which database? set PGSCHED_DATABASE_URL, or run: pgsched migrate --database-url …")
-    engine = create_engine(sqlalchemy_url(url))
+    engine = create_engine(sqlalchemy_url(url), poolclass=NullPool)
     with engine.begin() as connection:
         # One migration at a time: a second process waits here, then finds nothing to do.
         connection.execute(text("select pg_advisory_xact_lock(hashtext('pgsched migrate'))"))
@@ -36,7 +36,6 @@ def online() -> None:
         before_upgrade()
         context.run_migrations()
         after_upgrade()
-    engine.dispose()
 
 
 if context.is_offline_mode():

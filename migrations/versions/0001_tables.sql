@@ -108,7 +108,7 @@ create table pgsched.executions (
   client_id        text not null default 'default'
                      constraint client_id_is_1_to_100_characters check (lease_token is not null or length(client_id) between 1 and 100),
   target           text not null constraint target_is_a_known_uri
-                     check (lease_token is not null or target ~ '^(https?://[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](/[!-"$-~]*)?|python:[A-Za-z_][A-Za-z0-9_.-]{0,99})$'
+                     check (lease_token is not null or octet_length(target) <= 2048 and target ~ '^(https?://[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](/[!-"$-~]*)?|python:[A-Za-z_][A-Za-z0-9_.-]{0,99})$'
                        or pgsched.check_target(target)),
   payload          jsonb constraint payload_is_at_most_1_mib check (lease_token is not null or payload is null or pg_column_size(payload) <= 1048576
                      or pgsched.refuse('PS003', 'the payload is over the limit of 1 MiB', 'store the data elsewhere and schedule a reference to it')),

@@ -16,6 +16,11 @@ SCHEMA = "pgsched"
 VERSION_TABLE: dict[str, Any] = {"version_table": "schema_version", "version_table_schema": SCHEMA}
 
 
+_VERSIONS = """
+create table if not exists pgsched.schema_version (version_num varchar(32) not null constraint schema_version_pkc primary key)
+"""
+
+
 def sqlalchemy_url(url: str) -> str:
     """The same address for SQLAlchemy's psycopg dialect."""
     scheme, _, rest = url.partition("://")
@@ -25,7 +30,7 @@ def sqlalchemy_url(url: str) -> str:
 def run(sql: str) -> None:
     """Runs (or, offline, prints) SQL text of any number of statements in the migration's transaction."""
     if context.is_offline_mode():
-        context.execute(text(sql.replace(":", "\\:")))
+        context.get_context().impl.static_output(sql)  # as it is: compiled as a statement, its % would be doubled
         return
     driver = context.get_bind().connection.driver_connection
     if not isinstance(driver, psycopg.Connection):
@@ -43,8 +48,22 @@ def before_upgrade() -> None:
 
 def after_upgrade() -> None:
     """Replaces functions, views, triggers and rights by those of this release."""
+    if not context.is_offline_mode():
+        _record_revision()
     for sql in interface_sql():
         run(sql)
+
+
+def _record_revision() -> None:
+    """Says in our own version table what was reached, for an environment that keeps its versions in another one."""
+    reached = [head for head in context.get_context().get_current_heads() if head.startswith(f"{SCHEMA}_")]
+    bind = context.get_bind()
+    bind.execute(text(_VERSIONS))
+    bind.execute(text("delete from pgsched.schema_version where version_num <> all (:reached)"), {"reached": reached})
+    bind.execute(
+        text("insert into pgsched.schema_version select unnest(cast(:reached as text[])) on conflict do nothing"),
+        {"reached": reached},
+    )
 
 
 def roles_sql() -> str:

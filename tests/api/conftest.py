@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-from serving import serving
 
 from pgsched.api.app import create_app
 from pgsched.settings import Settings
+from tests.api.serving import serving
 
 
 @pytest.fixture

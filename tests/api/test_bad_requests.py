@@ -10,11 +10,13 @@ from typing import Any
 import httpx
 import psycopg
 import pytest
-from serving import serving
+import pytest_asyncio
 
 from pgsched.api.app import create_app
 from pgsched.settings import Settings
+from tests.api.serving import serving
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 _URL = "https://shop.example/settle"
 _ID = "0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47"
 
@@ -179,7 +181,13 @@ def untouched(janitor: Any, template: str) -> Iterator[str]:
         yield janitor.url_of(name)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def witness(untouched: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(untouched, autocommit=True) as connection:
+        yield connection
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def refusing(untouched: str) -> AsyncIterator[httpx.AsyncClient]:
     async with serving(create_app(Settings(database_url=untouched))) as client:
         yield client
@@ -187,7 +195,7 @@ async def refusing(untouched: str) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.name)
 async def test_a_bad_request_is_refused_with_what_to_write(
-    refusing: httpx.AsyncClient, untouched: str, bad: Bad
+    refusing: httpx.AsyncClient, witness: psycopg.Connection[Any], bad: Bad
 ) -> None:
     headers = {"Content-Type": bad.media_type} if bad.body is not None and bad.media_type else {}
     answer = await refusing.request(bad.method, bad.path, content=bad.body, headers=headers)
@@ -199,7 +207,7 @@ async def test_a_bad_request_is_refused_with_what_to_write(
     assert problem["instance"] == bad.path.partition("?")[0]
     assert problem["type"] == "urn:pgsched:problem:" + problem["code"].removeprefix("pgsched.")
     assert problem["title"]
-    assert _rows(untouched) == 0
+    assert _rows(witness) == 0
 
 
 async def test_a_fault_in_the_body_is_pointed_at(refusing: httpx.AsyncClient) -> None:
@@ -221,12 +229,11 @@ async def test_a_streamed_body_over_the_limit_is_refused(refusing: httpx.AsyncCl
     assert (answer.status_code, answer.json()["code"]) == (413, "pgsched.invalid_payload")
 
 
-def _rows(url: str) -> int:
+def _rows(witness: psycopg.Connection[Any]) -> int:
     counts = (
         "select (select count(*) from pgsched.executions) + (select count(*) from pgsched.jobs)"
         " + (select count(*) from pgsched.history) + (select count(*) from pgsched.audit_log)"
     )
-    with psycopg.connect(url) as connection:
-        row = connection.execute(counts).fetchone()
+    row = witness.execute(counts).fetchone()
     assert row is not None
     return int(row[0])

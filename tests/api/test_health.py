@@ -9,12 +9,12 @@ import psycopg
 import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
-from serving import serving
 
 from pgsched.api.app import create_app
 from pgsched.events import Events, Field
 from pgsched.settings import Settings
 from pgsched.store.migrate import expected_revision
+from tests.api.serving import serving
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

@@ -3,11 +3,11 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from receiver import NOW
 
 from pgsched.delivery.answer import outcome_of_answer, parse_retry_after
 from pgsched.domain.outcome import Failed, Succeeded
 from pgsched.domain.policy import Options
+from tests.delivery.receiver import NOW
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])

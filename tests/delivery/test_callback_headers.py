@@ -3,14 +3,14 @@ import re
 from datetime import UTC, datetime
 
 import pytest
-from receiver import ID, NOW, calling, deliver, execution, receiving
 from standardwebhooks import Webhook
 
-from pgsched.version import __version__
 from pgsched.delivery.headers import compose
 from pgsched.delivery.signature import parse_secret
 from pgsched.domain.execution import uuid_text
 from pgsched.domain.policy import Options
+from pgsched.version import __version__
+from tests.delivery.receiver import ID, NOW, calling, deliver, execution, receiving
 
 UUID = "0198c0de-0000-7000-8000-000000000001"
 

@@ -2,11 +2,11 @@ import socket
 from typing import Any
 
 import pytest
-from receiver import calling, execution, receiving
 
 from pgsched.delivery.egress import AddressRefused, Egress, GuardedResolver
 from pgsched.domain.outcome import Failed, Succeeded
 from pgsched.domain.policy import Options
+from tests.delivery.receiver import calling, execution, receiving
 
 PUBLIC = [
     "8.8.8.8",

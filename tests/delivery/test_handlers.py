@@ -3,11 +3,11 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
-from receiver import execution
 
 from pgsched.delivery.handlers import Handler, context_of
 from pgsched.delivery.python import App
 from pgsched.errors import InvalidInput, InvalidTarget
+from tests.delivery.receiver import execution
 
 
 async def none() -> None: ...

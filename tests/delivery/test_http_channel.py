@@ -4,11 +4,11 @@ import ssl
 from typing import Any
 
 import pytest
-from receiver import TLS, Request, answering, calling, deliver, execution, receiving
 
 from pgsched.delivery.http import LONGEST_BODY
 from pgsched.domain.outcome import LONGEST_ERROR, Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options
+from tests.delivery.receiver import TLS, Request, answering, calling, deliver, execution, receiving
 
 
 def failure(outcome: Outcome) -> Failed:

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from receiver import execution
 
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App, Fail, PythonChannel, Retry
@@ -15,6 +14,7 @@ from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Outcome, Settled, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.errors import StaleLease
+from tests.delivery.receiver import execution
 
 
 class Transactions:

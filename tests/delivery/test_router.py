@@ -1,10 +1,10 @@
 import pytest
-from receiver import execution
 
 from pgsched.delivery.router import Channels
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options
+from tests.delivery.receiver import execution
 
 
 class Noting:

@@ -5,7 +5,6 @@ import shlex
 from urllib.parse import urlsplit
 
 import click
-from fences import ROOT, Block
 from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
@@ -14,6 +13,7 @@ from pgsched.api.requests import read_body
 from pgsched.cli.main import cli
 from pgsched.cli.reply import Reply
 from pgsched.settings import load
+from tests.docs.fences import ROOT, Block
 
 # Programs whose own words are not checked here.
 _FOREIGN = {"psql", "pg_dump", "pip", "python", "docker", "kubectl", "kill", "git", "alembic", "export", "cd", "."}

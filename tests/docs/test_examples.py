@@ -9,12 +9,12 @@ from typing import Any
 
 import psycopg
 import pytest
-from console import check, commands_of
-from fences import ROOT, SHOP, Block, anchors_of, blocks, blocks_of, links_of, pages, prelude_of
 from litestar import Litestar
 
 from pgsched.api.app import create_app
 from pgsched.settings import Settings, load
+from tests.docs.console import check, commands_of
+from tests.docs.fences import ROOT, SHOP, Block, anchors_of, blocks, blocks_of, links_of, pages, prelude_of
 
 # A block without a language, or of text, shows what a program answers.
 _LANGUAGES = {"sql", "python", "console", "toml", "json", "text", ""}

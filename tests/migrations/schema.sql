@@ -147,7 +147,7 @@ constraint pgsched.executions.options_are_known CHECK (((lease_token IS NOT NULL
 constraint pgsched.executions.ordering_key_is_1_to_200_characters CHECK (((lease_token IS NOT NULL) OR ((length(ordering_key) >= 1) AND (length(ordering_key) <= 200))))
 constraint pgsched.executions.partition_follows_the_key CHECK (((lease_token IS NOT NULL) OR ((key IS NULL) AND (ordering_key IS NULL)) OR (((partition)::integer & 15) = pgsched.slot_for(client_id, key, ordering_key)) OR pgsched.refuse('PS000'::text, 'a row with a key or an ordering key lives in the partition of that key'::text, 'set partition to pgsched.partition_for(queue, client_id, key, ordering_key), or call pgsched.schedule'::text)))
 constraint pgsched.executions.payload_is_at_most_1_mib CHECK (((lease_token IS NOT NULL) OR (payload IS NULL) OR (pg_column_size(payload) <= 1048576) OR pgsched.refuse('PS003'::text, 'the payload is over the limit of 1 MiB'::text, 'store the data elsewhere and schedule a reference to it'::text)))
-constraint pgsched.executions.target_is_a_known_uri CHECK (((lease_token IS NOT NULL) OR (target ~ '^(https?://[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](/[!-"$-~]*)?|python:[A-Za-z_][A-Za-z0-9_.-]{0,99})$'::text) OR pgsched.check_target(target)))
+constraint pgsched.executions.target_is_a_known_uri CHECK (((lease_token IS NOT NULL) OR ((octet_length(target) <= 2048) AND (target ~ '^(https?://[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](/[!-"$-~]*)?|python:[A-Za-z_][A-Za-z0-9_.-]{0,99})$'::text)) OR pgsched.check_target(target)))
 constraint pgsched.jobs.client_id_is_1_to_100_characters CHECK (((length(client_id) >= 1) AND (length(client_id) <= 100)))
 constraint pgsched.jobs.either_cron_or_every CHECK (((num_nonnulls(cron, every) = 1) OR pgsched.refuse('PS002'::text, 'a job needs either cron or every'::text, 'give exactly one of the two, such as cron => ''*/5 * * * *'''::text)))
 constraint pgsched.jobs.every_is_whole_seconds_or_more CHECK (((every IS NULL) OR ((every >= '00:00:01'::interval) AND (every <= '3653 days'::interval) AND (EXTRACT(year FROM every) = (0)::numeric) AND (EXTRACT(month FROM every) = (0)::numeric)) OR pgsched.refuse('PS002'::text, 'every must be between 1 second and 3653 days, without months or years'::text, 'write every => ''15 minutes'', or a cron expression for calendar months'::text)))
@@ -396,6 +396,7 @@ grant select on pgsched.status to pgsched_client
 grant select on pgsched.status to pgsched_reader
 grant select on pgsched.workers to pgsched_reader
 grant update on pgsched.executions (attempt) to pgsched_client
+grant update on pgsched.jobs (planned_revision) to pgsched_client
 grant update on pgsched.jobs (reason) to pgsched_client
 grant update on pgsched.jobs (revision) to pgsched_client
 grant update on pgsched.jobs (state) to pgsched_client

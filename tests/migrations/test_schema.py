@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 
 import psycopg
-from schema_catalog import dump
 
 from pgsched.store.migrate import migrate, migration_sql
+from tests.migrations.schema_catalog import dump
 
 GOLDEN = Path(__file__).with_name("schema.sql")
 HEADER = (

@@ -7,9 +7,9 @@ from typing import Any
 import psycopg
 import pytest
 import pytest_asyncio
-from store_arrange import Connection
 
 from pgsched.store import connect
+from tests.store.store_arrange import Connection
 
 _EMPTY = """
 delete from pgsched.executions; delete from pgsched.jobs; delete from pgsched.history; delete from pgsched.attempts;

@@ -6,14 +6,14 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from store_arrange import TARGET, call, column, counts, row, schedule, value
-from store_arrange import Connection as Session
 
 from pgsched.domain.execution import Execution
 from pgsched.store import executions
 from pgsched.store.connect import Connection, connect
 from pgsched.store.executions import Group, Lease, Share
 from pgsched.store.wire import LONG_AGO, to_instant
+from tests.store.store_arrange import TARGET, call, column, counts, row, schedule, value
+from tests.store.store_arrange import Connection as Session
 
 EVERYWHERE = tuple(range(16))
 

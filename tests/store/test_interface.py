@@ -4,9 +4,9 @@ import inspect
 from pathlib import Path
 
 import pytest
-from store_arrange import Connection, column
 
 from pgsched import errors
+from tests.store.store_arrange import Connection, column
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 OURS = "pronamespace = 'pgsched'::regnamespace"

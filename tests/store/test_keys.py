@@ -5,7 +5,8 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from store_arrange import (
+
+from tests.store.store_arrange import (
     Connection,
     call,
     column,

@@ -2,7 +2,8 @@
 
 import psycopg
 import pytest
-from store_arrange import TARGET, Connection, call, heard, listening, schedule, value
+
+from tests.store.store_arrange import TARGET, Connection, call, heard, listening, schedule, value
 
 
 def partition_of(db: Connection) -> int:

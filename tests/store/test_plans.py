@@ -10,11 +10,11 @@ from typing import Any
 
 import psycopg
 import pytest
-from store_arrange import TARGET, column
 
 from pgsched.store.connect import Connection, connect
 from pgsched.store.sql import statement
 from pgsched.store.wire import LONG_AGO, Instant, Tokens, Uuids
+from tests.store.store_arrange import TARGET, column
 
 BATCH = 100
 CLAIM: dict[str, Any] = {

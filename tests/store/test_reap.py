@@ -5,13 +5,13 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from store_arrange import Connection as Session
-from store_arrange import column, counts, row, schedule, status, value
 
 from pgsched.store import executions
 from pgsched.store.connect import Connection
 from pgsched.store.executions import Lease, Share
 from pgsched.store.wire import LONG_AGO
+from tests.store.store_arrange import Connection as Session
+from tests.store.store_arrange import column, counts, row, schedule, status, value
 
 
 async def leased(db: Session, worker: Connection, *, owner: int = 1, seconds: float = 30, **arguments: object) -> UUID:

@@ -7,7 +7,20 @@ from uuid import UUID
 import psycopg
 import pytest
 from psycopg import sql
-from store_arrange import TARGET, Connection, call, column, counts, lease, refused, row, schedule, status, value
+
+from tests.store.store_arrange import (
+    TARGET,
+    Connection,
+    call,
+    column,
+    counts,
+    lease,
+    refused,
+    row,
+    schedule,
+    status,
+    value,
+)
 
 DENIED = "42501"
 

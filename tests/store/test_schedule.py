@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import psycopg
 import pytest
-from store_arrange import TARGET, Connection, call, column, counts, row, schedule, value
+
+from tests.store.store_arrange import TARGET, Connection, call, column, counts, row, schedule, value
 
 
 def test_an_execution_is_written_as_it_was_asked_for(db: Connection) -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 from psycopg.types.json import Jsonb
-from store_arrange import TARGET, Connection, call, counts, refused, schedule
+
+from tests.store.store_arrange import TARGET, Connection, call, counts, refused, schedule
 
 TARGETS = [
     (None, "write what to call"),

@@ -4,14 +4,14 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from store_arrange import TARGET, column, counts, row, schedule, status, value
-from store_arrange import Connection as Session
 
 from pgsched.domain.execution import Execution
 from pgsched.store import executions
 from pgsched.store.connect import Connection
 from pgsched.store.executions import Finished, Group, Lease, Retried, Share
 from pgsched.store.wire import LONG_AGO
+from tests.store.store_arrange import TARGET, column, counts, row, schedule, status, value
+from tests.store.store_arrange import Connection as Session
 
 
 async def claimed(db: Session, worker: Connection, *, token: int = 7, owner: int = 1) -> list[Execution]:

@@ -1,7 +1,8 @@
 """pgsched.status: every execution in one view, with what became of it."""
 
 import pytest
-from store_arrange import Connection, call, column, finish, lease, row, schedule, status, value
+
+from tests.store.store_arrange import Connection, call, column, finish, lease, row, schedule, status, value
 
 
 def test_what_waits_is_scheduled(db: Connection) -> None:

@@ -377,3 +377,21 @@ async def test_two_workers_share_the_partitions(database_url: str, db: Connectio
 
 async def _shared(first: Any, second: Any) -> bool:
     return len(first.roster.own) == len(second.roster.own) == 8
+
+
+async def test_a_job_goes_on_after_its_next_run_was_cancelled(db: Connection, running: Running) -> None:
+    app, _ = counting_app()
+    async with running(app):
+        job = await value(db, "select pgsched.schedule('python:count', '{}', every => '1 hour')")
+        first = await until(lambda: value(db, "select id from pgsched.executions where job_id = %s", job))
+        assert await value(db, "select pgsched.cancel(%s::uuid)", first)
+        following = await until(
+            lambda: value(db, "select id from pgsched.executions where job_id = %s", job), seconds=5
+        )
+    assert following != first
+    apart = await value(
+        db,
+        "select e.scheduled_for - h.scheduled_for from pgsched.executions e, pgsched.history h where h.id = %s",
+        first,
+    )
+    assert apart.total_seconds() == 3600

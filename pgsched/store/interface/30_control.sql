@@ -64,6 +64,12 @@ begin
   end if;
   delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
   perform pgsched.finish_waiting(waiting, 'cancelled', 'cancelled');
+  if waiting.plan is not null and waiting.attempt = 0 then
+    -- It was to carry its job on: the planner goes on from the instant that is now accounted for.
+    update pgsched.jobs j set planned_revision = 0
+     where j.id = waiting.job_id and j.state = 'active' and j.revision = waiting.plan;
+    perform pg_notify('pgsched_wake', 'plan');
+  end if;
   return true;
 end $$;
 comment on function pgsched.cancel(uuid)

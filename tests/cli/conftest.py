@@ -1,0 +1,78 @@
+"""Running commands: in this process, where what they answer matters, and as processes, where signals do."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pgsched.cli.main import cli
+
+Run = Callable[..., Result]
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands run in a directory of the test's own, with no settings around them."""
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith("PGSCHED_") and not name.startswith("PGSCHED_TEST_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def run() -> Run:
+    """Runs a command line in this process."""
+
+    def invoke(*words: str, **options: Any) -> Result:
+        return CliRunner().invoke(cli, list(words), catch_exceptions=False, **options)
+
+    return invoke
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a command line as a process of its own; whatever still runs at the end is killed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(*words: str, **environment: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "pgsched.cli.main", *words],
+            stdout=subprocess.PIPE,
+            stderr=(tmp_path / f"stderr-{len(started)}").open("w"),
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **environment},
+            cwd=tmp_path,
+            text=True,
+            process_group=0,
+        )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def answer(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """The object that a process says it is ready with."""
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line, "it ended before it was ready"
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def children(pid: int) -> dict[int, str]:
+    """The direct children of a process started here, with their command lines."""
+    listed = subprocess.run(["pgrep", "-a", "-P", str(pid)], capture_output=True, text=True, check=False).stdout
+    pairs = [line.partition(" ") for line in listed.splitlines()]
+    return {int(number): words for number, _, words in pairs}

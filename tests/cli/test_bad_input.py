@@ -1,0 +1,116 @@
+"""Whatever is typed wrongly is refused with exit status 2 and a message that says what to write."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from tests.cli.conftest import Run
+
+TARGET = "https://shop.example/x"
+ID = "01a1fccb-9dd8-7215-939a-c6976cd72ab5"
+CASES: list[tuple[list[str], str]] = [
+    ([], "Usage"),
+    (["shedule"], "there is no command 'shedule'"),
+    (["status", "--verbose"], "--verbose"),
+    (["status", "surplus"], "surplus"),
+    (["schedule"], "TARGET"),
+    (["schedule", ""], "target"),
+    (["schedule", "ftp://shop.example/x"], "write one of https://host/path"),
+    (["schedule", "https://user:secret@shop.example/x"], "user or password"),
+    (["schedule", "python:"], "names a handler"),
+    (["schedule", TARGET, "--at", "tomorrow"], "ISO 8601"),
+    (["schedule", TARGET, "--at", "2026-03-01T09:00:00"], "no offset"),
+    (["schedule", TARGET, "--delay", "10"], "no unit"),
+    (["schedule", TARGET, "--delay", "soon"], "write"),
+    (["schedule", TARGET, "--delay=-5s"], "negative"),
+    (["schedule", TARGET, "--every", "100ms"], "at least a second"),
+    (["schedule", TARGET, "--every", "P1M"], "months"),
+    (["schedule", TARGET, "--cron", "61 * * * *"], "61"),
+    (["schedule", TARGET, "--cron", "* * *"], "write five"),
+    (["schedule", TARGET, "--cron", "0 0 31 2 *"], "never"),
+    (["schedule", TARGET, "--cron", "0 9 * * *", "--timezone", "Mars/Base"], "Mars/Base"),
+    (["schedule", TARGET, "--timezone", "Europe/Berlin"], "goes with cron"),
+    (["schedule", TARGET, "--cron", "0 9 * * *", "--gap", "jump"], "shift"),
+    (["schedule", TARGET, "--cron", "0 9 * * *", "--delay", "5s"], "exclude each other"),
+    (["schedule", TARGET, "--payload", "{merchant: 42}"], "not JSON"),
+    (["schedule", TARGET, "--payload", "@missing.json"], "missing.json"),
+    (["schedule", TARGET, "--option", "timeout"], "NAME=VALUE"),
+    (["schedule", TARGET, "--option", "tiemout=5s"], "unknown option: tiemout"),
+    (["schedule", TARGET, "--option", "max_attempts=0"], "1 to 1000"),
+    (["schedule", TARGET, "--client", ""], "1 to 100"),
+    (["jobs", "show", "42"], "UUID"),
+    (["jobs", "list", "--state", "asleep"], "active"),
+    (["jobs", "list", "--limit", "0"], "limit"),
+    (["executions", "list", "--status", "done"], "succeeded"),
+    (["executions", "list", "--from", "today"], "ISO 8601"),
+    (["preview"], "cron"),
+    (["preview", "--cron", "* * * * *", "--count", "0"], "count"),
+    (["preview", "--cron", "* * * * *", "--from", "yesterday"], "ISO 8601"),
+    (["worker", "--processes", "many"], "whole number"),
+    (["worker", "--processes", "0"], "from 1 to 256"),
+    (["worker", "--look-ahead", "2"], "look_ahead"),
+    (["worker", "--app", "handlers"], "module:attribute"),
+    (["worker", "--app", "no_such_module:app"], "no module"),
+    (["worker", "--app", "json:dumps"], "not a pgsched.App"),
+    (["worker", "--log-level", "loud"], "debug"),
+    (["api", "--port", "70000"], "65535"),
+    (["up", "--host", "not an address"], "not an address"),
+    (["status", "--config", "missing.toml"], "missing.toml"),
+    (["status", "--database-url", "mysql://host/db"], "postgresql://"),
+]
+
+
+def _refused(result: Result, hint: str) -> None:
+    assert result.exit_code == 2, result.output
+    assert hint.lower() in result.output.lower()
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(("words", "hint"), CASES, ids=[" ".join(words) or "nothing" for words, _ in CASES])
+def test_bad_input_is_explained(
+    words: list[str], hint: str, run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGSCHED_DATABASE_URL", database_url)
+    plain = run(*words)
+    _refused(plain, hint)
+    assert plain.stdout == ""
+    if words:
+        in_json = run(*words, "--json")
+        _refused(in_json, hint)
+        assert list(json.loads(in_json.stdout)["error"]) == ["code", "message"]
+
+
+def test_an_unknown_name_in_the_file_is_refused(run: Run) -> None:
+    Path("pgsched.toml").write_text("proceses = 2\n")
+    _refused(run("status"), "there is no setting 'proceses'")
+
+
+def test_an_unknown_variable_is_refused(run: Run) -> None:
+    _refused(run("status", env={"PGSCHED_PROCESES": "2"}), "PGSCHED_PROCESES")
+
+
+def test_a_handlers_module_that_fails_is_named_with_its_reason(run: Run, database_url: str) -> None:
+    Path("broken_shop.py").write_text("raise RuntimeError('no key')\n")
+    _refused(run("worker", "--app", "broken_shop:app", "--database-url", database_url), "RuntimeError: no key")
+
+
+def test_a_database_that_cannot_be_reached_is_a_failure_without_traceback(run: Run) -> None:
+    result = run("status", "--json", "--database-url", "postgresql://nobody@127.0.0.1:1/nothing")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["error"]["code"] == "pgsched.unavailable"
+
+
+def test_a_database_that_was_not_migrated_says_what_to_run(run: Run, empty_database_url: str) -> None:
+    for words in (["status"], ["schedule", TARGET], ["worker"], ["worker", "--processes", "2"], ["jobs", "list"]):
+        result = run(*words, "--json", "--database-url", empty_database_url)
+        assert result.exit_code == 1
+        error = json.loads(result.stdout)["error"]
+        assert (error["code"], "run pgsched migrate" in error["message"]) == ("pgsched.schema_mismatch", True)
+
+
+@pytest.mark.parametrize("verb", ["show", "pause", "resume", "trigger", "cancel"])
+def test_a_job_that_does_not_exist_is_not_found(verb: str, run: Run, database_url: str) -> None:
+    result = run("jobs", verb, ID, "--json", "--database-url", database_url)
+    assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "pgsched.not_found")

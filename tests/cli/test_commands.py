@@ -1,0 +1,153 @@
+"""What the commands that ask and change answer."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from tests.cli.conftest import Run
+
+Db = psycopg.Connection[Any]
+TARGET = "https://shop.example/settle"
+
+
+@pytest.fixture
+def ask(run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs a command with --json on the test's database and returns its object."""
+    monkeypatch.setenv("PGSCHED_DATABASE_URL", database_url)
+
+    def asking(*words: str, **options: Any) -> dict[str, Any]:
+        result = run(*words, "--json", **options)
+        assert result.exit_code == 0, result.output
+        found: dict[str, Any] = json.loads(result.stdout)
+        return found
+
+    return asking
+
+
+def test_an_execution_is_scheduled_with_all_that_was_said(ask: Any, db: Db) -> None:
+    answer = ask(
+        "schedule", TARGET, "--at", "2030-03-01T09:00:00+01:00", "--payload", '{"merchant": 42}', "--client", "payments",
+        "--key", "k", "--option", "timeout=5s", "--option", "max_attempts=3",
+    )  # fmt: skip
+    row = db.execute(
+        "select id, fire_at = '2030-03-01T08:00:00Z', payload, client_id, key, options from pgsched.status"
+    ).fetchone()
+    assert row is not None
+    assert (str(row[0]), row[1:]) == (
+        answer["id"],
+        (True, {"merchant": 42}, "payments", "k", {"timeout": "5s", "max_attempts": 3}),
+    )
+    assert answer["kind"] == "execution"
+
+
+def test_a_payload_is_read_from_standard_input(ask: Any, db: Db) -> None:
+    ask("schedule", TARGET, "--payload", "-", input='{"from": "stdin"}')
+    assert db.execute("select payload from pgsched.status").fetchone() == ({"from": "stdin"},)
+
+
+def test_a_job_keeps_its_policies_for_changes_of_the_clocks(ask: Any) -> None:
+    cron = ["--cron", "30 2 * * *", "--timezone", "Europe/Berlin", "--gap", "skip", "--overlap", "both"]
+    answer = ask("schedule", TARGET, *cron)
+    assert answer["kind"] == "job"
+    wanted = {"cron": "30 2 * * *", "timezone": "Europe/Berlin", "gap": "skip", "overlap": "both"}
+    assert ask("jobs", "show", answer["id"])["schedule"] == wanted
+
+
+def test_a_job_is_paused_resumed_triggered_and_cancelled(ask: Any) -> None:
+    id = ask("schedule", TARGET, "--every", "15m")["id"]
+    assert ask("jobs", "pause", id, "--note", "stocktaking") == {"id": id, "changed": True}
+    paused = ask("jobs", "show", id)
+    assert (paused["state"], paused["reason"]) == ("paused", "stocktaking")
+    assert ask("jobs", "pause", id)["changed"] is False
+    assert ask("jobs", "resume", id)["changed"] is True
+    triggered = ask("jobs", "trigger", id)
+    assert ask("executions", "show", triggered["id"])["job_id"] == id
+    assert ask("jobs", "cancel", id)["changed"] is True
+    assert ask("jobs", "show", id)["state"] == "cancelled"
+
+
+def test_an_execution_is_cancelled_once(ask: Any) -> None:
+    id = ask("schedule", TARGET, "--delay", "1h")["id"]
+    assert ask("executions", "cancel", id)["changed"] is True
+    assert ask("executions", "cancel", id)["changed"] is False
+    assert ask("executions", "show", id)["status"] == "cancelled"
+
+
+def test_pages_of_a_listing_join(ask: Any) -> None:
+    ids = [ask("schedule", TARGET, "--delay", "1h")["id"] for _ in range(3)]
+    first = ask("executions", "list", "--limit", "2")
+    second = ask("executions", "list", "--limit", "2", "--after", first["next"])
+    assert [row["id"] for row in first["items"] + second["items"]] == ids[::-1]
+    assert second["next"] is None
+
+
+def test_listings_are_narrowed_down(ask: Any) -> None:
+    ask("schedule", TARGET, "--delay", "1h", "--client", "a")
+    wanted = ask("schedule", TARGET, "--delay", "1h", "--client", "b", "--key", "k")["id"]
+    job = ask("schedule", TARGET, "--every", "1h", "--client", "b")["id"]
+    found = ask("executions", "list", "--client", "b", "--key", "k", "--status", "scheduled")
+    assert [row["id"] for row in found["items"]] == [wanted]
+    assert [row["id"] for row in ask("jobs", "list", "--client", "b")["items"]] == [job]
+    assert ask("jobs", "list", "--state", "paused")["items"] == []
+
+
+def test_status_counts_and_tells_how_late_the_oldest_is(ask: Any, db: Db) -> None:
+    db.execute("select pgsched.schedule('https://x.example/', fire_at => now() - interval '1 minute')")
+    ask("schedule", TARGET, "--delay", "1h")
+    found = ask("status")
+    assert found["executions"] == {"scheduled": 2}
+    assert 60 <= found["oldest_due_seconds"] < 120
+    assert found["workers"] == []
+
+
+def test_preview_shows_the_change_of_the_clocks(ask: Any) -> None:
+    found = ask(
+        "preview", "--cron", "30 2 * * *", "--timezone", "Europe/Berlin", "--from", "2026-10-24T00:00:00Z", "--count", "3"
+    )
+    assert [row["local"] for row in found["next"]] == [
+        "2026-10-24T02:30:00+02:00",
+        "2026-10-25T02:30:00+02:00",
+        "2026-10-26T02:30:00+01:00",
+    ]
+    assert [row["at"] for row in found["next"]][:1] == ["2026-10-24T00:30:00Z"]
+
+
+def test_preview_of_an_interval_counts_from_its_beginning(ask: Any) -> None:
+    found = ask("preview", "--every", "90s", "--from", "2026-03-01T00:00:00Z", "--count", "2")
+    assert [row["at"] for row in found["next"]] == ["2026-03-01T00:01:30Z", "2026-03-01T00:03:00Z"]
+
+
+def test_migrate_is_harmless_when_repeated(run: Run, empty_database_url: str) -> None:
+    first, second = (run("migrate", "--json", "--database-url", empty_database_url) for _ in range(2))
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert json.loads(first.stdout) == json.loads(second.stdout)
+    assert json.loads(first.stdout)["missing_roles"] == []
+
+
+def test_migrate_prints_sql_without_a_database(run: Run) -> None:
+    result = run("migrate", "--sql", "--json")
+    assert "create table pgsched.executions" in json.loads(result.stdout)["sql"]
+
+
+@pytest.mark.parametrize("words", [["jobs", "list"], ["executions", "list"], ["status"], ["schedule", TARGET]])
+def test_answers_for_people_are_text(words: list[str], run: Run, database_url: str) -> None:
+    result = run(*words, "--database-url", database_url)
+    assert result.exit_code == 0
+    assert result.stdout.strip()
+    assert not result.stdout.startswith("{")
+    assert UUID(result.stdout.strip()) if words[0] == "schedule" else True
+
+
+def test_the_entry_point_imports_nothing_heavy() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys; import pgsched.cli.main; "
+        "print([name for name in ('psycopg', 'sqlalchemy', 'litestar', 'aiohttp', 'croniter') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

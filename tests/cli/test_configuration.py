@@ -1,0 +1,81 @@
+"""Where settings come from, and which source counts."""
+
+from pathlib import Path
+
+import pytest
+
+from pgsched.cli.configuration import as_environment, load_settings, with_database
+from pgsched.cli.running import owned, running_url
+from pgsched.errors import Conflict, InvalidSettings
+from pgsched.settings import Settings, load
+
+
+def test_a_flag_counts_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGSCHED_PROCESSES", "3")
+    assert load_settings({"processes": "4"}).processes == 4
+
+
+def test_the_environment_counts_before_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("pgsched.toml").write_text("processes = 2\nbatch = 7\n")
+    monkeypatch.setenv("PGSCHED_PROCESSES", "3")
+    settings = load_settings({})
+    assert (settings.processes, settings.batch) == (3, 7)
+
+
+def test_a_file_that_is_named_counts_instead_of_the_one_there() -> None:
+    Path("pgsched.toml").write_text("processes = 2\n")
+    Path("other.toml").write_text("processes = 5\n")
+    assert load_settings({"config": "other.toml"}).processes == 5
+
+
+def test_a_commands_default_counts_where_nothing_is_said() -> None:
+    assert load_settings({}, defaults={"allow_private_targets": True}).allow_private_targets
+
+
+@pytest.mark.parametrize("source", ["flag", "environment", "file"])
+def test_a_commands_default_does_not_count_against_any_source(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    flags = {}
+    match source:
+        case "flag":
+            flags["allow_private_targets"] = False
+        case "environment":
+            monkeypatch.setenv("PGSCHED_ALLOW_PRIVATE_TARGETS", "false")
+        case _:
+            Path("pgsched.toml").write_text("allow_private_targets = false\n")
+    assert not load_settings(flags, defaults={"allow_private_targets": True}).allow_private_targets
+
+
+def test_a_child_gets_exactly_its_parents_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGSCHED_APP", "left.over:app")
+    settings = Settings(database_url="postgresql://x@y/z", notify=False, lease=2.5, queues="a,b")
+    assert load(flags={}, environment=as_environment(settings)) == settings
+
+
+def test_without_a_database_the_message_says_what_to_set() -> None:
+    with pytest.raises(InvalidSettings, match="PGSCHED_DATABASE_URL"):
+        with_database(Settings())
+
+
+def test_the_database_of_a_running_up_is_found(tmp_path: Path) -> None:
+    with owned(tmp_path) as ownership:
+        ownership.announce("postgresql://here/it-is")
+        assert with_database(Settings(data_dir=str(tmp_path))).database_url == "postgresql://here/it-is"
+    assert running_url(tmp_path) is None
+
+
+def test_a_database_that_was_set_counts_before_that_of_a_running_up(tmp_path: Path) -> None:
+    with owned(tmp_path) as ownership:
+        ownership.announce("postgresql://here/it-is")
+        settings = Settings(data_dir=str(tmp_path), database_url="postgresql://my/own")
+        assert with_database(settings) is not None
+        assert with_database(settings).database_url == "postgresql://my/own"
+
+
+def test_an_address_left_by_one_that_crashed_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "up.lock").write_text("postgresql://long/gone")
+    assert running_url(tmp_path) is None
+
+
+def test_a_data_directory_has_one_owner(tmp_path: Path) -> None:
+    with owned(tmp_path), pytest.raises(Conflict, match="another pgsched up"), owned(tmp_path):
+        pass

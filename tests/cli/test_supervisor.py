@@ -1,0 +1,170 @@
+"""The supervisor, with children that do nothing but what the case needs."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from pgsched.cli import supervisor as module
+from pgsched.cli.supervisor import Program, Supervisor
+from pgsched.errors import PgschedError
+
+READY = "import signal, sys; print('ready', flush=True); signal.pause()"
+STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True)\nwhile 1: signal.pause()"
+
+
+def _program(code: str, name: str = "child") -> Program:
+    return Program(name=name, command=[sys.executable, "-c", code], environment=dict(os.environ))
+
+
+async def _until(condition: Callable[[], bool], *, within: float = 10.0) -> float:
+    """Waits for a condition; returns how long it took."""
+    began = time.monotonic()
+    async with asyncio.timeout(within):
+        while not condition():
+            await asyncio.sleep(0.005)
+    return time.monotonic() - began
+
+
+@asynccontextmanager
+async def _running(
+    *codes: str, drain_timeout: float = 5.0, report: Callable[[str], None] = lambda _: None
+) -> AsyncIterator[tuple[Supervisor, asyncio.Task[None]]]:
+    programs = [_program(code, f"child-{number}") for number, code in enumerate(codes, 1)]
+    supervisor = Supervisor(programs, drain_timeout=drain_timeout, report=report)
+    ready = asyncio.Event()
+    task = asyncio.create_task(supervisor.run(on_ready=ready.set))
+    try:
+        async with asyncio.timeout(20):
+            await ready.wait()
+        yield supervisor, task
+    finally:
+        if not task.done():
+            supervisor.stop()
+        await task
+
+
+async def test_a_child_that_is_killed_is_back_within_a_second() -> None:
+    async with _running(READY) as (supervisor, _):
+        before = supervisor.processes["child-1"]
+        os.kill(before, signal.SIGKILL)
+        took = await _until(lambda: supervisor.processes.get("child-1") not in {None, before})
+    assert took < 1
+
+
+async def test_the_other_children_go_on_when_one_is_killed() -> None:
+    async with _running(READY, READY) as (supervisor, _):
+        killed, other = supervisor.processes["child-1"], supervisor.processes["child-2"]
+        os.kill(killed, signal.SIGKILL)
+        await _until(lambda: supervisor.processes.get("child-1") not in {None, killed})
+        assert supervisor.processes["child-2"] == other
+
+
+async def test_stop_ends_every_child() -> None:
+    async with _running(READY, READY) as (supervisor, task):
+        pids = supervisor.processes.values()
+        supervisor.stop()
+        await task
+        assert supervisor.processes == {}
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+async def test_a_signal_to_the_supervisor_stops_it() -> None:
+    async with _running(READY) as (supervisor, task):
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.wait_for(task, 10)
+        assert supervisor.processes == {}
+
+
+async def test_a_child_gets_its_time_to_drain(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    slow = (
+        "import pathlib, signal, sys, time\n"
+        f"def end(*_): time.sleep(0.3); pathlib.Path({str(done)!r}).touch(); sys.exit()\n"
+        "signal.signal(signal.SIGTERM, end); print('ready', flush=True)\nwhile 1: signal.pause()"
+    )
+    async with _running(slow) as (supervisor, task):
+        supervisor.stop()
+        await task
+    assert done.exists()
+
+
+async def test_a_child_that_does_not_drain_in_time_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "HAND_BACK", 0.1)
+    lines: list[str] = []
+    async with _running(STUBBORN, drain_timeout=0.1, report=lines.append) as (supervisor, task):
+        supervisor.stop()
+        await asyncio.wait_for(task, 5)
+    assert any("not drained in time" in line for line in lines)
+
+
+async def test_a_second_stop_kills_at_once() -> None:
+    async with _running(STUBBORN, drain_timeout=60) as (supervisor, task):
+        supervisor.stop()
+        supervisor.stop()
+        await asyncio.wait_for(task, 5)
+
+
+async def test_a_child_that_cannot_start_ends_everything_with_its_last_words() -> None:
+    lines: list[str] = []
+    programs = [_program(READY, "good"), _program("import sys; sys.exit('no such app')", "bad")]
+    supervisor = Supervisor(programs, drain_timeout=5, report=lines.append)
+    with pytest.raises(PgschedError, match=r"bad could not be started 5 times in a row \(exit status 1\): no such app"):
+        await asyncio.wait_for(supervisor.run(), 20)
+    assert supervisor.processes == {}
+    assert lines.count("bad | no such app") == 5
+
+
+async def test_a_database_that_is_away_does_not_count_as_a_failed_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LONGEST_PAUSE", 0.01)
+    tries = tmp_path / "tries"
+    patient = (
+        "import os, pathlib, signal, sys\n"
+        f"tries = pathlib.Path({str(tries)!r})\n"
+        "count = len(tries.read_text()) if tries.exists() else 0\n"
+        "tries.write_text('x' * (count + 1))\n"
+        "if count < 7: sys.exit(os.EX_TEMPFAIL)\n"
+        "print('ready', flush=True); signal.pause()"
+    )
+    async with _running(patient):
+        assert len(tries.read_text()) == 8
+
+
+async def test_children_are_out_of_reach_of_the_terminals_signals() -> None:
+    async with _running(READY) as (supervisor, _):
+        child = supervisor.processes["child-1"]
+        assert os.getpgid(child) == child
+
+
+def test_children_do_not_survive_a_supervisor_that_is_killed(tmp_path: Path) -> None:
+    orphaned = tmp_path / "orphaned"
+    child = (
+        "import pathlib, signal, sys\n"
+        "from pgsched.cli.child import stop_when_orphaned\nfrom pgsched.settings import Settings\n"
+        f"def end(*_): pathlib.Path({str(orphaned)!r}).touch(); sys.exit()\n"
+        "signal.signal(signal.SIGTERM, end); stop_when_orphaned(Settings(drain_timeout=1))\n"
+        "print('ready', flush=True)\nwhile 1: signal.pause()"
+    )
+    parent = (
+        "import asyncio, os, sys\nfrom pgsched.cli.supervisor import Program, Supervisor\n"
+        f"program = Program(name='child', command=[sys.executable, '-c', {child!r}], environment=dict(os.environ))\n"
+        "supervisor = Supervisor([program], drain_timeout=5, report=print)\n"
+        "asyncio.run(supervisor.run(on_ready=lambda: print('ready', flush=True)))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.kill()
+    process.communicate()
+    asyncio.run(_until(orphaned.exists))
