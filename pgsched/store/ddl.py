@@ -17,7 +17,8 @@ VERSION_TABLE: dict[str, Any] = {"version_table": "schema_version", "version_tab
 
 
 _VERSIONS = """
-create table if not exists pgsched.schema_version (version_num varchar(32) not null constraint schema_version_pkc primary key)
+create table if not exists pgsched.schema_version (
+  version_num varchar(32) not null constraint schema_version_pkc primary key)
 """
 
 

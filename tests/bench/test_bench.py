@@ -1,4 +1,4 @@
-"""The benchmarks run, and fail when something is lost: a small round of each. Their figures are nobody's business here."""
+"""A small round of each benchmark: they run, and account for every execution. Their figures do not matter here."""
 
 from pgsched.bench.chaos import run_chaos
 from pgsched.bench.drain import run_drain

@@ -42,16 +42,17 @@ def start(tmp_path: Path) -> Iterator[Start]:
     started: list[subprocess.Popen[str]] = []
 
     def begin(*words: str, **environment: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "pgsched.cli.main", *words],
-            stdout=subprocess.PIPE,
-            stderr=(tmp_path / f"stderr-{len(started)}").open("w"),
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, **environment},
-            cwd=tmp_path,
-            text=True,
-            process_group=0,
-        )
+        with (tmp_path / f"stderr-{len(started)}").open("w") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "pgsched.cli.main", *words],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, **environment},
+                cwd=tmp_path,
+                text=True,
+                process_group=0,
+            )
         started.append(process)
         return process
 

@@ -1,12 +1,15 @@
 """Whatever is typed wrongly is refused with exit status 2 and a message that says what to write."""
 
 import json
+import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
 from tests.cli.conftest import Run
+from tests.conftest import Janitor
 
 TARGET = "https://shop.example/x"
 ID = "01a1fccb-9dd8-7215-939a-c6976cd72ab5"
@@ -62,6 +65,14 @@ CASES: list[tuple[list[str], str]] = [
 ]
 
 
+@pytest.fixture(scope="module")
+def untouched_url(janitor: Janitor, template: str) -> Iterator[str]:
+    """One database for every case here: what is refused changes nothing."""
+    name = f"untouched_{secrets.token_hex(6)}"
+    with janitor.make(name, template=template):
+        yield janitor.url_of(name)
+
+
 def _refused(result: Result, hint: str) -> None:
     assert result.exit_code == 2, result.output
     assert hint.lower() in result.output.lower()
@@ -70,9 +81,9 @@ def _refused(result: Result, hint: str) -> None:
 
 @pytest.mark.parametrize(("words", "hint"), CASES, ids=[" ".join(words) or "nothing" for words, _ in CASES])
 def test_bad_input_is_explained(
-    words: list[str], hint: str, run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch
+    words: list[str], hint: str, run: Run, untouched_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PGSCHED_DATABASE_URL", database_url)
+    monkeypatch.setenv("PGSCHED_DATABASE_URL", untouched_url)
     plain = run(*words)
     _refused(plain, hint)
     assert plain.stdout == ""
@@ -91,9 +102,9 @@ def test_an_unknown_variable_is_refused(run: Run) -> None:
     _refused(run("status", env={"PGSCHED_PROCESES": "2"}), "PGSCHED_PROCESES")
 
 
-def test_a_handlers_module_that_fails_is_named_with_its_reason(run: Run, database_url: str) -> None:
+def test_a_handlers_module_that_fails_is_named_with_its_reason(run: Run, untouched_url: str) -> None:
     Path("broken_shop.py").write_text("raise RuntimeError('no key')\n")
-    _refused(run("worker", "--app", "broken_shop:app", "--database-url", database_url), "RuntimeError: no key")
+    _refused(run("worker", "--app", "broken_shop:app", "--database-url", untouched_url), "RuntimeError: no key")
 
 
 def test_a_database_that_cannot_be_reached_is_a_failure_without_traceback(run: Run) -> None:
@@ -111,6 +122,6 @@ def test_a_database_that_was_not_migrated_says_what_to_run(run: Run, empty_datab
 
 
 @pytest.mark.parametrize("verb", ["show", "pause", "resume", "trigger", "cancel"])
-def test_a_job_that_does_not_exist_is_not_found(verb: str, run: Run, database_url: str) -> None:
-    result = run("jobs", verb, ID, "--json", "--database-url", database_url)
+def test_a_job_that_does_not_exist_is_not_found(verb: str, run: Run, untouched_url: str) -> None:
+    result = run("jobs", verb, ID, "--json", "--database-url", untouched_url)
     assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "pgsched.not_found")

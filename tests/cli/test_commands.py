@@ -29,8 +29,8 @@ def ask(run: Run, database_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_an_execution_is_scheduled_with_all_that_was_said(ask: Any, db: Db) -> None:
     answer = ask(
-        "schedule", TARGET, "--at", "2030-03-01T09:00:00+01:00", "--payload", '{"merchant": 42}', "--client", "payments",
-        "--key", "k", "--option", "timeout=5s", "--option", "max_attempts=3",
+        "schedule", TARGET, "--at", "2030-03-01T09:00:00+01:00", "--payload", '{"merchant": 42}',
+        "--client", "payments", "--key", "k", "--option", "timeout=5s", "--option", "max_attempts=3",
     )  # fmt: skip
     row = db.execute(
         "select id, fire_at = '2030-03-01T08:00:00Z', payload, client_id, key, options from pgsched.status"
@@ -105,7 +105,15 @@ def test_status_counts_and_tells_how_late_the_oldest_is(ask: Any, db: Db) -> Non
 
 def test_preview_shows_the_change_of_the_clocks(ask: Any) -> None:
     found = ask(
-        "preview", "--cron", "30 2 * * *", "--timezone", "Europe/Berlin", "--from", "2026-10-24T00:00:00Z", "--count", "3"
+        "preview",
+        "--cron",
+        "30 2 * * *",
+        "--timezone",
+        "Europe/Berlin",
+        "--from",
+        "2026-10-24T00:00:00Z",
+        "--count",
+        "3",
     )
     assert [row["local"] for row in found["next"]] == [
         "2026-10-24T02:30:00+02:00",

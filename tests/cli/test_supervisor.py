@@ -17,7 +17,9 @@ from pgsched.cli.supervisor import Program, Supervisor
 from pgsched.errors import PgschedError
 
 READY = "import signal, sys; print('ready', flush=True); signal.pause()"
-STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True)\nwhile 1: signal.pause()"
+STUBBORN = (
+    "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True)\nwhile 1: signal.pause()"
+)
 
 
 def _program(code: str, name: str = "child") -> Program:
@@ -28,7 +30,7 @@ async def _until(condition: Callable[[], bool], *, within: float = 10.0) -> floa
     """Waits for a condition; returns how long it took."""
     began = time.monotonic()
     async with asyncio.timeout(within):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - what other processes do sets no event here
             await asyncio.sleep(0.005)
     return time.monotonic() - began
 

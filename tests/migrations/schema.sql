@@ -239,6 +239,7 @@ policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true
 -- functions
 function pgsched.cancel(text,text) returns boolean volatility v parallel u
 function pgsched.cancel(uuid) returns boolean volatility v parallel u
+function pgsched.carry_on(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.check_instant(timestamp with time zone) returns boolean volatility i parallel s
 function pgsched.check_options(jsonb) returns boolean volatility i parallel s
 function pgsched.check_target(text) returns boolean volatility i parallel s
@@ -288,6 +289,8 @@ grant execute on pgsched.cancel(text,text) to pgsched_client
 grant execute on pgsched.cancel(text,text) to pgsched_worker
 grant execute on pgsched.cancel(uuid) to pgsched_client
 grant execute on pgsched.cancel(uuid) to pgsched_worker
+grant execute on pgsched.carry_on(uuid) to pgsched_client
+grant execute on pgsched.carry_on(uuid) to pgsched_worker
 grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_client
 grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_worker
 grant execute on pgsched.check_options(jsonb) to pgsched_client
@@ -396,7 +399,6 @@ grant select on pgsched.status to pgsched_client
 grant select on pgsched.status to pgsched_reader
 grant select on pgsched.workers to pgsched_reader
 grant update on pgsched.executions (attempt) to pgsched_client
-grant update on pgsched.jobs (planned_revision) to pgsched_client
 grant update on pgsched.jobs (reason) to pgsched_client
 grant update on pgsched.jobs (revision) to pgsched_client
 grant update on pgsched.jobs (state) to pgsched_client
@@ -410,6 +412,7 @@ grant usage on schema pgsched to pgsched_worker
 -- comments
 comment on pgsched.cancel(text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
 comment on pgsched.cancel(uuid) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
+comment on pgsched.carry_on(uuid) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
 comment on pgsched.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
 comment on pgsched.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.'
 comment on pgsched.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.'

@@ -58,15 +58,8 @@ def running(database_url: str, recorder: Recorder) -> Running:
 
     @asynccontextmanager
     async def run(app: App | None = None, **overrides: Any) -> AsyncIterator[Worker]:
-        settings = Settings(
-            **{
-                "database_url": database_url,
-                "concurrency": 20,
-                "allow_private_targets": True,
-                "drain_timeout": 5.0,
-            }
-            | overrides
-        )
+        given: dict[str, Any] = {"concurrency": 20, "allow_private_targets": True, "drain_timeout": 5.0} | overrides
+        settings = Settings(database_url=database_url, **given)
         worker = Worker(settings, app=app, events=Events(recorder))
         await worker.start()
         try:

@@ -57,7 +57,7 @@ begin
           update (fire_at, scheduled_for, target, payload, options, attempt), delete on pgsched.executions to pgsched_client;
     grant insert (id, client_id, key, queue, ordering_key, target, payload, options, cron, timezone, every, anchor, gap, overlap),
           update (key, queue, ordering_key, target, payload, options, cron, timezone, every, anchor, gap, overlap, state,
-                  reason, revision, planned_revision, updated_at) on pgsched.jobs to pgsched_client;
+                  reason, revision, updated_at) on pgsched.jobs to pgsched_client;
     grant insert on pgsched.history to pgsched_client;
     grant execute on all functions in schema pgsched to pgsched_client;
     revoke execute on function pgsched.prepare_days(integer), pgsched.drop_days(integer) from pgsched_client;

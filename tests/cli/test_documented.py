@@ -1,0 +1,86 @@
+"""Commands, flags and settings exist if and only if they are documented."""
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from pgsched.cli.configuration import EVERYTHING
+from pgsched.cli.main import cli
+from pgsched.settings import Settings
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+
+
+def _commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from _commands(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+def _sections() -> dict[str, str]:
+    text = (REFERENCE / "cli.md").read_text(encoding="utf-8")
+    parts = re.split(r"^## (pgsched .+)$", text, flags=re.MULTILINE)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def _listed_flags(section: str) -> set[str]:
+    """The flags where a section lists them: in its table's first column, or after `Flags:`."""
+    cells = re.findall(r"^\| (`-.*?) \|", section, re.MULTILINE)
+    lists = re.findall(r"^Flags: (.*?)(?:\n\n|\Z)", section, re.MULTILINE | re.DOTALL)
+    return set(re.findall(r"`(--[a-z-]+)", " ".join(cells + lists)))
+
+
+COMMANDS = dict(_commands(cli, "pgsched"))
+
+
+def test_every_command_has_its_section() -> None:
+    assert set(_sections()) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_flags_of_a_command_are_those_documented(name: str) -> None:
+    options = [option for option in COMMANDS[name].params if isinstance(option, click.Option) and not option.hidden]
+    flags = {flag for option in options for flag in (*option.opts, *option.secondary_opts)}
+    assert _listed_flags(_sections()[name]) == flags
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_answers_in_json_and_helps(name: str) -> None:
+    command = COMMANDS[name]
+    assert any("--json" in option.opts for option in command.params)
+    assert command.help
+    assert all(option.help for option in command.params if isinstance(option, click.Option) and not option.hidden)
+
+
+def test_every_setting_has_a_flag() -> None:
+    assert set(EVERYTHING) == {field.name for field in dataclasses.fields(Settings)}
+
+
+def test_the_settings_are_those_documented_with_their_defaults() -> None:
+    text = (REFERENCE / "settings.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([a-z_]+)` \| (.*?) ?\|", text, re.MULTILINE))
+    defaults = {field.name: field.default for field in dataclasses.fields(Settings)}
+    assert {name: cell.strip("`") for name, cell in rows.items()} == {
+        name: _written(value) for name, value in defaults.items()
+    }
+
+
+def _written(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case float():
+            return f"{value:g}"
+        case _:
+            return str(value)

@@ -1,0 +1,104 @@
+"""Real processes: `up` and `worker` from their start to their end."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from tests.cli.conftest import Run, Start, answer, children
+
+Db = psycopg.Connection[Any]
+
+
+def _until(condition: Callable[[], bool], *, within: float = 20.0) -> None:
+    end = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < end, "it did not come about in time"
+        time.sleep(0.02)
+
+
+def _workers(pid: int) -> set[int]:
+    return {child for child, words in children(pid).items() if "cli.main worker" in words}
+
+
+def test_up_serves_works_restarts_what_dies_and_drains_on_ctrl_c(start: Start, database_url: str, db: Db) -> None:
+    process = start("up", "--port", "0", "--allow-private-targets", "--json", PGSCHED_DATABASE_URL=database_url)
+    said = answer(process)
+    with urllib.request.urlopen(f"{said['url']}/readyz", timeout=10) as response:
+        assert json.load(response)["status"] == "ready"
+
+    before = _workers(process.pid)
+    assert len(before) == said["processes"] == 1
+    os.kill(before.pop(), signal.SIGKILL)
+    for way in ("curl", "python"):
+        subprocess.run(shlex.split(said["try"][way]), check=True, capture_output=True)
+    db.execute("update pgsched.executions set fire_at = now()")
+    _until(lambda: db.execute("select count(*) from pgsched.history where status = 'succeeded'").fetchone() == (2,))
+
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0
+    assert process.stdout is not None
+    assert process.stdout.read() == ""
+    assert db.execute("select count(*) from pgsched.workers").fetchone() == (0,)
+
+
+def test_up_with_its_own_postgresql_keeps_the_jobs_and_is_found_by_other_commands(
+    start: Start, run: Run, tmp_path: Path
+) -> None:
+    first = start("up", "--port", "0", "--json")
+    said = answer(first)
+    assert said["embedded"] is True
+    subprocess.run(shlex.split(said["try"]["psql"]), check=True, capture_output=True)
+    scheduled = json.loads(run("schedule", "https://shop.example/x", "--every", "1h", "--key", "kept", "--json").stdout)
+    assert run("jobs", "list", "--json").exit_code == 0
+    refused = start("up", "--port", "0", "--json")
+    assert refused.wait(20) == 1
+    assert refused.stdout is not None
+    assert json.loads(refused.stdout.read())["error"]["code"] == "pgsched.conflict"
+    first.terminate()
+    assert first.wait(30) == 0
+
+    second = start("up", "--port", "0", "--json")
+    answer(second)
+    items = json.loads(run("jobs", "list", "--json").stdout)["items"]
+    assert [(row["id"], row["key"]) for row in items] == [(scheduled["id"], "kept")]
+    second.terminate()
+    assert second.wait(30) == 0
+
+
+def test_a_port_that_is_taken_is_refused_before_anything_starts(start: Start, database_url: str, run: Run) -> None:
+    api = start("api", "--port", "0", "--json", PGSCHED_DATABASE_URL=database_url)
+    port = answer(api)["url"].rpartition(":")[2]
+    result = run("up", "--port", port, "--json")
+    assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "pgsched.conflict")
+    assert not Path(".pgsched").exists()
+    api.terminate()
+    assert api.wait(20) == 0
+
+
+def test_several_worker_processes_drain_on_sigterm(start: Start, database_url: str, db: Db) -> None:
+    process = start("worker", "--processes", "2", "--json", PGSCHED_DATABASE_URL=database_url)
+    assert answer(process)["processes"] == 2
+    _until(lambda: db.execute("select count(*) from pgsched.workers").fetchone() == (2,))
+    process.terminate()
+    assert process.wait(20) == 0
+    assert db.execute("select count(*) from pgsched.workers").fetchone() == (0,)
+
+
+def test_a_worker_serves_the_handlers_of_its_app(start: Start, database_url: str, db: Db, tmp_path: Path) -> None:
+    code = "import pgsched\napp = pgsched.App()\n@app.handler('greet')\nasync def greet(payload): ...\n"
+    (tmp_path / "my_handlers.py").write_text(code)
+    process = start("worker", "--app", "my_handlers:app", "--json", PGSCHED_DATABASE_URL=database_url)
+    answer(process)
+    db.execute("select pgsched.schedule('python:greet')")
+    _until(lambda: db.execute("select status::text from pgsched.history").fetchall() == [("succeeded",)])
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0

@@ -1,0 +1,239 @@
+"""Client and AsyncClient against the real API over real connections."""
+
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from pgsched.client import AsyncClient, Client, Execution, Job, Page, Recurrence, Scheduled
+from pgsched.errors import (
+    Conflict,
+    InvalidInput,
+    InvalidOptions,
+    InvalidPayload,
+    InvalidSchedule,
+    InvalidTarget,
+    NotFound,
+    PgschedError,
+    Unavailable,
+)
+
+_AT = datetime(2031, 3, 1, 9, tzinfo=UTC)
+
+
+@pytest.fixture
+def client(address: str) -> Iterator[Client]:
+    with Client(address) as client:
+        yield client
+
+
+@pytest.fixture
+async def async_client(address: str) -> AsyncIterator[AsyncClient]:
+    async with AsyncClient(address) as client:
+        yield client
+
+
+def test_an_execution_reads_back_as_it_was_asked_for(client: Client) -> None:
+    asked = client.schedule(
+        "https://shop.example/settle",
+        payload={"merchant": 42, "name": "Müller"},
+        at=_AT,
+        client="shop",
+        key="settle-42",
+        ordering_key="42",
+        options={"timeout": "PT5S"},
+    )
+    assert asked == Scheduled(id=asked.id, kind="execution", next_fires=(_AT,))
+    found = client.get_execution(asked.id)
+    assert (found.payload, found.options) == ({"merchant": 42, "name": "Müller"}, {"timeout": "PT5S"})
+    assert (found.client, found.key, found.ordering_key, found.fire_at) == ("shop", "settle-42", "42", _AT)
+    assert (found.status, found.attempts) == ("scheduled", ())
+
+
+@pytest.mark.parametrize("delay", [timedelta(minutes=10), "10m", "PT10M"])
+def test_a_delay_is_a_timedelta_or_text(client: Client, delay: timedelta | str) -> None:
+    found = client.get_execution(client.schedule("notify:a", delay=delay).id)
+    assert found.fire_at == found.created_at + timedelta(minutes=10)
+
+
+def test_no_delay_at_all_is_now(client: Client) -> None:
+    found = client.get_execution(client.schedule("notify:a", delay=timedelta(0)).id)
+    assert found.fire_at == found.created_at
+
+
+def test_a_job_reads_back_with_its_recurrence(client: Client) -> None:
+    asked = client.schedule("notify:a", cron="30 2 * * *", timezone="Europe/Berlin", gap="skip", overlap="both")
+    found = client.get_job(asked.id)
+    assert asked.kind == "job"
+    assert found.next_fires == asked.next_fires
+    recurrence = Recurrence(cron="30 2 * * *", timezone="Europe/Berlin", gap="skip", overlap="both")
+    assert found.schedule == recurrence
+
+
+def test_an_interval_reads_back_as_iso(client: Client) -> None:
+    asked = client.schedule("notify:a", every=timedelta(minutes=90))
+    assert client.get_job(str(asked.id)).schedule == Recurrence(every="PT1H30M")
+
+
+def test_a_job_is_paused_resumed_triggered_and_cancelled(client: Client) -> None:
+    job = client.schedule("notify:a", every="1h").id
+    assert [client.pause(job, note="stocktaking"), client.pause(job)] == [True, False]
+    assert client.get_job(job).reason == "stocktaking"
+    assert [client.resume(job), client.resume(job)] == [True, False]
+    assert client.get_execution(client.trigger(job)).job_id == job
+    assert [client.cancel(job), client.cancel(job)] == [True, False]
+    assert client.get_job(job).state == "cancelled"
+
+
+def test_an_execution_is_moved_and_cancelled(client: Client) -> None:
+    execution = client.schedule("notify:a", delay="1h").id
+    client.reschedule(execution, _AT)
+    assert client.get_execution(execution).fire_at == _AT
+    assert client.cancel(execution)
+    assert client.get_execution(execution).status == "cancelled"
+
+
+def test_jobs_are_listed_and_iterated(client: Client) -> None:
+    tenant = uuid.uuid4().hex
+    made = [client.schedule("notify:a", every="1h", client=tenant, key=str(n)).id for n in range(3)]
+    first = client.list_jobs(client=tenant, limit=2)
+    rest = client.list_jobs(client=tenant, limit=2, after=first.next)
+    assert [job.id for job in first.items + rest.items] == made[::-1]
+    assert rest.next is None
+    assert [job.id for job in client.iter_jobs(client=tenant)] == made[::-1]
+    assert [job.key for job in client.iter_jobs(client=tenant, key="1", state="active")] == ["1"]
+
+
+def test_executions_are_listed_by_what_they_are(client: Client) -> None:
+    tenant = uuid.uuid4().hex
+    made = client.schedule("notify:a", at=_AT, client=tenant).id
+    client.schedule("notify:a", at=_AT + timedelta(days=1), client=tenant)
+    found = client.list_executions(client=tenant, start=_AT, end=_AT + timedelta(seconds=1), status="scheduled")
+    assert isinstance(found, Page)
+    assert [execution.id for execution in found.items] == [made]
+
+
+def test_more_executions_than_a_page_holds_are_iterated(client: Client, served_url: str) -> None:
+    tenant = uuid.uuid4().hex
+    with psycopg.connect(served_url) as connection:
+        connection.execute(
+            "insert into pgsched.executions (target, fire_at, client_id) "
+            "select 'notify:a', now() + interval '1 day', %s from generate_series(1, 1001)",
+            [tenant],
+        )
+    assert len({execution.id for execution in client.iter_executions(client=tenant)}) == 1001
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked"),
+    [
+        (InvalidTarget, {"target": "ftp://shop.example"}),
+        (InvalidOptions, {"options": {"retries": 3}}),
+        (InvalidSchedule, {"cron": "61 * * * *"}),
+        (InvalidSchedule, {"cron": "* * * * *", "every": "1h"}),
+        (InvalidSchedule, {"at": datetime(2031, 3, 1)}),
+        (InvalidSchedule, {"delay": timedelta(seconds=-1)}),
+        (InvalidPayload, {"payload": object()}),
+        (InvalidPayload, {"payload": {1: "a number for a key"}}),
+        (InvalidPayload, {"payload": "a\x00b"}),
+        (InvalidPayload, {"payload": "x" * 1_100_000 + uuid.uuid4().hex * 20_000}),
+        (InvalidInput, {"key": ""}),
+        (NotFound, {"queue": "nowhere"}),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value),
+)
+def test_what_cannot_be_meant_raises_its_own_error(client: Client, kind: type[PgschedError], asked: Any) -> None:
+    with pytest.raises(kind) as raised:
+        client.schedule(**({"target": "notify:a"} | asked))
+    assert type(raised.value) is kind
+    assert str(raised.value)
+
+
+def test_a_misspelt_argument_is_a_type_error(client: Client) -> None:
+    with pytest.raises(TypeError, match="quue"):
+        client.schedule("notify:a", quue="default")  # type: ignore[call-arg]
+
+
+def test_a_conflict_and_an_unknown_id_raise_their_own_errors(client: Client) -> None:
+    job = client.schedule("notify:a", every="1h").id
+    client.cancel(job)
+    with pytest.raises(Conflict, match="is cancelled"):
+        client.trigger(job)
+    with pytest.raises(NotFound, match="there is no job"):
+        client.get_job(uuid.uuid4())
+
+
+def test_an_id_that_is_none_is_refused_before_it_is_sent() -> None:
+    with Client("http://127.0.0.1:1") as client, pytest.raises(InvalidInput, match="give a UUID"):
+        client.cancel("../clients")
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="write one such as http://"):
+        Client("localhost:8080")
+
+
+def test_an_api_that_is_not_there_is_unavailable() -> None:
+    with Client("http://127.0.0.1:1") as client, pytest.raises(Unavailable, match="cannot be reached"):
+        client.list_jobs()
+
+
+async def test_an_api_that_is_not_there_is_unavailable_to_asyncio_too() -> None:
+    async with AsyncClient("http://127.0.0.1:1") as client:
+        with pytest.raises(Unavailable, match="cannot be reached"):
+            await client.list_jobs()
+
+
+def test_an_answer_from_something_else_says_so() -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(502, text="<html>bad gateway</html>"))
+    with Client("http://proxy", transport=transport) as client, pytest.raises(Unavailable, match="answered 502"):
+        client.list_jobs()
+
+
+def test_a_code_of_a_newer_api_is_still_an_error_of_pgsched() -> None:
+    problem = {"code": "pgsched.not_yet_known", "detail": "wait for it"}
+    transport = httpx.MockTransport(lambda _: httpx.Response(418, json=problem))
+    with Client("http://newer", transport=transport) as client, pytest.raises(PgschedError, match="answered 418"):
+        client.list_jobs()
+
+
+async def test_asyncio_has_the_same_verbs(async_client: AsyncClient) -> None:
+    tenant = uuid.uuid4().hex
+    job = (await async_client.schedule("notify:a", every="1h", client=tenant)).id
+    execution = (await async_client.schedule("notify:a", delay="1h", client=tenant)).id
+    assert await async_client.pause(job, note="stocktaking")
+    assert await async_client.resume(job)
+    triggered = await async_client.trigger(job)
+    await async_client.reschedule(execution, _AT)
+    assert isinstance(await async_client.get_job(job), Job)
+    assert isinstance(await async_client.get_execution(execution), Execution)
+    assert [found.id for found in (await async_client.list_jobs(client=tenant)).items] == [job]
+    listed = {found.id for found in (await async_client.list_executions(client=tenant)).items}
+    assert {execution, triggered} <= listed
+    assert await async_client.cancel(execution)
+
+
+async def test_asyncio_iterates_over_all_pages(async_client: AsyncClient, served_url: str) -> None:
+    tenant = uuid.uuid4().hex
+    with psycopg.connect(served_url) as connection:
+        connection.execute(
+            "insert into pgsched.executions (target, client_id, fire_at) "
+            "select 'notify:a', %s, now() from generate_series(1, 501)",
+            [tenant],
+        )
+        connection.execute(
+            "insert into pgsched.jobs (target, client_id, every) "
+            "select 'notify:a', %s, interval '1 hour' from generate_series(1, 501)",
+            [tenant],
+        )
+    assert len({found.id async for found in async_client.iter_executions(client=tenant)}) == 501
+    assert len({found.id async for found in async_client.iter_jobs(client=tenant)}) == 501
+
+
+async def test_asyncio_raises_the_same_errors(async_client: AsyncClient) -> None:
+    with pytest.raises(InvalidTarget, match="no scheme"):
+        await async_client.schedule("shop.example")

@@ -1,0 +1,163 @@
+"""schedule() and schedule_async() inside the caller's transaction."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from psycopg.rows import dict_row
+from sqlalchemy.orm import Session
+
+from pgsched.client import schedule, schedule_async
+from pgsched.errors import (
+    InvalidInput,
+    InvalidOptions,
+    InvalidPayload,
+    InvalidSchedule,
+    InvalidTarget,
+    NotFound,
+    Unavailable,
+)
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+Opens = Callable[[str], AbstractContextManager[Any]]
+
+
+def engine_of(url: str) -> sa.Engine:
+    return sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1), poolclass=sa.NullPool)
+
+
+@contextmanager
+def in_psycopg(url: str) -> Iterator[Any]:
+    with psycopg.connect(url) as connection:
+        yield connection
+
+
+@contextmanager
+def in_psycopg_with_dicts(url: str) -> Iterator[Any]:
+    with psycopg.connect(url, row_factory=dict_row) as connection:
+        yield connection
+
+
+@contextmanager
+def in_sqlalchemy(url: str) -> Iterator[Any]:
+    with engine_of(url).begin() as connection:
+        yield connection
+
+
+@contextmanager
+def in_a_session(url: str) -> Iterator[Any]:
+    with Session(engine_of(url)) as session, session.begin():
+        yield session
+
+
+@pytest.fixture(
+    params=[in_psycopg, in_psycopg_with_dicts, in_sqlalchemy, in_a_session], ids=lambda opens: opens.__name__
+)
+def opens(request: pytest.FixtureRequest) -> Opens:
+    found: Opens = request.param
+    return found
+
+
+def executions(db: Connection) -> list[tuple[Any, ...]]:
+    return db.execute("select id, target, payload, key, client_id, options from pgsched.executions").fetchall()
+
+
+def test_commit_schedules_it(opens: Opens, database_url: str, db: Connection) -> None:
+    with opens(database_url) as transaction:
+        made = schedule(
+            transaction, "notify:a", payload={"n": [1]}, key="k", client="shop", options={"timeout": "5s"}, delay="1h"
+        )
+        assert executions(db) == []
+    assert isinstance(made, UUID)
+    assert executions(db) == [(made, "notify:a", {"n": [1]}, "k", "shop", {"timeout": "5s"})]
+
+
+def test_rollback_leaves_nothing(opens: Opens, database_url: str, db: Connection) -> None:
+    def give_up() -> None:
+        with opens(database_url) as transaction:
+            schedule(transaction, "notify:a")
+            raise LookupError("the order was not there after all")
+
+    with pytest.raises(LookupError):
+        give_up()
+    assert executions(db) == []
+
+
+def test_what_the_database_refuses_is_our_error(opens: Opens, database_url: str) -> None:
+    with pytest.raises(InvalidTarget, match="write one of"), opens(database_url) as transaction:
+        schedule(transaction, "ftp://shop.example")
+
+
+def test_a_job_is_scheduled_too(opens: Opens, database_url: str, db: Connection) -> None:
+    with opens(database_url) as transaction:
+        made = schedule(transaction, "notify:a", cron="30 2 * * *", timezone="Europe/Berlin")
+    assert db.execute("select id, cron, timezone from pgsched.jobs").fetchall() == [
+        (made, "30 2 * * *", "Europe/Berlin")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked"),
+    [
+        (InvalidOptions, {"options": {"retries": 3}}),
+        (InvalidPayload, {"payload": "a\x00b"}),
+        (InvalidPayload, {"payload": {1, 2}}),
+        (InvalidSchedule, {"cron": "61 * * * *"}),
+        (InvalidSchedule, {"at": datetime(2031, 3, 1)}),
+        (InvalidInput, {"key": "k" * 201}),
+        (InvalidInput, {"key": "a\x00b"}),
+        (NotFound, {"queue": "nowhere"}),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value),
+)
+def test_each_refusal_has_its_own_error(database_url: str, kind: type[Exception], asked: Any) -> None:
+    with pytest.raises(kind) as raised, psycopg.connect(database_url) as connection:
+        schedule(connection, "notify:a", **asked)
+    assert type(raised.value) is kind
+
+
+def test_an_instant_is_kept_whatever_its_offset(database_url: str, db: Connection) -> None:
+    with psycopg.connect(database_url) as connection:
+        schedule(connection, "notify:a", at="2031-03-01T10:00:00+01:00")
+        schedule(connection, "notify:a", every=timedelta(hours=1))
+    assert db.execute("select fire_at from pgsched.executions").fetchall() == [(datetime(2031, 3, 1, 9, tzinfo=UTC),)]
+    assert db.execute("select every from pgsched.jobs").fetchall() == [(timedelta(hours=1),)]
+
+
+def test_a_broken_connection_is_unavailable(database_url: str) -> None:
+    connection = psycopg.connect(database_url)
+    connection.close()
+    with pytest.raises(Unavailable, match="cannot be reached"):
+        schedule(connection, "notify:a")
+
+
+async def test_asyncio_commits_and_rolls_back_the_same(database_url: str, db: Connection) -> None:
+    async with await psycopg.AsyncConnection.connect(database_url, row_factory=dict_row) as connection:
+        await schedule_async(connection, "notify:a")
+        await connection.rollback()
+        kept = await schedule_async(connection, "notify:b", payload=[1])
+    assert executions(db) == [(kept, "notify:b", [1], None, "default", None)]
+
+
+async def test_asyncio_raises_the_same_errors(database_url: str) -> None:
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        with pytest.raises(InvalidTarget, match="write one of"):
+            await schedule_async(connection, "ftp://shop.example")
+
+
+async def test_a_connection_of_the_other_kind_is_named(database_url: str) -> None:
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        with pytest.raises(TypeError, match="AsyncConnection goes with schedule_async"):
+            schedule(connection, "notify:a")
+    with psycopg.connect(database_url) as blocking, pytest.raises(TypeError, match="Connection goes with schedule"):
+        await schedule_async(blocking, "notify:a")
+
+
+def test_what_is_no_connection_is_named() -> None:
+    with pytest.raises(TypeError, match="str has no execute"):
+        schedule("postgresql://", "notify:a")  # type: ignore[arg-type]
