@@ -45,7 +45,7 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     options: (
         Annotated[
             dict[str, Any],
-            Meta(description="timeout, max_attempts, backoff, method, headers, retry_on, fail_on, deferred."),
+            Meta(description="timeout, max_attempts, backoff, method, headers, retry_on, fail_on."),
         ]
         | None
     ) = None

@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import logging
 import os
+import signal
 from typing import Any
 
 import click
@@ -101,6 +102,9 @@ def _ready(settings: Settings, reply: Reply) -> None:
 
 
 def _begin(settings: Settings, *, supervised: bool) -> None:
+    # Until it serves nothing is in hand, so it may end on the spot. Raising SystemExit would be no safer: what is being
+    # started may swallow it.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
     if supervised:
         stop_when_orphaned(settings)

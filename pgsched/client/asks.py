@@ -82,9 +82,12 @@ class Ask(Generic[_Answer]):
 
     def read(self, response: httpx.Response) -> _Answer:
         """The answer. Raises the error that a problem document names."""
-        if response.is_success:
+        if not response.is_success:
+            raise _problem(response)
+        try:
             return msgspec.json.decode(response.content, type=self.answer)
-        raise _problem(response)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise PgschedError(f"{response.url} answered what no API of pgsched does: {error}") from error
 
 
 def schedule(

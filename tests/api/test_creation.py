@@ -99,6 +99,15 @@ async def test_a_payload_comes_back_digit_for_digit(api: httpx.AsyncClient, payl
     assert f'"payload":{written},' in found.text
 
 
+async def test_a_number_too_long_for_python_is_scheduled_and_read_back(api: httpx.AsyncClient) -> None:
+    number = "1" + "0" * 5000
+    for schedule in ("{}", '{"every": "1h"}'):
+        body = f'{{"target": "notify:a", "schedule": {schedule}, "payload": {number}}}'
+        created = await api.post("/v1/jobs", content=body, headers={"Content-Type": "application/json"})
+        assert created.status_code == 201
+        assert f'"payload":{number},' in (await api.get(created.headers["location"])).text
+
+
 async def test_everything_asked_for_reads_back(api: httpx.AsyncClient) -> None:
     asked: dict[str, Any] = {"client": "shop", "key": "k", "ordering_key": "o", "queue": "default", "target": "queue:"}
     asked |= {"options": {"timeout": "PT5S"}, "payload": {"merchant": 42}}

@@ -47,7 +47,7 @@ def test_up_serves_works_restarts_what_dies_and_drains_on_ctrl_c(start: Start, d
     assert process.wait(20) == 0
     assert process.stdout is not None
     assert process.stdout.read() == ""
-    assert db.execute("select count(*) from pgsched.workers").fetchone() == (0,)
+    assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
 
 
 def test_up_with_its_own_postgresql_keeps_the_jobs_and_is_found_by_other_commands(

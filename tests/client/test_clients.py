@@ -194,6 +194,12 @@ def test_an_answer_from_something_else_says_so() -> None:
         client.list_jobs()
 
 
+def test_a_page_that_is_no_answer_says_so() -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, text="<html>welcome</html>"))
+    with Client("http://portal", transport=transport) as client, pytest.raises(PgschedError, match="no API of pgsched"):
+        client.list_jobs()
+
+
 def test_a_code_of_a_newer_api_is_still_an_error_of_pgsched() -> None:
     problem = {"code": "pgsched.not_yet_known", "detail": "wait for it"}
     transport = httpx.MockTransport(lambda _: httpx.Response(418, json=problem))

@@ -1,0 +1,52 @@
+"""What the database says when it refuses, as errors of pgsched."""
+
+from typing import Any, LiteralString
+
+import psycopg
+import pytest
+
+from pgsched.errors import Conflict, InvalidInput, InvalidPayload, InvalidTarget, Refused, SchemaMismatch, Unavailable
+from pgsched.store.refusals import refusal
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+_CASES: list[tuple[str, type[Exception], str, LiteralString]] = [
+    ("ours", InvalidTarget, "; write one of", "select pgsched.schedule('ftp://shop.example')"),
+    ("rule", InvalidInput, "rule is: key is 1",
+     "insert into pgsched.jobs (target, every, key) values ('notify:a', '1 h', '')"),
+    ("json", InvalidPayload, "RFC 8259", "select '{'::jsonb"),
+    ("instant", InvalidInput, "that PostgreSQL can store", "select 'tomorrowish'::timestamptz"),
+    ("range", InvalidInput, "nearer to the present", "select '2026-01-01'::timestamptz + interval '400000 years'"),
+    ("twice", Conflict, "try again", "insert into pgsched.queues values ('default', 160)"),
+    ("rights", Refused, "role", "set role pgsched_reader; delete from pgsched.executions"),
+    ("table", SchemaMismatch, "run pgsched migrate", "select from pgsched.yet_to_come"),
+    ("slow", Unavailable, "try again", "set statement_timeout = 1; select pg_sleep(10)"),
+    ("read only", Unavailable, "no writes", "begin read only; select pgsched.schedule('notify:a')"),
+    ("ended", Unavailable, "try again", "select pg_terminate_backend(pg_backend_pid())"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "says", "statement"), [case[1:] for case in _CASES], ids=[case[0] for case in _CASES])
+def test_a_refusal_has_its_class_and_advice(
+    db: Connection, kind: type[Exception], says: str, statement: LiteralString
+) -> None:
+    with pytest.raises(psycopg.Error) as raised:
+        db.execute(statement)
+    found = refusal(raised.value)
+    assert type(found) is kind
+    assert says in str(found)
+
+
+def test_a_lock_that_others_hold_is_unavailable_for_now(db: Connection, database_url: str) -> None:
+    with psycopg.connect(database_url) as holder:
+        holder.execute("lock table pgsched.jobs")
+        db.execute("set lock_timeout = 1")
+        with pytest.raises(psycopg.Error) as raised:
+            db.execute("select from pgsched.jobs")
+    assert isinstance(refusal(raised.value), Unavailable)
+
+
+def test_what_only_a_bug_explains_is_nobodys_error(db: Connection) -> None:
+    with pytest.raises(psycopg.Error) as raised:
+        db.execute("selct 1")
+    assert refusal(raised.value) is None
