@@ -18,6 +18,7 @@ _WARNINGS = frozenset(
         "worker.lost",
         "service.failed",
         "job.invalid",
+        "api.failed",
         "listener.lost",
     }
 )

@@ -18,28 +18,16 @@ from pgsched.store.wire import to_datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A recurring definition, as its row has it; ids and instants in the connection's own representation."""
+    """What planning needs of a recurring definition; id and instants in the connection's own representation."""
 
     id: Any
-    client_id: str
-    key: str | None
-    queue: str
-    ordering_key: str | None
-    target: str
-    payload: Any
-    options: Any
     cron: str | None
     timezone: str
     every: timedelta | None
     anchor: Any
     gap: str
     overlap: str
-    state: str
-    reason: str | None
-    revision: int
     planned_revision: int
-    created_at: Any
-    updated_at: Any
 
     def schedule(self) -> Schedule:
         """What the row means. Raises InvalidSchedule."""

@@ -395,3 +395,12 @@ async def test_a_job_goes_on_after_its_next_run_was_cancelled(db: Connection, ru
         first,
     )
     assert apart.total_seconds() == 3600
+
+
+async def test_a_payload_that_python_cannot_count_does_not_stop_planning(db: Connection, running: Running) -> None:
+    async with running():
+        await db.execute(
+            "select pgsched.schedule('python:count', to_jsonb((repeat('9', 5000))::numeric), every => '1 hour')"
+        )
+        await db.execute("select pgsched.schedule('python:count', every => '1 hour')")
+        await until(lambda: value(db, "select count(*) = 2 from pgsched.executions where plan is not null"))

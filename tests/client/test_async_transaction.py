@@ -1,0 +1,25 @@
+"""schedule_async() inside a transaction of SQLAlchemy's async connection and session."""
+
+import pytest
+from psycopg import Connection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, create_async_engine
+from sqlalchemy.pool import NullPool
+
+from pgsched.client import schedule_async
+
+
+@pytest.mark.parametrize("kind", [AsyncConnection, AsyncSession])
+@pytest.mark.parametrize("commits", [True, False])
+async def test_it_is_scheduled_if_and_only_if_the_caller_commits(
+    database_url: str, db: Connection[tuple[int]], kind: type, commits: bool
+) -> None:
+    url = database_url.replace("postgresql://", "postgresql+psycopg://", 1)
+    engine = create_async_engine(url, poolclass=NullPool)
+    async with engine.connect() as connection:
+        caller = AsyncSession(connection) if kind is AsyncSession else connection
+        await schedule_async(caller, "https://shop.example/settle", payload={"order": 42})
+        await (caller.commit() if commits else caller.rollback())
+        if isinstance(caller, AsyncSession):
+            await caller.close()
+    await engine.dispose()
+    assert db.execute("select count(*) from pgsched.executions").fetchone() == (int(commits),)
