@@ -20,6 +20,7 @@ _WARNINGS = frozenset(
         "job.invalid",
         "api.failed",
         "listener.lost",
+        "client.invalid",
     }
 )
 

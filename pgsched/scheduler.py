@@ -3,13 +3,15 @@
 import asyncio
 import contextlib
 import gc
+import os
 import random
 import signal
 import socket
+import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from os import getpid
 
 import psycopg
 import uvloop
@@ -39,6 +41,7 @@ from pgsched.worker.settler import Settler
 from pgsched.worker.waker import Waker
 
 _HANDLER_CONNECTIONS = 10
+_THREADS = "pgsched-handler"
 
 
 class Worker:
@@ -51,12 +54,12 @@ class Worker:
         self.settings, self.events = settings, events or Events()
         lease = timedelta(seconds=settings.lease)
         self.clock = DatabaseClock()
-        self.roster = Roster(name=f"{socket.gethostname()}:{getpid()}", queues=settings.queue_names, lease=lease)
+        self.roster = Roster(name=f"{socket.gethostname()}:{os.getpid()}", queues=settings.queue_names, lease=lease)
         # Chores are single statements and rare: they share one connection. The planner's are transactions.
         self._chores = Link(url, "upkeep", raw=False)
         self.directory = Directory(self._chores, self.events)
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
-        self._threads = ThreadPoolExecutor(max_workers=min(settings.concurrency, 64), thread_name_prefix="handler")
+        self._threads = ThreadPoolExecutor(max_workers=min(settings.concurrency, 64), thread_name_prefix=_THREADS)
         self.settler = Settler(
             Link(url, "settle"),
             self.events,
@@ -88,6 +91,7 @@ class Worker:
             poll=timedelta(seconds=settings.poll_interval),
             supplied=lambda: self.directory.loaded,
         )
+        self._renewing = Link(url, "renew", raw=False)
         self._planning = Link(url, "plan", raw=False)
         self.planner = Planner(self._planning, self.events)
         self.waker = Waker(
@@ -100,7 +104,7 @@ class Worker:
             listen=settings.notify,
         )
         self.renewer = Renewer(
-            self._chores,
+            self._renewing,
             self.roster,
             self.dispatcher,
             self.events,
@@ -111,6 +115,7 @@ class Worker:
             self._chores,
             self.events,
             lease=lease,
+            queues=settings.queue_names,
             partitions=lambda: self.roster.partitions,
             seen=self.roster.share,
             reaped=self.claimer.look,
@@ -162,16 +167,22 @@ class Worker:
         await self._leave()
         self.events.emit("worker.drained", settled=self.settler.settled_count)
 
+    @property
+    def has_stragglers(self) -> bool:
+        """Whether handlers go on after the drain that cannot be ended, or do not let themselves be."""
+        running = any(thread.name.startswith(_THREADS) for thread in threading.enumerate())
+        return running or self.dispatcher.stragglers
+
     async def _leave(self) -> None:
         for task in [*self._tasks, *([self._settling] if self._settling else [])]:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.wait(self._tasks, timeout=5)
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(5):
                 await self.claimer.close()
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)
-        links = (self.settler.close, self._chores.drop, self._planning.drop, self.waker.close)
+        links = (self.settler.close, self._chores.drop, self._planning.drop, self._renewing.drop, self.waker.close)
         for close in (*links, self.completion.close, self.channels.close):
             with contextlib.suppress(psycopg.Error, OSError):
                 await close()
@@ -189,6 +200,12 @@ async def _run(settings: Settings, app: App | None, events: Events, ready: Calla
         ready()
     await stop.wait()
     await worker.drain()
+    if worker.has_stragglers:
+        # A thread cannot be interrupted, and a coroutine may refuse to be. All is settled and handed back: what they
+        # still do is of no account, and the process must not wait for it.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def run_worker(

@@ -6,6 +6,7 @@ that a database that goes away and comes back is met by a service that is still 
 """
 
 import asyncio
+import contextlib
 import random
 
 from pgsched.events import Events
@@ -17,6 +18,8 @@ class Service:
     name: str = "service"
     first_pause: float = 0.05
     longest_pause: float = 2.0
+    longest_turn: float = 40.0
+    """Seconds. A statement ends by itself before that; what takes longer has lost its connection without a word."""
 
     def __init__(self, events: Events) -> None:
         self.events = events
@@ -44,13 +47,15 @@ class Service:
         while not self.stopping:
             self._wake.clear()
             try:
-                pause = await self.turn()
+                async with asyncio.timeout(self.longest_turn):
+                    pause = await self.turn()
                 failures = 0
             except Exception as error:  # one place for all services: a turn may fail, the service may not
                 failures += 1
                 pause = self._pause_after(failures)
                 self.events.emit("service.failed", service=self.name, error=f"{type(error).__name__}: {error}"[:500])
-                await self.recover(error)
+                with contextlib.suppress(Exception):  # letting go of what broke may break too
+                    await self.recover(error)
                 await self._sleep(pause, wakeable=False)
                 continue
             await self._sleep(pause, wakeable=True)

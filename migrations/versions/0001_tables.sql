@@ -32,7 +32,8 @@ create function pgsched.check_options(options jsonb) returns boolean
 create table pgsched.clients (
   client_id      text primary key constraint client_id_is_1_to_100_characters check (length(client_id) between 1 and 100),
   keep           pgsched.keep not null default 'all',
-  signing_secret text constraint signing_secret_is_whsec_base64 check (signing_secret ~ '^whsec_[A-Za-z0-9+/]{32,}={0,2}$'),
+  signing_secret text constraint signing_secret_is_whsec_base64 
+                   check (signing_secret ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'),
   database_role  name,
   created_at     timestamptz not null default pgsched.now()
 );
@@ -69,7 +70,8 @@ create table pgsched.jobs (
   cron             text,
   timezone         text not null default 'UTC',
   every            interval,
-  anchor           timestamptz not null default pgsched.now(),
+  anchor           timestamptz not null default pgsched.now() constraint anchor_is_an_instant
+                     check (anchor between '0001-01-02 00:00+00' and '9000-01-01 00:00+00'),
   gap              text not null default 'shift' constraint gap_is_shift_or_skip check (gap in ('shift', 'skip')),
   overlap          text not null default 'first' constraint overlap_is_first_second_or_both check (overlap in ('first', 'second', 'both')),
   state            pgsched.job_state not null default 'active',
@@ -95,7 +97,8 @@ create table pgsched.executions (
                      or fire_at between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' or fire_at = 'infinity'
                      or pgsched.refuse('PS002', 'fire_at must be an instant between the years 1 and 9999',
                           'write now() + interval ''10 minutes'', or ''infinity'' to hold the row')),
-  scheduled_for    timestamptz,
+  scheduled_for    timestamptz constraint scheduled_for_is_an_instant check (lease_token is not null
+                     or scheduled_for is null or scheduled_for between '0001-01-02 00:00+00' and '9999-12-31 00:00+00'),
   created_at       timestamptz not null default pgsched.now(),
   lease_expires_at timestamptz,
   lease_token      bigint,
@@ -104,7 +107,8 @@ create table pgsched.executions (
   lease_owner      integer,
   plan             integer,
   partition        smallint not null default (floor(random() * 16))::smallint,
-  attempt          smallint not null default 0,
+  attempt          smallint not null default 0
+                     constraint attempt_is_0_to_1000 check (lease_token is not null or attempt between 0 and 1000),
   client_id        text not null default 'default'
                      constraint client_id_is_1_to_100_characters check (lease_token is not null or length(client_id) between 1 and 100),
   target           text not null constraint target_is_a_known_uri

@@ -8,6 +8,7 @@ twice, nothing be left leased, and the job must have every second once.
 """
 
 import asyncio
+import logging
 import multiprocessing
 import os
 import signal
@@ -48,6 +49,7 @@ def _app(directory: str, seconds: float) -> App:
 
 
 def _work(url: str, directory: str, seconds: float) -> None:
+    logging.getLogger("psycopg").setLevel(logging.ERROR)  # broken connections are what this is about
     settings = Settings(database_url=url, lease=_LEASE, concurrency=200, drain_timeout=10)
     run_worker(settings, app=_app(directory, seconds))
 

@@ -1,7 +1,7 @@
 """`pgsched bench drain`: how fast a backlog of due executions is delivered to no-op handlers and settled."""
 
+import statistics
 import time
-from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -9,19 +9,8 @@ import psycopg
 from pgsched.bench.bare import run_bare
 from pgsched.bench.crew import Report, crew
 from pgsched.bench.ground import ground
+from pgsched.bench.load import DUE, WAITING, Progress, load, medians
 from pgsched.settings import Settings
-
-_LOAD = """
-insert into pgsched.executions (target, payload, fire_at)
-select 'python:noop', '{"order": 42, "merchant": "abcdefghij"}',
-       now() - interval '1 hour' + n * interval '1 millisecond'
-  from generate_series(1, %s) as n"""
-_WAIT = """
-insert into pgsched.executions (target, payload, fire_at)
-select 'https://shop.example/callback', '{"order": 42, "merchant": "abcdefghij"}',
-       now() + interval '1 day' + random() * interval '364 days'
-  from generate_series(1, %s)"""
-Progress = Callable[[str], None]
 
 
 def run_drain(
@@ -31,6 +20,7 @@ def run_drain(
     processes: int,
     waiting: int = 0,
     bare: bool = True,
+    rounds: int = 1,
     concurrency: int = 2000,
     batch: int = 500,
     progress: Progress = lambda _: None,
@@ -43,17 +33,28 @@ def run_drain(
         result: dict[str, Any] = {"count": count, "processes": processes, "waiting": waiting}
         with psycopg.connect(own, autocommit=True) as connection:
             connection.execute("set pgsched.notify = off")
-            _load(connection, _WAIT, waiting, progress)
-            if bare:
-                _load(connection, _LOAD, count, progress)
-                result["bare_rate"] = round(run_bare(own, processes=processes))
-                progress(f"bare loop: {result['bare_rate']}/s")
-                connection.execute("truncate pgsched.history")
-                connection.execute("vacuum pgsched.executions")
-            result |= _measure(connection, settings, count, waiting, processes, progress)
-        if bare:
-            result["ratio"] = round(result["rate"] / result["bare_rate"], 2)
-        return result
+            load(connection, WAITING, waiting, progress)
+            measured = [
+                (_bare(connection, own, count, processes, progress) if bare else {})
+                | _measure(connection, settings, count, waiting, processes, progress)
+                for _ in range(rounds)
+            ]
+        return result | medians(measured) | ({"ratio": _ratio(measured)} if bare else {})
+
+
+def _bare(
+    connection: psycopg.Connection[Any], url: str, count: int, processes: int, progress: Progress
+) -> dict[str, Any]:
+    load(connection, DUE, count, progress)
+    rate = round(run_bare(url, processes=processes))
+    progress(f"bare loop: {rate}/s")
+    connection.execute("truncate pgsched.history")
+    return {"bare_rate": rate}
+
+
+def _ratio(measured: list[dict[str, Any]]) -> float:
+    ratios: list[float] = [one["rate"] / one["bare_rate"] for one in measured]
+    return round(statistics.median(ratios), 2)
 
 
 def _measure(
@@ -66,7 +67,7 @@ def _measure(
 ) -> dict[str, Any]:
     with crew(settings, processes=processes) as workers:
         wal = _wal(connection)
-        loaded = _load(connection, _LOAD, count, progress)
+        loaded = load(connection, DUE, count, progress)
         started = time.monotonic()
         workers.go.set()
         deadline = started + 600
@@ -75,25 +76,16 @@ def _measure(
         reports = workers.finish()
     seconds = max(report.last for report in reports) - started
     _assert_all(connection, count, waiting, reports)
+    progress(f"drained: {round(count / seconds)}/s")
+    wal_bytes = _wal(connection) - wal
+    connection.execute("truncate pgsched.history")
     return {
         "rate": round(count / seconds),
         "load_rate": round(count / loaded),
-        "wal_bytes_per_execution": round((_wal(connection) - wal) / count),
+        "wal_bytes_per_execution": round(wal_bytes / count),
         "statements_per_execution": round((sum(report.statements for report in reports) + 1) / count, 4),
         "worker_cpu_us_per_execution": round(sum(report.cpu_seconds for report in reports) / count * 1e6, 1),
     }
-
-
-def _load(connection: psycopg.Connection[Any], query: str, count: int, progress: Progress) -> float:
-    if not count:
-        return 1.0
-    progress(f"scheduling {count} executions")
-    started = time.monotonic()
-    for first in range(0, count, 1_000_000):
-        connection.execute(query.encode(), [min(1_000_000, count - first)])
-    seconds = time.monotonic() - started
-    connection.execute("vacuum (analyze) pgsched.executions")
-    return seconds
 
 
 def _wal(connection: psycopg.Connection[Any]) -> int:

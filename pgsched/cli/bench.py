@@ -40,12 +40,17 @@ def _common(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--waiting", default=0, type=click.IntRange(0), help="How many rows wait in the far future meanwhile.")
 @click.option("--bare/--no-bare", default=True, help="Measure the bare claim-and-settle loop in the same run.")
+@click.option("--rounds", default=1, show_default=True, type=click.IntRange(1), help="Measure so often; medians.")
 @_common
-def drain(count: int, processes: int, waiting: int, bare: bool, database_url: str | None, as_json: bool) -> None:
+def drain(
+    count: int, processes: int, waiting: int, bare: bool, rounds: int, database_url: str | None, as_json: bool
+) -> None:
     """Schedule no-op executions, drain them, and tell the rate."""
     from pgsched.bench.drain import run_drain
 
-    result = run_drain(database_url, count=count, processes=processes, waiting=waiting, bare=bare, progress=_progress)
+    result = run_drain(
+        database_url, count=count, processes=processes, waiting=waiting, bare=bare, rounds=rounds, progress=_progress
+    )
     _print(result, as_json)
 
 
@@ -56,13 +61,22 @@ def drain(count: int, processes: int, waiting: int, bare: bool, database_url: st
     "--processes", default=2, show_default=True, type=click.IntRange(1, 64), help="How many worker processes."
 )
 @click.option("--waiting", default=0, type=click.IntRange(0), help="How many rows wait in the far future meanwhile.")
+@click.option("--rounds", default=1, show_default=True, type=click.IntRange(1), help="Measure so often; medians.")
 @_common
-def lateness(rate: int, seconds: int, processes: int, waiting: int, database_url: str | None, as_json: bool) -> None:
+def lateness(
+    rate: int, seconds: int, processes: int, waiting: int, rounds: int, database_url: str | None, as_json: bool
+) -> None:
     """Tell how long after its instant an execution starts."""
     from pgsched.bench.lateness import run_lateness
 
     result = run_lateness(
-        database_url, rate=rate, seconds=seconds, processes=processes, waiting=waiting, progress=_progress
+        database_url,
+        rate=rate,
+        seconds=seconds,
+        processes=processes,
+        waiting=waiting,
+        rounds=rounds,
+        progress=_progress,
     )
     _print(result, as_json)
 

@@ -106,5 +106,7 @@ def _begin(settings: Settings, *, supervised: bool) -> None:
     # started may swallow it.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    # That a connection broke is said once, as an event of ours; psycopg's own lines would only repeat it.
+    logging.getLogger("psycopg").setLevel(logging.ERROR)
     if supervised:
         stop_when_orphaned(settings)

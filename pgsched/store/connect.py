@@ -1,6 +1,7 @@
 """Connections of workers: one for each role, so that claiming, settling and listening never wait for each other."""
 
 import asyncio
+import contextlib
 from typing import Any, LiteralString
 
 import psycopg
@@ -35,6 +36,7 @@ async def connect(url: str, role: str, *, raw: bool = True) -> Connection:
         keepalives_idle=10,
         keepalives_interval=5,
         keepalives_count=3,
+        tcp_user_timeout=10_000,
     )
     try:
         await connection.execute(_SESSION, prepare=False)
@@ -48,6 +50,9 @@ async def connect(url: str, role: str, *, raw: bool = True) -> Connection:
     else:
         wire.register_arrays(connection)
     return connection
+
+
+_LAST_STATEMENT = 1.0
 
 
 class Link:
@@ -74,4 +79,9 @@ class Link:
             if status == psycopg.pq.TransactionStatus.IDLE:
                 return
         self._connection = None
+        # Another service's statement may be under way on it: let it end first, or a new connection could get the same
+        # file descriptor while the event loop still watches it for the old one.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_STATEMENT), connection.lock:
+                pass
         await connection.close()

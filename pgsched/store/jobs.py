@@ -56,7 +56,7 @@ async def plan_successors(connection: AsyncConnection[Any], claimed: Sequence[Ex
             continue
         try:
             instant = next_instant(job.schedule(), to_datetime(row.scheduled_for))
-        except InvalidSchedule as error:
+        except (InvalidSchedule, OverflowError) as error:
             # It was valid when it was planned; rules of time zones change. The others of this claim go on.
             await _mark_invalid(connection, UUID(bytes=job.id), error)
             continue
@@ -100,7 +100,7 @@ async def _plan(connection: AsyncConnection[Any], jobs: Sequence[Job]) -> tuple[
     for job in jobs:
         try:
             instant = next_instant(job.schedule(), await _planned_from(connection, job))
-        except InvalidSchedule as error:
+        except (InvalidSchedule, OverflowError) as error:
             invalid.append((job.id, str(error)))
             await _mark_invalid(connection, job.id, error)
             continue
@@ -121,7 +121,7 @@ async def _planned_from(connection: AsyncConnection[Any], job: Job) -> datetime:
             last = await cursor.fetchone()
             if last and last[0] is not None:
                 return _moment(last[0])
-        await cursor.execute("select pgsched.now()")
+        await cursor.execute(statement("plan_from"), {"job": job.id})
         row = await cursor.fetchone()
     return _moment(row[0] if row else None)
 
@@ -132,7 +132,7 @@ async def _insert(connection: AsyncConnection[Any], planned: Sequence[tuple[UUID
         await connection.execute(statement("plan"), {"jobs": ids, "instants": instants})
 
 
-async def _mark_invalid(connection: AsyncConnection[Any], job: UUID, error: InvalidSchedule) -> None:
+async def _mark_invalid(connection: AsyncConnection[Any], job: UUID, error: Exception) -> None:
     await connection.execute(statement("mark_invalid"), {"job": job, "reason": str(error)})
 
 

@@ -12,6 +12,7 @@ class Days(Service):
     """One turn an hour; one worker at a time."""
 
     name = "days"
+    longest_turn = 300.0
     longest_pause = 60.0
 
     def __init__(self, link: Link, events: Events, *, kept: int, every: float = 3600.0) -> None:

@@ -2,6 +2,8 @@
 change, and every few seconds."""
 
 import base64
+import binascii
+from collections.abc import Iterator
 
 from pgsched.events import Events
 from pgsched.service import Service
@@ -26,13 +28,18 @@ class Directory(Service):
     async def turn(self) -> float:
         self._clients = await workers.client_settings(await self._link.get())
         self._keep = {client.client_id: client.keep == "all" for client in self._clients.values()}
-        self._secrets = {
-            client.client_id: base64.b64decode(client.signing_secret.removeprefix("whsec_"))
-            for client in self._clients.values()
-            if client.signing_secret
-        }
+        self._secrets = dict(self._decoded())
         self.loaded = True
         return self._every
+
+    def _decoded(self) -> Iterator[tuple[str, bytes]]:
+        for client in self._clients.values():
+            if not client.signing_secret:
+                continue
+            try:
+                yield client.client_id, base64.b64decode(client.signing_secret.removeprefix("whsec_"))
+            except binascii.Error:  # the table's own check forbids it; one client must not stop the others
+                self.events.emit("client.invalid", client=client.client_id, reason="signing_secret is not base64")
 
     async def recover(self, error: Exception) -> None:
         await self._link.drop(error)

@@ -17,6 +17,7 @@ from pgsched.store.connect import Link
 from pgsched.store.workers import Worker
 
 _GRACE = timedelta(seconds=0.75)
+_CATCH_UP = 3.0  # after an outage the living get this long to take their locks again, to renew and to settle
 _EDGE = 5_000  # due rows of a partition looked at for leases that ran out: they stand at the left edge
 
 
@@ -24,6 +25,7 @@ class Reaper(Service):
     """Watches the other workers once a second; more closely while one of them is missing."""
 
     name = "reaper"
+    longest_turn = 300.0
 
     def __init__(
         self,
@@ -31,21 +33,25 @@ class Reaper(Service):
         events: Events,
         *,
         lease: timedelta,
+        queues: Sequence[str],
         partitions: Callable[[], Sequence[int]],
         seen: Callable[[list[Worker]], None],
         reaped: Callable[[], None],
         every: float = 1.0,
     ) -> None:
         super().__init__(events)
+        self._queues = set(queues)
         self._link, self._partitions, self._seen, self._reaped = link, partitions, seen, reaped
         self._every, self._edge_every = every, max(lease.total_seconds() / 6, every)
-        self._edge_at = float("-inf")
+        self._edge_at = self._trust_until = float("-inf")
 
     async def turn(self) -> float:
         connection = await self._link.get()
         found = await workers.watch(connection, _GRACE)
         self._seen(found)
-        lost = [worker.id for worker in found if worker.lost]
+        if time.monotonic() < self._trust_until:
+            return self._every / 4
+        lost = [worker.id for worker in found if worker.lost and set(worker.queues) & self._queues]
         if lost:
             await self._reap(lost, self._partitions())
             await workers.forget(connection, lost)
@@ -56,6 +62,7 @@ class Reaper(Service):
         return self._every / 4 if missing else self._every
 
     async def recover(self, error: Exception) -> None:
+        self._trust_until = time.monotonic() + _CATCH_UP
         await self._link.drop(error)
 
     async def _reap(self, owners: Sequence[int], partitions: Sequence[int]) -> None:

@@ -8,6 +8,7 @@ the clock is behind by at most that round trip and never ahead: nothing starts b
 import time
 
 _FORGET_AFTER = 30.0
+_STEP = 0.01  # more than two readings can differ by their round trips: one of the clocks was set
 _UNIX_TO_2000 = 946_684_800
 
 
@@ -26,8 +27,10 @@ class DatabaseClock:
     def observe(self, instant: int, sent: float, received: float) -> None:
         """Takes a reading: the server said ``instant`` between the two monotonic moments."""
         round_trip = received - sent
-        if round_trip <= self._round_trip or received - self._read_at > _FORGET_AFTER:
-            self._offset = instant / 1e6 - received
+        offset = instant / 1e6 - received
+        stepped = abs(offset - self._offset) > round_trip + self._round_trip + _STEP
+        if round_trip <= self._round_trip or stepped or received - self._read_at > _FORGET_AFTER:
+            self._offset = offset
             self._round_trip, self._read_at = round_trip, received
 
     def now(self) -> int:

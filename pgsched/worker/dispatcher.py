@@ -27,6 +27,7 @@ from pgsched.worker.clock import DatabaseClock
 Settle = Callable[[Execution, Options, Outcome, float], None]
 _ROWS_BEFORE_YIELDING = 128
 _WATCH_EVERY = 0.05
+_DEAF_AFTER = 5.0
 _DEFAULT = parse_options(None)
 
 
@@ -123,7 +124,16 @@ class Dispatcher:
         tasks = [lane.task for lane in self._lanes if lane.task]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:
+            await asyncio.wait(tasks, timeout=_DEAF_AFTER)
+        for lane in self._lanes:
+            if lane.execution is not None:  # deaf to the cancellation: its row goes to another worker all the same
+                self._settle(lane.execution, _DEFAULT, Released(), 0.0)
+
+    @property
+    def stragglers(self) -> bool:
+        """Whether a lane goes on after the drain, with a handler that does not let itself be cancelled."""
+        return any(lane.task is not None and not lane.task.done() for lane in self._lanes)
 
     def _busy(self) -> bool:
         return any(lane.execution is not None for lane in self._lanes)
@@ -179,6 +189,8 @@ class Dispatcher:
                 self._settle(row, options, Released(), time.monotonic() - started)
                 raise
             outcome = self._cancelled(lane, options)
+        except BaseException as error:  # a lane outlives whatever a handler raises
+            outcome = Failed(error=f"{type(error).__name__}: {error}", retryable=True)
         finally:
             lane.execution, lane.expires, lane.expired = None, float("inf"), False
         self._settle(row, options, outcome, time.monotonic() - started)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -52,6 +53,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
                 cwd=tmp_path,
                 text=True,
                 process_group=0,
+                preexec_fn=_hear_signals,
             )
         started.append(process)
         return process
@@ -61,6 +63,12 @@ def start(tmp_path: Path) -> Iterator[Start]:
         if process.poll() is None:
             process.kill()
         process.communicate()
+
+
+def _hear_signals() -> None:
+    """A shell has what it runs in the background ignore Ctrl-C, and a child inherits that: here it is to hear it."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def answer(process: subprocess.Popen[str]) -> dict[str, Any]:

@@ -68,7 +68,8 @@ begin
     create policy mine on pgsched.executions for select to pgsched_client
       using (client_id = any (array(select unnest(pgsched.my_clients()))));
     create policy mine_new on pgsched.executions for insert to pgsched_client
-      with check (client_id = any (array(select unnest(pgsched.my_clients()))));
+      with check (client_id = any (array(select unnest(pgsched.my_clients()))) and (job_id is null
+        or exists (select from pgsched.jobs j where j.id = executions.job_id and j.client_id = executions.client_id)));
     -- A running row may be looked at for update, so that the functions can say that it runs, but not changed.
     create policy mine_waiting on pgsched.executions for update to pgsched_client
       using (client_id = any (array(select unnest(pgsched.my_clients()))))
@@ -78,7 +79,8 @@ begin
     create policy mine on pgsched.history for select to pgsched_client
       using (client_id = any (array(select unnest(pgsched.my_clients()))));
     create policy mine_ended on pgsched.history for insert to pgsched_client
-      with check (client_id = any (array(select unnest(pgsched.my_clients()))) and status in ('cancelled', 'skipped'));
+      with check (client_id = any (array(select unnest(pgsched.my_clients()))) and status in ('cancelled', 'skipped')
+        and (job_id is null or exists (select from pgsched.jobs j where j.id = history.job_id and j.client_id = history.client_id)));
     create policy mine on pgsched.attempts for select to pgsched_client
       using (client_id = any (array(select unnest(pgsched.my_clients()))));
   end if;
