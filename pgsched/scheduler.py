@@ -51,26 +51,21 @@ class Worker:
         if settings.database_url is None:
             raise InvalidSettings("which database? set database_url, or PGSCHED_DATABASE_URL")
         url = settings.database_url
-        self.settings, self.events = settings, events or Events()
-        lease = timedelta(seconds=settings.lease)
+        self.settings, self.events, self._url = settings, events or Events(), url
+        self._lease = timedelta(seconds=settings.lease)
         self.clock = DatabaseClock()
-        self.roster = Roster(name=f"{socket.gethostname()}:{os.getpid()}", queues=settings.queue_names, lease=lease)
-        # Chores are single statements and rare: they share one connection. The planner's are transactions.
-        self._chores = Link(url, "upkeep", raw=False)
+        self.roster = Roster(
+            name=f"{socket.gethostname()}:{os.getpid()}", queues=settings.queue_names, lease=self._lease
+        )
+        # Chores are single statements and rare: they share one connection. The planner's are transactions, and renewing
+        # must not wait behind a chore.
+        self._chores, self._planning, self._renewing = (
+            Link(url, role, raw=False) for role in ("upkeep", "plan", "renew")
+        )
         self.directory = Directory(self._chores, self.events)
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
         self._threads = ThreadPoolExecutor(max_workers=min(settings.concurrency, 64), thread_name_prefix=_THREADS)
-        self.settler = Settler(
-            Link(url, "settle"),
-            self.events,
-            owner=lambda: self.roster.number,
-            keeps_success=self.directory.keeps_success,
-            settled=lambda id, token: self.dispatcher.settled(id, token),
-            in_hand=lambda id: self.dispatcher.in_hand.get(id),
-            retrying=lambda partition, delay: self.claimer.expect(partition, self.clock.now() + int(delay * 1e6)),
-            batch=settings.batch,
-            rng=random.Random(),
-        )
+        self.settler = self._make_settler()
         self.channels = self._make_channels(app)
         self.dispatcher = Dispatcher(
             self.channels,
@@ -79,50 +74,70 @@ class Worker:
             settle=self.settler.add,
             room=lambda: self.claimer.wake(),
         )
-        self.claimer = Claimer(
-            Link(url, "claim"),
-            self.roster,
-            self.dispatcher,
-            self.clock,
-            self.events,
-            batch=settings.batch,
-            lease=lease,
-            ahead=timedelta(seconds=settings.look_ahead),
-            poll=timedelta(seconds=settings.poll_interval),
-            supplied=lambda: self.directory.loaded,
-        )
-        self._renewing = Link(url, "renew", raw=False)
-        self._planning = Link(url, "plan", raw=False)
+        self.claimer = self._make_claimer()
         self.planner = Planner(self._planning, self.events)
-        self.waker = Waker(
-            Link(url, "listen"),
-            self.roster,
-            self.events,
-            joined=self._joined,
-            expect=self.claimer.expect,
-            changed={"plan": self.planner.wake, "clients": self.directory.wake},
-            listen=settings.notify,
-        )
+        self.waker = self._make_waker()
         self.renewer = Renewer(
             self._renewing,
             self.roster,
             self.dispatcher,
             self.events,
-            lease=lease,
+            lease=self._lease,
             declared_lost=self.waker.rejoin,
         )
-        self.reaper = Reaper(
+        self.reaper = self._make_reaper()
+        self.days = Days(self._chores, self.events, kept=settings.history_days)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._settling: asyncio.Task[None] | None = None
+
+    def _make_settler(self) -> Settler:
+        return Settler(
+            Link(self._url, "settle"),
+            self.events,
+            owner=lambda: self.roster.number,
+            keeps_success=self.directory.keeps_success,
+            settled=lambda id, token: self.dispatcher.settled(id, token),
+            in_hand=lambda id: self.dispatcher.in_hand.get(id),
+            retrying=lambda partition, delay: self.claimer.expect(partition, self.clock.now() + int(delay * 1e6)),
+            batch=self.settings.batch,
+            rng=random.Random(),
+        )
+
+    def _make_claimer(self) -> Claimer:
+        return Claimer(
+            Link(self._url, "claim"),
+            self.roster,
+            self.dispatcher,
+            self.clock,
+            self.events,
+            batch=self.settings.batch,
+            lease=self._lease,
+            ahead=timedelta(seconds=self.settings.look_ahead),
+            poll=timedelta(seconds=self.settings.poll_interval),
+            supplied=lambda: self.directory.loaded,
+        )
+
+    def _make_waker(self) -> Waker:
+        return Waker(
+            Link(self._url, "listen"),
+            self.roster,
+            self.events,
+            joined=self._joined,
+            expect=self.claimer.expect,
+            changed={"plan": self.planner.wake, "clients": self.directory.wake},
+            listen=self.settings.notify,
+        )
+
+    def _make_reaper(self) -> Reaper:
+        return Reaper(
             self._chores,
             self.events,
-            lease=lease,
-            queues=settings.queue_names,
+            lease=self._lease,
+            queues=self.settings.queue_names,
             partitions=lambda: self.roster.partitions,
             seen=self.roster.share,
             reaped=self.claimer.look,
         )
-        self.days = Days(self._chores, self.events, kept=settings.history_days)
-        self._tasks: list[asyncio.Task[None]] = []
-        self._settling: asyncio.Task[None] | None = None
 
     def _make_channels(self, app: App | None) -> Channels:
         http = HttpChannel(
@@ -155,12 +170,14 @@ class Worker:
     async def drain(self) -> None:
         """Stops claiming, lets what runs finish within the limit, hands the rest back, settles all, and leaves."""
         self.claimer.stop()
-        await asyncio.wait([self._tasks[1]], timeout=5)
+        await asyncio.wait([self._tasks[self.services.index(self.claimer)]], timeout=5)
         await self.dispatcher.drain(timedelta(seconds=self.settings.drain_timeout))
         for service in [*self.services, self.settler]:
             service.stop()
         if self._settling:
             await asyncio.wait([self._settling], timeout=5)
+            self._settling.cancel()  # the flush below is the only one to send from here on
+            await asyncio.wait([self._settling], timeout=1)
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(10):
                 await self.settler.flush()
@@ -174,7 +191,7 @@ class Worker:
         return running or self.dispatcher.stragglers
 
     async def _leave(self) -> None:
-        for task in [*self._tasks, *([self._settling] if self._settling else [])]:
+        for task in self._tasks:
             task.cancel()
         await asyncio.wait(self._tasks, timeout=5)
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
