@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import executions, workers
+from pgsched.store import executions
 from pgsched.store.connect import Link
 from pgsched.store.executions import Group
 from pgsched.worker.dispatcher import Dispatcher
@@ -18,7 +18,7 @@ from pgsched.worker.roster import Roster
 
 
 class Renewer(Service):
-    """One turn every third of the lease."""
+    """One turn every quarter of the lease."""
 
     name = "renewer"
 
@@ -38,7 +38,7 @@ class Renewer(Service):
 
     async def turn(self) -> float:
         connection = await self._link.get()
-        if self._roster.number and not await workers.renew(connection, self._roster.number, self._lease):
+        if not await self._roster.renew(connection):
             self.events.emit("worker.lost", worker=self._roster.number, why="declared lost by the others")
             await self._declared_lost()
         groups: dict[int, Group] = defaultdict(lambda: Group([], []))
@@ -48,7 +48,7 @@ class Renewer(Service):
             group.tokens.append(row.token)
         for partition, group in groups.items():
             await executions.renew(connection, partition, group, self._lease)
-        return self._lease.total_seconds() / 3
+        return self._lease.total_seconds() / 4
 
     async def recover(self, error: Exception) -> None:
         await self._link.drop(error)

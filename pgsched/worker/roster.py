@@ -11,12 +11,16 @@ from pgsched.store import workers
 from pgsched.store.connect import Connection
 from pgsched.version import __version__
 
+# A worker counts as frozen after two thirds of a lease, so that others find it out and have its rows within the whole.
+_TERM = 2 / 3
+
 
 class Roster:
     """This worker's number and its share of the partitions."""
 
     def __init__(self, *, name: str, queues: Sequence[str], lease: timedelta) -> None:
-        self._name, self._queues, self._lease = name, list(queues), lease
+        self._name, self._queues = name, list(queues)
+        self._term = lease * _TERM
         self._claims = 0
         self.number = 0
         self.partitions: list[int] = []
@@ -25,13 +29,17 @@ class Roster:
     async def join(self, connection: Connection) -> None:
         """Registers, or takes the registration up again, on the session whose life stands for the worker's."""
         self.partitions = await workers.partitions_of(connection, self._queues)
-        if self.number and await workers.hold(connection, self.number, self._lease):
+        if self.number and await workers.hold(connection, self.number, self._term):
             return
         self.number = await workers.register(
-            connection, name=self._name, queues=self._queues, release=__version__, lease=self._lease
+            connection, name=self._name, queues=self._queues, release=__version__, lease=self._term
         )
         self._claims = 0
         self.own = self.own or list(self.partitions)
+
+    async def renew(self, connection: Connection) -> bool:
+        """Says that this worker lives; False when it was declared lost meanwhile."""
+        return not self.number or await workers.renew(connection, self.number, self._term)
 
     def share(self, alive: Sequence[workers.Worker]) -> None:
         """Works out this worker's partitions among the workers that serve the same queues."""
