@@ -34,12 +34,11 @@ async def test_next_fires_are_computed_while_nothing_is_planned(api: httpx.Async
 async def test_a_job_that_sql_inserted_wrongly_is_shown_without_next_fires(
     api: httpx.AsyncClient, db: Connection
 ) -> None:
-    insert = "insert into pgsched.jobs (target, {}) values ('notify:a', {}) returning id"
-    for column, value in (("cron", "'61 * * * *'"), ("every, anchor", "'1 hour', 'infinity'")):
-        job = db.execute(insert.format(column, value).encode()).fetchone()
-        assert job is not None
-        found = await api.get(f"/v1/jobs/{job[0]}")
-        assert (found.status_code, found.json()["next_fires"]) == (200, [])
+    insert = "insert into pgsched.jobs (target, cron) values ('notify:a', '61 * * * *') returning id"
+    job = db.execute(insert).fetchone()
+    assert job is not None
+    found = await api.get(f"/v1/jobs/{job[0]}")
+    assert (found.status_code, found.json()["next_fires"]) == (200, [])
 
 
 async def test_jobs_are_listed_page_by_page_from_the_newest(api: httpx.AsyncClient) -> None:
