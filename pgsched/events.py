@@ -26,13 +26,10 @@ _WARNINGS = frozenset(
 
 
 class Events:
-    """Hands each event to every listener, in the order in which they subscribed."""
+    """Hands each event to every listener, in the order in which they are given."""
 
     def __init__(self, *listeners: Listener) -> None:
-        self._listeners = list(listeners)
-
-    def subscribe(self, listener: Listener) -> None:
-        self._listeners.append(listener)
+        self._listeners = listeners
 
     def emit(self, event: str, **fields: Field) -> None:
         for listener in self._listeners:

@@ -89,11 +89,11 @@ class ClientSettings:
     signing_secret: str | None
 
 
-async def client_settings(connection: AsyncConnection[Any]) -> dict[str, ClientSettings]:
-    """The clients that have settings of their own, by id."""
+async def client_settings(connection: AsyncConnection[Any]) -> list[ClientSettings]:
+    """The clients that have settings of their own."""
     async with connection.cursor(row_factory=class_row(ClientSettings)) as cursor:
         await cursor.execute(statement("client_settings"))
-        return {client.client_id: client for client in await cursor.fetchall()}
+        return await cursor.fetchall()
 
 
 async def prepare_days(connection: AsyncConnection[Any], *, ahead: int, kept: int) -> int | None:

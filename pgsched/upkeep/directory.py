@@ -3,7 +3,7 @@ change, and every few seconds."""
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pgsched.events import Events
 from pgsched.service import Service
@@ -20,20 +20,19 @@ class Directory(Service):
     def __init__(self, link: Link, events: Events, *, every: float = 10.0) -> None:
         super().__init__(events)
         self._link, self._every = link, every
-        self._clients: dict[str, ClientSettings] = {}
         self._keep: dict[str, bool] = {}
         self._secrets: dict[str, bytes] = {}
         self.loaded = False
 
     async def turn(self) -> float:
-        self._clients = await workers.client_settings(await self._link.get())
-        self._keep = {client.client_id: client.keep == "all" for client in self._clients.values()}
-        self._secrets = dict(self._decoded())
+        clients = await workers.client_settings(await self._link.get())
+        self._keep = {client.client_id: client.keep == "all" for client in clients}
+        self._secrets = dict(self._decoded(clients))
         self.loaded = True
         return self._every
 
-    def _decoded(self) -> Iterator[tuple[str, bytes]]:
-        for client in self._clients.values():
+    def _decoded(self, clients: Sequence[ClientSettings]) -> Iterator[tuple[str, bytes]]:
+        for client in clients:
             if not client.signing_secret:
                 continue
             try:
