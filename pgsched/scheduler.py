@@ -38,6 +38,7 @@ from pgsched.worker.dispatcher import Dispatcher
 from pgsched.worker.renewer import Renewer
 from pgsched.worker.roster import Roster
 from pgsched.worker.settler import Settler
+from pgsched.worker.sweeper import Sweeper
 from pgsched.worker.waker import Waker
 
 _HANDLER_CONNECTIONS = 10
@@ -59,9 +60,8 @@ class Worker:
         )
         # Chores are single statements and rare: they share one connection. The planner's are transactions, and renewing
         # must not wait behind a chore.
-        self._chores, self._planning, self._renewing = (
-            Link(url, role, raw=False) for role in ("upkeep", "plan", "renew")
-        )
+        self._chores = Link(url, "upkeep")
+        self._planning, self._renewing = Link(url, "plan", raw=False), Link(url, "renew", raw=False)
         self.directory = Directory(self._chores, self.events)
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
         self._threads = ThreadPoolExecutor(max_workers=min(settings.concurrency, 64), thread_name_prefix=_THREADS)
@@ -71,10 +71,12 @@ class Worker:
             self.channels,
             self.clock,
             concurrency=settings.concurrency,
+            ahead=settings.look_ahead,
             settle=self.settler.add,
             room=lambda: self.claimer.wake(),
         )
         self.claimer = self._make_claimer()
+        self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep)
         self.planner = Planner(self._planning, self.events)
         self.waker = self._make_waker()
         self.renewer = Renewer(
@@ -124,6 +126,7 @@ class Worker:
             self.events,
             joined=self._joined,
             expect=self.claimer.expect,
+            rung=self.claimer.ring,
             changed={"plan": self.planner.wake, "clients": self.directory.wake},
             listen=self.settings.notify,
         )
@@ -154,7 +157,7 @@ class Worker:
     def services(self) -> list[Service]:
         """Everything that runs in the background but the settler, which is the last to stop."""
         return [
-            self.waker, self.claimer, self.directory, self.planner, self.renewer, self.reaper, self.days,
+            self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper, self.days,
         ]  # fmt: skip
 
     async def start(self) -> None:

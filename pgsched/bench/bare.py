@@ -11,8 +11,9 @@ from typing import Any, LiteralString
 import psycopg
 import uvloop
 
+from pgsched.bench.answers import collect
 from pgsched.store.connect import connect
-from pgsched.store.sql import statement
+from pgsched.store.sql import statement_over
 from pgsched.store.wire import Tokens, Uuids
 
 _BATCH = 500
@@ -26,33 +27,36 @@ returning e.id, e.target, e.payload, e.attempt, e.fire_at"""
 _context = multiprocessing.get_context("spawn")
 
 
-def run_bare(url: str, *, processes: int) -> float:
-    """Executions a second, all processes together, for what is due in the database now."""
+def run_bare(url: str, *, processes: int, keep: str = "all") -> tuple[float, int]:
+    """Executions a second, all processes together, for what is due in the database now, and how many were claimed.
+
+    With ``keep`` as ``nothing`` the rows are deleted as those of a client that keeps no history.
+    """
     ready, results = _context.Barrier(processes), _context.Queue()
     started = [
-        _context.Process(target=_main, args=(url, number, processes, ready, results), daemon=True)
+        _context.Process(target=_main, args=(url, number, processes, keep, ready, results), daemon=True)
         for number in range(processes)
     ]
     for process in started:
         process.start()
-    spans: list[tuple[int, float, float]] = [results.get(timeout=600) for _ in started]
+    spans: list[tuple[int, float, float]] = collect(results, started, within=600)
     for process in started:
         process.join(30)
     count = sum(span[0] for span in spans)
     seconds: float = max(span[2] for span in spans) - min(span[1] for span in spans)
-    return count / seconds
+    return count / seconds, count
 
 
-def _main(url: str, number: int, processes: int, ready: Any, results: Any) -> None:
-    results.put(uvloop.run(_drain(url, number, processes, ready)))
+def _main(url: str, number: int, processes: int, keep: str, ready: Any, results: Any) -> None:
+    results.put(uvloop.run(_drain(url, number, processes, keep, ready)))
 
 
-async def _drain(url: str, number: int, processes: int, ready: Any) -> tuple[int, float, float]:
+async def _drain(url: str, number: int, processes: int, keep: str, ready: Any) -> tuple[int, float, float]:
     claiming, settling = await connect(url, "bare"), await connect(url, "bare")
     finished: asyncio.Queue[tuple[int, list[bytes]] | None] = asyncio.Queue(2)
     ready.wait(60)
     started, count = time.monotonic(), 0
-    settler = asyncio.create_task(_settle(settling, finished))
+    settler = asyncio.create_task(_settle(settling, keep, finished))
     open_partitions = list(range(number, 16, processes))
     while open_partitions:
         for partition in list(open_partitions):
@@ -72,10 +76,11 @@ async def _drain(url: str, number: int, processes: int, ready: Any) -> tuple[int
 
 
 async def _settle(
-    connection: psycopg.AsyncConnection[Any], finished: asyncio.Queue[tuple[int, list[bytes]] | None]
+    connection: psycopg.AsyncConnection[Any], keep: str, finished: asyncio.Queue[tuple[int, list[bytes]] | None]
 ) -> None:
-    query = statement("settle_succeeded")
+    name = "settle_succeeded" if keep == "all" else "settle_discarded"
+    code = {"code": None} if keep == "all" else {}
     while (batch := await finished.get()) is not None:
         partition, ids = batch
-        parameters = {"partition": partition, "ids": Uuids(ids), "tokens": Tokens([1]), "code": None}
-        await connection.execute(query, parameters, binary=True)
+        parameters = {f"ids_{partition}": Uuids(ids), "tokens": Tokens([1]), **code}
+        await connection.execute(statement_over(name, (partition,)), parameters, binary=True)

@@ -72,9 +72,15 @@ class Fleet:
         process.start()
         return process
 
+    def living(self, place: int) -> Any:
+        """The one in this place; started again if it ended by itself, for want of a server to begin with."""
+        if not self.processes[place].is_alive():
+            self.processes[place] = self._start()
+        return self.processes[place]
+
     def kill(self, place: int) -> int:
         """Kills one with SIGKILL and starts another in its place; returns the dead one's pid."""
-        dead = self.processes[place]
+        dead = self.living(place)
         dead.kill()
         dead.join()
         self.processes[place] = self._start()
@@ -147,7 +153,7 @@ def _kill(url: str, fleet: Fleet, place: int) -> float:
 
 def _freeze(url: str, fleet: Fleet, place: int, progress: Progress) -> float:
     """Freezes a worker until its rows are with others, then lets it go on and report its late results."""
-    pid = fleet.processes[place].pid
+    pid = fleet.living(place).pid
     os.kill(pid, signal.SIGSTOP)
     try:
         seconds = _until_free(url, pid)

@@ -1,5 +1,6 @@
 """`pgsched bench drain`: how fast a backlog of due executions is delivered to no-op handlers and settled."""
 
+import os
 import statistics
 import time
 from typing import Any
@@ -7,10 +8,22 @@ from typing import Any
 import psycopg
 
 from pgsched.bench.bare import run_bare
-from pgsched.bench.crew import Report, crew
+from pgsched.bench.crew import crew
 from pgsched.bench.ground import ground
-from pgsched.bench.load import DUE, WAITING, Progress, load, medians
+from pgsched.bench.load import DUE, TRACED, WAITING, Progress, load, medians, seeded
+from pgsched.bench.report import Report
+from pgsched.bench.server_cpu import ServerCpu
 from pgsched.settings import Settings
+
+_LONGEST = 600
+_FINISHED = """
+select count(*), count(distinct id) filter (where status = 'succeeded') from pgsched.history"""
+_DUE_LEFT = "select count(*) from pgsched.executions where fire_at < now() + interval '1 hour'"
+
+
+def settings_of(url: str, *, concurrency: int = 2000, batch: int = 500) -> Settings:
+    """Those of workers that drain."""
+    return Settings(database_url=url, concurrency=concurrency, batch=batch, allow_private_targets=True, lease=60.0)
 
 
 def run_drain(
@@ -19,86 +32,124 @@ def run_drain(
     count: int,
     processes: int,
     waiting: int = 0,
+    keep: str = "all",
     bare: bool = True,
     rounds: int = 1,
     concurrency: int = 2000,
     batch: int = 500,
+    seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """Schedules count due executions (and waiting ones in the far future), drains them, accounts for each by id."""
-    with ground(url) as own:
-        settings = Settings(
-            database_url=own, concurrency=concurrency, batch=batch, allow_private_targets=True, lease=60.0
-        )
-        result: dict[str, Any] = {"count": count, "processes": processes, "waiting": waiting}
-        with psycopg.connect(own, autocommit=True) as connection:
-            connection.execute("set pgsched.notify = off")
-            load(connection, WAITING, waiting, progress)
-            measured = [
-                (_bare(connection, own, count, processes, progress) if bare else {})
-                | _measure(connection, settings, count, waiting, processes, progress)
-                for _ in range(rounds)
-            ]
-        return result | medians(measured) | ({"ratio": _ratio(measured)} if bare else {})
+    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+        connection.execute("set pgsched.notify = off")
+        seeded(connection, seed)
+        keep_of_client(connection, keep)
+        load(connection, WAITING, waiting, progress)
+        settings = settings_of(own, concurrency=concurrency, batch=batch)
+        measured = [
+            (_bare(connection, own, count, processes, keep, progress) if bare else {})
+            | measure_drain(connection, settings, count=count, processes=processes, keep=keep, progress=progress)
+            for _ in range(rounds)
+        ]
+    result = {"count": count, "processes": processes, "waiting": waiting, "keep": keep}
+    return result | medians(measured) | ({"ratio": _ratio(measured)} if bare else {})
+
+
+def keep_of_client(connection: psycopg.Connection[Any], keep: str) -> None:
+    """What the default client keeps of its history: ``all`` or ``nothing``."""
+    connection.execute("update pgsched.clients set keep = %s where client_id = 'default'", [keep])
+
+
+def measure_drain(
+    connection: psycopg.Connection[Any],
+    settings: Settings,
+    *,
+    count: int,
+    processes: int,
+    keep: str = "all",
+    tidy: bool = True,
+    progress: Progress = lambda _: None,
+) -> dict[str, Any]:
+    """One backlog, scheduled and drained. ``tidy`` vacuums it first. Raises AssertionError when the account is off."""
+    cpu = ServerCpu(connection)
+    with crew(settings, processes=processes) as workers:
+        wal = wal_bytes(connection)
+        loaded = load(connection, DUE if keep == "all" else TRACED, count, progress, tidy=tidy)
+        before, started = cpu.seconds(), time.monotonic()
+        workers.go.set()
+        workers.await_settled(count, within=_LONGEST)
+        server, roles = _since(cpu.seconds(), before), cpu.of_roles()
+        reports = workers.finish()
+        if keep == "all":
+            assert_history(connection, count, reports)
+        else:
+            _assert_none_left(connection, count, reports)
+            workers.account(count)
+    seconds = max(report.last for report in reports) - started
+    progress(f"drained: {round(count / seconds)}/s")
+    written = wal_bytes(connection) - wal
+    connection.execute("truncate pgsched.history")
+    return {
+        "rate": round(count / seconds),
+        "load_rate": round(count / loaded),
+        "wal_bytes_per_execution": round(written / count),
+        "statements_per_execution": round((sum(report.statements for report in reports) + 1) / count, 4),
+    } | _cpu(count, seconds, sum(report.cpu_seconds for report in reports), server, roles)
+
+
+def _cpu(
+    count: int, seconds: float, workers: float, server: float | None, roles: dict[str, float | None]
+) -> dict[str, Any]:
+    """Where the time went: microseconds of CPU an execution, and how many of the machine's cores were at work."""
+    busy = None if server is None else round((workers + server) / seconds, 2)
+    spent = {"worker": workers, "server": server} | {f"server_{role}": value for role, value in roles.items()}
+    return {
+        f"{name}_cpu_us_per_execution": None if value is None else round(value / count * 1e6, 1)
+        for name, value in spent.items()
+    } | {"cores_busy": busy, "cores": os.cpu_count()}
+
+
+def wal_bytes(connection: psycopg.Connection[Any]) -> int:
+    """Bytes of write-ahead log that the server has written since it was made."""
+    row = connection.execute("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
+    return int(row[0]) if row else 0
+
+
+def assert_history(connection: psycopg.Connection[Any], count: int, reports: list[Report]) -> None:
+    """Each execution was delivered and stands in history once, by its id, and nothing due is left."""
+    row = connection.execute(_FINISHED.encode()).fetchone()
+    _assert_none_left(connection, count, reports)
+    if row != (count, count):
+        raise AssertionError(f"in history, distinct and succeeded: {row}; scheduled {count}")
+
+
+def _assert_none_left(connection: psycopg.Connection[Any], count: int, reports: list[Report]) -> None:
+    left = connection.execute(_DUE_LEFT.encode()).fetchone()
+    delivered = sum(report.delivered for report in reports)
+    if left != (0,) or delivered != count:
+        raise AssertionError(f"left {left}, delivered {delivered} of {count}")
 
 
 def _bare(
-    connection: psycopg.Connection[Any], url: str, count: int, processes: int, progress: Progress
+    connection: psycopg.Connection[Any], url: str, count: int, processes: int, keep: str, progress: Progress
 ) -> dict[str, Any]:
     load(connection, DUE, count, progress)
-    rate = round(run_bare(url, processes=processes))
-    progress(f"bare loop: {rate}/s")
+    rate, claimed = run_bare(url, processes=processes, keep=keep)
+    progress(f"bare loop: {round(rate)}/s")
+    left = connection.execute(_DUE_LEFT.encode()).fetchone()
+    kept = connection.execute(_FINISHED.encode()).fetchone()
+    expected = (count, count) if keep == "all" else (0, 0)
+    if left != (0,) or claimed != count or kept != expected:
+        raise AssertionError(f"the bare loop left {left}, claimed {claimed}, kept {kept} of {count}")
     connection.execute("truncate pgsched.history")
-    return {"bare_rate": rate}
+    return {"bare_rate": round(rate)}
+
+
+def _since(now: float | None, before: float | None) -> float | None:
+    return None if now is None or before is None else now - before
 
 
 def _ratio(measured: list[dict[str, Any]]) -> float:
     ratios: list[float] = [one["rate"] / one["bare_rate"] for one in measured]
     return round(statistics.median(ratios), 2)
-
-
-def _measure(
-    connection: psycopg.Connection[Any],
-    settings: Settings,
-    count: int,
-    waiting: int,
-    processes: int,
-    progress: Progress,
-) -> dict[str, Any]:
-    with crew(settings, processes=processes) as workers:
-        wal = _wal(connection)
-        loaded = load(connection, DUE, count, progress)
-        started = time.monotonic()
-        workers.go.set()
-        deadline = started + 600
-        while workers.settled() < count and time.monotonic() < deadline:
-            time.sleep(0.02)
-        reports = workers.finish()
-    seconds = max(report.last for report in reports) - started
-    _assert_all(connection, count, waiting, reports)
-    progress(f"drained: {round(count / seconds)}/s")
-    wal_bytes = _wal(connection) - wal
-    connection.execute("truncate pgsched.history")
-    return {
-        "rate": round(count / seconds),
-        "load_rate": round(count / loaded),
-        "wal_bytes_per_execution": round(wal_bytes / count),
-        "statements_per_execution": round((sum(report.statements for report in reports) + 1) / count, 4),
-        "worker_cpu_us_per_execution": round(sum(report.cpu_seconds for report in reports) / count * 1e6, 1),
-    }
-
-
-def _wal(connection: psycopg.Connection[Any]) -> int:
-    row = connection.execute("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
-    return int(row[0]) if row else 0
-
-
-def _assert_all(connection: psycopg.Connection[Any], count: int, waiting: int, reports: list[Report]) -> None:
-    query = """select (select count(*) from pgsched.executions), (select count(*) from pgsched.history),
-                      (select count(distinct id) from pgsched.history where status = 'succeeded')"""
-    row = connection.execute(query).fetchone()
-    delivered = sum(report.delivered for report in reports)
-    if row != (waiting, count, count) or delivered != count:
-        raise AssertionError(
-            f"left, kept, distinct = {row}, delivered = {delivered}; scheduled {count}, waiting {waiting}"
-        )

@@ -2,7 +2,7 @@
 
 import secrets
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -23,15 +23,16 @@ _SERVER = {
 
 
 @contextmanager
-def ground(url: str | None) -> Iterator[str]:
+def ground(url: str | None, *, settings: Mapping[str, str] | None = None) -> Iterator[str]:
     """The address of a fresh, migrated database: on this server, or on an embedded one made for the occasion.
 
-    The role needs CREATEDB. The database is dropped at the end, also after an error.
+    ``settings`` are more of the embedded server's. The role needs CREATEDB. The database is dropped at the end, also
+    after an error.
     """
     if url is None:
         with (
             tempfile.TemporaryDirectory(prefix="pgsched-bench-") as directory,
-            EmbeddedPostgres(Path(directory) / "postgres", settings=_SERVER) as server,
+            EmbeddedPostgres(Path(directory) / "postgres", settings=_SERVER | dict(settings or {})) as server,
             ground(server.url) as own,
         ):
             yield own

@@ -1,20 +1,20 @@
 """`pgsched bench lateness`: how long after its instant each execution starts, at a steady rate of distinct instants."""
 
-import time
 from typing import Any
 
 import psycopg
 
 from pgsched.bench.crew import crew
+from pgsched.bench.drain import assert_history
+from pgsched.bench.feed import feeding
 from pgsched.bench.ground import ground
-from pgsched.bench.load import WAITING, Progress, load, medians
+from pgsched.bench.load import WAITING, Progress, load, medians, seeded
+from pgsched.bench.report import together
 from pgsched.settings import Settings
 
-_SCHEDULE = """
-insert into pgsched.executions (target, payload, fire_at)
-select 'python:stamp', to_jsonb(extract(epoch from t.at)::float8), t.at
-  from generate_series(0, %(count)s - 1) as n,
-       lateral (select now() + interval '3 seconds' + n * interval '1 second' / %(rate)s) as t(at)"""
+_LEAD = 3.0
+_CATCH_UP = 120
+_LOOK_AHEAD = 0.2
 
 
 def run_lateness(
@@ -24,46 +24,87 @@ def run_lateness(
     seconds: int,
     processes: int = 2,
     waiting: int = 0,
+    feed: bool = False,
+    lead: float = _LEAD,
     rounds: int = 1,
+    seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Start minus fire_at, in milliseconds of the server's clock, over rate x seconds executions."""
-    with ground(url) as own:
-        settings = Settings(database_url=own, concurrency=1000)
-        with psycopg.connect(own, autocommit=True) as connection:
-            connection.execute("set pgsched.notify = off")
-            load(connection, WAITING, waiting, progress)
-            measured = [_measure(connection, settings, rate, seconds, processes, progress) for _ in range(rounds)]
-    return {"rate": rate, "seconds": seconds, "processes": processes, "waiting": waiting} | medians(measured)
+    """Start minus fire_at, in milliseconds of the server's clock, over rate x seconds executions.
+
+    ``feed`` schedules while it runs, ``lead`` seconds ahead; else all rows stand before the first is due.
+    """
+    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+        connection.execute("set pgsched.notify = off")
+        seeded(connection, seed)
+        load(connection, WAITING, waiting, progress)
+        settings = settings_on_time(own)
+        measured = [
+            measure_lateness(
+                connection,
+                settings,
+                rate=rate,
+                seconds=seconds,
+                processes=processes,
+                feed=feed,
+                lead=lead,
+                seed=seed,
+                progress=progress,
+            )
+            for _ in range(rounds)
+        ]
+    asked = {"rate": rate, "seconds": seconds, "processes": processes, "waiting": waiting, "feed": feed}
+    return asked | medians(measured)
 
 
-def _measure(
+def settings_on_time(url: str) -> Settings:
+    """Those of workers that are to be punctual."""
+    return Settings(database_url=url, concurrency=1000, look_ahead=_LOOK_AHEAD)
+
+
+def measure_lateness(
     connection: psycopg.Connection[Any],
     settings: Settings,
+    *,
     rate: int,
     seconds: int,
     processes: int,
-    progress: Progress,
+    feed: bool,
+    lead: float = _LEAD,
+    seed: int = 1,
+    progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    count = rate * seconds
-    with crew(settings, processes=processes, measure_lateness=True) as workers:
+    """One run at the rate, on time or not. Raises AssertionError when the account is off.
+
+    ``scheduled_in_time`` is false where the load itself came too late for the workers to be punctual.
+    """
+    url, count = str(settings.database_url), rate * seconds
+    with crew(settings, processes=processes) as workers:
         workers.go.set()
-        time.sleep(1)
-        connection.execute(_SCHEDULE.encode(), {"count": count, "rate": rate})
-        deadline = time.monotonic() + seconds + 60
-        while workers.settled() < count and time.monotonic() < deadline:
-            time.sleep(0.05)
+        with feeding(url, rate=rate, seconds=seconds, ahead=not feed, lead=lead, seed=seed) as feeder:
+            fed = feeder.finished(within=lead + seconds + count / 10_000 + _CATCH_UP)
+            workers.await_settled(count, within=lead + seconds + _CATCH_UP)
         reports = workers.finish()
-    late = sorted(value for report in reports for value in report.lateness_ms)
-    row = connection.execute("select count(distinct id) from pgsched.history").fetchone()
-    if len(late) != count or row != (count,):
-        raise AssertionError(f"{len(late)} started and {row} kept of {count}")
+    assert_history(connection, count, reports)
+    late, claims = together(report.lateness for report in reports), together(report.claims for report in reports)
+    if late.whole().count != count:
+        raise AssertionError(f"{late.whole().count} told how late they were, of {count}")
     connection.execute("truncate pgsched.history")
-    progress(f"p99 {late[min(count - 1, count * 99 // 100)]:.2f} ms")
-    return {
-        "count": count,
-        "p50_ms": round(late[count // 2], 2),
-        "p99_ms": round(late[min(count - 1, count * 99 // 100)], 2),
-        "max_ms": round(late[-1], 2),
-        "min_ms": round(late[0], 2),
-    }
+    told = late.whole().summary()
+    progress(f"p50 {told['p50_ms']} ms, p99 {told['p99_ms']} ms, max {told['max_ms']} ms")
+    return (
+        {"count": count, "achieved_rate": round(count / (max(report.last for report in reports) - fed.first))}
+        | told
+        | {
+            "worst_minute_p99_ms": _rounded(late.worst_ms(99)),
+            "claim_p50_ms": _rounded(claims.whole().percentile_ms(50)),
+            "claim_p99_ms": _rounded(claims.whole().percentile_ms(99)),
+            "worst_minute_claim_p99_ms": _rounded(claims.worst_ms(99)),
+            "scheduled_ahead_min_s": round(fed.slack, 3),
+            "scheduled_in_time": fed.slack > settings.look_ahead,
+        }
+    )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

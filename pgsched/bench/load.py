@@ -10,30 +10,59 @@ import psycopg
 DUE = """
 insert into pgsched.executions (target, payload, fire_at)
 select 'python:noop', '{"order": 42, "merchant": "abcdefghij"}',
-       now() - interval '1 hour' + n * interval '1 millisecond'
-  from generate_series(1, %s) as n"""
+       now() - interval '1 hour' + mod(n, 3000000) * interval '1 millisecond'
+  from generate_series(%(first)s::bigint, %(last)s::bigint) as n"""
+TRACED = """
+insert into pgsched.executions (target, payload, fire_at)
+select 'python:trace', jsonb_build_object('order', n, 'merchant', 'abcdefghij'),
+       now() - interval '1 hour' + mod(n, 3000000) * interval '1 millisecond'
+  from generate_series(%(first)s::bigint, %(last)s::bigint) as n"""
+# Each chunk has its own part of the year: a large index is then made in memory, and is the same in the end.
 WAITING = """
 insert into pgsched.executions (target, payload, fire_at)
 select 'https://shop.example/callback', '{"order": 42, "merchant": "abcdefghij"}',
-       now() + interval '1 day' + random() * interval '364 days'
-  from generate_series(1, %s)"""
+       now() + interval '1 day'
+       + (%(first)s + random() * (%(last)s - %(first)s + 1)) / %(count)s * interval '364 days'
+  from generate_series(%(first)s::bigint, %(last)s::bigint)"""
+_CHUNK = 1_000_000
 Progress = Callable[[str], None]
 
 
-def load(connection: psycopg.Connection[Any], query: str, count: int, progress: Progress) -> float:
-    """Inserts count rows and brings the statistics up to date; returns the seconds that the inserts took."""
+def load(
+    connection: psycopg.Connection[Any], query: str, count: int, progress: Progress, *, tidy: bool = True
+) -> float:
+    """Inserts count rows, numbered from 0; returns the seconds that took.
+
+    ``tidy`` vacuums and brings the statistics up to date afterwards.
+    """
     if not count:
         return 1.0
-    progress(f"scheduling {count} executions")
     started = time.monotonic()
-    for first in range(0, count, 1_000_000):
-        connection.execute(query.encode(), [min(1_000_000, count - first)])
+    for first in range(0, count, _CHUNK):
+        last = min(first + _CHUNK, count) - 1
+        progress(f"scheduling {count} executions" + (f", from {first} on" if count > _CHUNK else ""))
+        connection.execute(query.encode(), {"first": first, "last": last, "count": count})
     seconds = time.monotonic() - started
-    connection.execute("vacuum (analyze) pgsched.executions")
+    if tidy:
+        connection.execute("vacuum (analyze) pgsched.executions")
     return seconds
 
 
+def seeded(connection: psycopg.Connection[Any], seed: int) -> None:
+    """Makes what the session's ``random()`` draws the same in every run with this seed."""
+    connection.execute("select setseed(%s)", [(seed % 2_000_001 - 1_000_000) / 1_000_000])
+
+
 def medians(rounds: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The median of each figure over the rounds, and the rounds themselves where there were several."""
-    summed = {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
+    """The median of each figure over the rounds, and the rounds themselves where there were several.
+
+    A figure that a round could not measure has no median; a yes must have been one in every round.
+    """
+    summed = {name: _median([one[name] for one in rounds]) for name in rounds[0]}
     return summed | ({"rounds": list(rounds)} if len(rounds) > 1 else {})
+
+
+def _median(values: list[Any]) -> Any:
+    if any(value is None for value in values):
+        return None
+    return all(values) if isinstance(values[0], bool) else statistics.median(values)

@@ -1,5 +1,6 @@
 """The demo's receiving end: a small HTTP server that notes what arrives and when, and the table it is shown in."""
 
+import asyncio
 import statistics
 import time
 from collections import defaultdict
@@ -7,8 +8,9 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import cast
 
-from aiohttp import web
+from httptools import HttpRequestParser
 
 from pgsched.cli.reply import table
 
@@ -20,15 +22,14 @@ class Arrivals:
     instants: dict[str, dict[datetime, float]] = field(default_factory=lambda: defaultdict(dict))
     numbers: set[int] = field(default_factory=set)
 
-    async def receive(self, request: web.Request) -> web.Response:
-        """Takes one callback. It runs on the same machine as the database, so the clocks agree."""
+    def receive(self, path: str, scheduled_for: str) -> None:
+        """Takes one callback to /name/number. It runs on the same machine as the database, so the clocks agree."""
         arrived = time.time()
-        scheduled_for = datetime.fromisoformat(request.headers["pgsched-scheduled-for"])
-        name, number = request.match_info["name"], request.match_info["number"]
-        self.instants[name].setdefault(scheduled_for, (arrived - scheduled_for.timestamp()) * 1000)
+        instant = datetime.fromisoformat(scheduled_for)
+        _, name, number = path.split("/")
+        self.instants[name].setdefault(instant, (arrived - instant.timestamp()) * 1000)
         if name == "once":
             self.numbers.add(int(number))
-        return web.Response()
 
     def rows(self, expected: Mapping[str, str]) -> str:
         """The table: a line for each name, with what it is expected to bring."""
@@ -63,16 +64,49 @@ class Arrivals:
         return (what, self.arrived(name), *cells)
 
 
+class _Connection(asyncio.Protocol):
+    """Notes every request on one connection, and answers it."""
+
+    def __init__(self, arrivals: Arrivals, opened: set[asyncio.Transport]) -> None:
+        self._arrivals, self._opened = arrivals, opened
+        self._parser = HttpRequestParser(self)
+        self._path = self._scheduled_for = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._opened.add(self._transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._opened.discard(self._transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._parser.feed_data(data)
+
+    def on_message_begin(self) -> None:
+        self._path = self._scheduled_for = b""
+
+    def on_url(self, part: bytes) -> None:
+        self._path += part
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if name.lower() == b"pgsched-scheduled-for":
+            self._scheduled_for = value
+
+    def on_message_complete(self) -> None:
+        self._arrivals.receive(self._path.decode("ascii"), self._scheduled_for.decode("ascii"))
+        self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
 @asynccontextmanager
 async def receiving(arrivals: Arrivals) -> AsyncIterator[str]:
     """Listens on a free port of this machine; yields the address."""
-    app = web.Application()
-    app.router.add_post("/{name}/{number}", arrivals.receive)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
+    opened: set[asyncio.Transport] = set()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: _Connection(arrivals, opened), "127.0.0.1", 0)
     try:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
-        await runner.cleanup()
+        server.close()
+        for transport in opened:
+            transport.abort()
+        await server.wait_closed()

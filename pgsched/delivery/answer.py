@@ -2,10 +2,12 @@
 
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 from pgsched.domain.outcome import LONGEST_ERROR, Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options
 
+_LONGEST_REASON = 200
 _RETRYABLE = frozenset({408, 425, 429})
 
 
@@ -13,7 +15,7 @@ def outcome_of_answer(
     status: int,
     options: Options,
     *,
-    reason: str = "",
+    reason: bytes = b"",
     body: bytes = b"",
     retry_after: timedelta | None = None,
 ) -> Outcome:
@@ -21,7 +23,7 @@ def outcome_of_answer(
     try; any other answer is final. ``retry_on`` and ``fail_on`` of the options overrule this for what is
     not 2xx."""
     if 200 <= status < 300:
-        return Succeeded(status_code=status)
+        return _succeeded(status)
     return Failed(
         error=_error(status, reason, body),
         retryable=_is_retryable(status, options),
@@ -50,14 +52,20 @@ def parse_retry_after(text: str | None, now: int) -> timedelta | None:
     return max(moment - datetime.fromtimestamp(now, UTC), timedelta(0))
 
 
+@lru_cache(maxsize=100)
+def _succeeded(status: int) -> Succeeded:
+    """Nearly all of them are the same."""
+    return Succeeded(status_code=status)
+
+
 def _is_retryable(status: int, options: Options) -> bool:
     if status in options.fail_on:
         return False
     return status in options.retry_on or status in _RETRYABLE or status >= 500
 
 
-def _error(status: int, reason: str, body: bytes) -> str:
-    said = f"answered {status} {reason}".rstrip()
+def _error(status: int, reason: bytes, body: bytes) -> str:
+    said = f"answered {status} {reason[:_LONGEST_REASON].decode('utf-8', 'replace')}".rstrip()
     if 300 <= status < 400:
         said += " (redirects are not followed: schedule the address it leads to)"
     # Four bytes are the most a character takes.

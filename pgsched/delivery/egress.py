@@ -3,22 +3,20 @@
 Whoever schedules a callback chooses its URL, and the worker stands inside the network: without a check, a
 target could be used to reach what only the inside can reach. Names prove nothing, because their answers can
 change between a check and the connection. So addresses are judged at two places that leave no such gap: the
-resolver drops what may not be reached from its answers, and the socket factory, which sees each address at
-the moment it is connected to (also one written into the URL), refuses what is left.
+resolver drops what may not be reached from its answers, and ``open_socket``, which sees each address at the
+moment it is connected to (also one written into the URL), refuses what is left.
 """
 
 import ipaddress
 import socket
 from typing import Any
 
-from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.resolver import ThreadedResolver
-
 from pgsched.delivery.channel import Verdict
 from pgsched.domain.outcome import Failed
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-_AddressInfo = tuple[socket.AddressFamily | int, socket.SocketKind | int, int, str, Any]
+AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
+"""Family, kind, protocol, canonical name and socket address, as the system's resolver gives them."""
 
 
 class AddressRefused(Verdict, OSError):
@@ -47,38 +45,11 @@ class Egress:
         if not _is_public(meant):
             raise AddressRefused(address, "it is private; the setting allow_private_targets would allow it")
 
-    def open_socket(self, info: _AddressInfo) -> socket.socket:
+    def open_socket(self, info: AddressInfo) -> socket.socket:
         """A socket for an address that is about to be connected to. Raises AddressRefused."""
         family, kind, protocol, _, address = info
         self.check(str(address[0]))
         return socket.socket(family=family, type=kind, proto=protocol)
-
-
-class GuardedResolver(AbstractResolver):
-    """The system's resolver without the answers that the rule refuses."""
-
-    def __init__(self, egress: Egress) -> None:
-        self._egress = egress
-        self._system = ThreadedResolver()
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        """The allowed addresses of a name. Raises AddressRefused when there are only others, OSError when
-        none."""
-        allowed, refusal = list[ResolveResult](), None
-        for answer in await self._system.resolve(host, port, family):
-            try:
-                self._egress.check(answer["host"])
-                allowed.append(answer)
-            except AddressRefused as error:
-                refusal = error
-        if refusal and not allowed:
-            raise refusal
-        return allowed
-
-    async def close(self) -> None:
-        await self._system.close()
 
 
 def _embedded(address: Address) -> Address:

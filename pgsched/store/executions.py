@@ -1,6 +1,7 @@
 """The live rows: claim, settle, renew, release. One method a verb; every result is fenced by (id, token)."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -10,8 +11,8 @@ from psycopg import AsyncCursor
 from pgsched.domain.execution import Execution
 from pgsched.store import jobs
 from pgsched.store.connect import Connection
-from pgsched.store.sql import statement
-from pgsched.store.wire import Instant, Tokens, Uuids
+from pgsched.store.sql import statement, statement_over
+from pgsched.store.wire import FAR_OFF, LONG_AGO, Instant, Tokens, Uuids
 
 Answer = AsyncCursor[tuple[Any, ...]]
 
@@ -34,40 +35,72 @@ class Lease:
     ahead: timedelta
 
 
-async def claim(connection: Connection, lease: Lease, shares: Sequence[Share]) -> list[Execution]:
-    """Leases due rows of several partitions in one transaction and one round trip.
+class Claimed(NamedTuple):
+    """What a claim took, and what waits beyond it in the partitions whose share was not full, at the latter's ``now``
+    by the database; wire counts."""
+
+    rows: list[Execution]
+    due: dict[int, int]
+    now: int | None
+
+
+async def claim(connection: Connection, lease: Lease, shares: Sequence[Share], *, beyond: int | None) -> Claimed:
+    """Leases due rows of several partitions in one transaction, and looks from ``beyond`` on for what comes next.
 
     The successors of recurring rows are inserted in the same transaction: when this returns they stand.
     """
-    query = statement("claim")
     common = {"owner": lease.owner, "token": lease.token, "lease": lease.length, "ahead": lease.ahead}
-    cursors: list[AsyncCursor[tuple[Any, ...]]] = []
+    wanted = {share.partition: share for share in shares}
+    cursors: list[Answer] = []
     async with connection.pipeline() as pipeline, connection.transaction():
-        for share in shares:
-            cursor = connection.cursor(binary=True)
-            await cursor.execute(
-                query,
-                {**common, "partition": share.partition, "low": Instant(share.low), "batch": share.batch},
-            )
-            cursors.append(cursor)
+        for partitions in _together(wanted):
+            parameters: dict[str, Any] = dict(common)
+            for partition in partitions:
+                share = wanted.get(partition) or Share(partition, LONG_AGO, 0)
+                parameters[f"low_{partition}"] = Instant(share.low)
+                parameters[f"batch_{partition}"] = share.batch
+            cursors.append(await connection.execute(statement_over("claim", partitions), parameters, binary=True))
         await pipeline.sync()
         claimed = [Execution._make(row) for cursor in cursors for row in await cursor.fetchall()]
         successors = [row for row in claimed if row.plan is not None and row.attempt == 1]
         if successors:
             await jobs.plan_successors(connection, successors)
-    return claimed
+        taken = Counter(row.partition for row in claimed)
+        open_ended = [share.partition for share in shares if taken[share.partition] < share.batch]
+        looks = await _look(connection, dict.fromkeys(open_ended, beyond)) if beyond is not None else []
+    return Claimed(claimed, *(await _seen(looks) if looks else ({}, None)))
 
 
-async def next_due(connection: Connection, partitions: Sequence[int]) -> tuple[dict[int, int], int]:
-    """The earliest waiting instant of each partition that has one, and the database's time; wire counts."""
-    cursor = await connection.cursor(binary=True).execute(statement("next_due"), {"partitions": list(partitions)})
-    rows = await cursor.fetchall()
+async def next_due(connection: Connection, lows: Mapping[int, int]) -> tuple[dict[int, int], int]:
+    """The earliest instant that waits in each partition from its low mark on, where there is one, and the database's
+    time; wire counts."""
+    return await _seen(await _look(connection, lows))
+
+
+async def _look(connection: Connection, lows: Mapping[int, int]) -> list[Answer]:
+    looks = []
+    for partitions in _together(lows):
+        parameters = {f"low_{partition}": Instant(lows.get(partition, FAR_OFF)) for partition in partitions}
+        looks.append(await connection.execute(statement_over("next_due", partitions), parameters, binary=True))
+    return looks
+
+
+async def _seen(looks: Sequence[Answer]) -> tuple[dict[int, int], int]:
+    rows = [row for look in looks for row in await look.fetchall()]
     return {row[0]: row[1] for row in rows if row[1] is not None}, rows[-1][2]
+
+
+def _together(partitions: Iterable[int]) -> list[tuple[int, ...]]:
+    """Which tables a statement names: a single one, or all of a queue; so the texts are few and stay prepared."""
+    queues: dict[int, list[int]] = {}
+    for partition in partitions:
+        queues.setdefault(partition & ~15, []).append(partition)
+    return [tuple(named) if len(named) == 1 else tuple(range(q, q + 16)) for q, named in queues.items()]
 
 
 @dataclass(slots=True)
 class Group:
-    """Rows of one partition that are settled by the same statement."""
+    """Rows of one partition that have the same outcome."""
 
     ids: list[bytes]
     tokens: list[int]
@@ -76,16 +109,35 @@ class Group:
         return {"partition": partition, "ids": Uuids(self.ids), "tokens": Tokens(dict.fromkeys(self.tokens))}
 
 
-async def settle_succeeded(connection: Connection, partition: int, code: int | None, group: Group) -> Answer:
-    """Moves succeeded rows into history. The answer's rowcount is how many still were this worker's."""
-    return await connection.execute(
-        statement("settle_succeeded"), {**group.parameters(partition), "code": code}, binary=True
-    )
+Groups = Mapping[int, Group]
+_NOTHING = Group([], [])
 
 
-async def settle_discarded(connection: Connection, partition: int, group: Group) -> Answer:
-    """Ends succeeded rows whose client keeps no history of successes. Answers with how many were this worker's."""
-    return await connection.execute(statement("settle_discarded"), group.parameters(partition), binary=True)
+async def settle_succeeded(connection: Connection, code: int | None, groups: Groups) -> list[Answer]:
+    """Moves succeeded rows into history. The answers' rowcounts are how many still were this worker's."""
+    return [
+        await connection.execute(statement_over("settle_succeeded", partitions), {**rows, "code": code}, binary=True)
+        for partitions, rows in _parameters(groups)
+    ]
+
+
+async def settle_discarded(connection: Connection, groups: Groups) -> list[Answer]:
+    """Ends succeeded rows whose client keeps no history of successes. Each answers with how many were this worker's."""
+    return [
+        await connection.execute(statement_over("settle_discarded", partitions), rows, binary=True)
+        for partitions, rows in _parameters(groups)
+    ]
+
+
+def _parameters(groups: Groups) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
+    for partitions in _together(groups):
+        rows: dict[str, Any] = {}
+        tokens: dict[int, None] = {}
+        for partition in partitions:
+            group = groups.get(partition, _NOTHING)
+            rows[f"ids_{partition}"] = Uuids(group.ids)
+            tokens.update(dict.fromkeys(group.tokens))
+        yield partitions, rows | {"tokens": Tokens(tokens)}
 
 
 class Finished(NamedTuple):

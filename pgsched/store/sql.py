@@ -1,4 +1,9 @@
-"""The statements: one a file, named by its verb, read once."""
+"""The statements: one a file, named by its verb, read once.
+
+Those of the hot path work on several partitions at once. Their file has two halves, divided by a line ``-- then``: what
+happens in each partition, on the partition's own table, and what is done with the rows of all. Naming the tables
+spares the planner all partitions but these, and lets it keep the plan; one statement spares a round trip for each.
+"""
 
 from functools import cache
 from importlib.resources import files
@@ -9,3 +14,13 @@ from typing import LiteralString
 def statement(name: str) -> LiteralString:
     """The text of ``statements/<name>.sql``. It came with the package, so it counts as literal."""
     return files("pgsched.store").joinpath("statements", f"{name}.sql").read_text(encoding="utf-8")
+
+
+@cache
+def statement_over(name: str, partitions: tuple[int, ...]) -> LiteralString:
+    """The text for these partitions: ``{p}`` stands for each one's number, ``{rows}`` for the rows of all."""
+    each, then = statement(name).split("\n-- then\n")
+    parts = ",\n".join(f"part_{p} as (\n{each.replace('{p}', str(p))}\n)" for p in partitions)
+    rows = " union all ".join(f"select * from part_{p}" for p in partitions)
+    text: LiteralString = f"with {parts}\n{then.replace('{rows}', rows)}"
+    return text

@@ -15,7 +15,7 @@ from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.pq import Format
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
-LONG_AGO = -(2**63)  # the wire form of -infinity
+LONG_AGO, FAR_OFF = -(2**63), 2**63 - 1  # the wire forms of -infinity and infinity
 _UUID, _INT8, _TIMESTAMPTZ, _UUID_ARRAY, _INT8_ARRAY = 2950, 20, 1184, 2951, 1016
 _instant = struct.Struct("!q")
 

@@ -1,6 +1,6 @@
 """Who serves which queues, and whether they are still there."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -70,6 +70,26 @@ async def partitions_of(connection: AsyncConnection[Any], queues: Sequence[str])
     """The partitions of these queues, as far as they exist."""
     cursor = await connection.execute(statement("queue_partitions"), {"queues": list(queues)})
     return [row[1] + slot for row in await cursor.fetchall() for slot in range(PARTITIONS_PER_QUEUE)]
+
+
+async def watch_queues(connection: AsyncConnection[Any], partitions: Iterable[int]) -> bool:
+    """Takes the watch over the queues of these partitions on this session; False when another worker has it."""
+    cursor = await connection.execute(statement("watch_queues"), {"queues": _numbers(partitions)})
+    rows = await cursor.fetchall()
+    held = [queue for queue, taken in rows if taken]
+    if len(held) == len(rows):
+        return True
+    await connection.execute(statement("unwatch_queues"), {"queues": held})
+    return False
+
+
+async def unwatch_queues(connection: AsyncConnection[Any], partitions: Iterable[int]) -> None:
+    """Gives the watch up."""
+    await connection.execute(statement("unwatch_queues"), {"queues": _numbers(partitions)})
+
+
+def _numbers(partitions: Iterable[int]) -> list[int]:
+    return sorted({partition // PARTITIONS_PER_QUEUE for partition in partitions})
 
 
 def check_queues(connection: Connection[Any], queues: Sequence[str]) -> None:

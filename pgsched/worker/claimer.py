@@ -1,16 +1,14 @@
 """Decides when to claim, from which partitions, and how much.
 
-A claim looks a moment ahead, so a row is in memory before its instant comes and starts on time without polling. What
-stands beyond that moment is known from ``next_due``, one statement for all partitions, asked after every claim that
-took all there was, and at the latest every poll interval; notifications name rows that came in between. So a sleeping
-worker wakes for the earliest row it knows of, a notification, or the poll: whichever is first. Losing every
-notification costs no more than the poll interval.
+A claim looks a moment ahead, so a row is in memory before its instant comes and starts on time without polling. It
+answers also with what stands beyond that moment; notifications name rows that came in between. So a sleeping worker
+wakes for the earliest row it knows of, a notification, or the poll interval, at which it looks at all partitions:
+whichever is first. Losing every notification costs no more than the poll interval.
 
-A full batch means there is more: then the next claim follows at once and begins where the last one ended (``low``, a
-hint that spares reading dead index entries). The look at all partitions forgets the hint, so that rows which came in
-behind it wait no longer than the poll interval.
+A full batch means there is more: then the next claim follows at once and begins where the last one ended.
 
-A worker claims from its own partitions, and helps with another's once something there is overdue.
+A worker claims from its own partitions, and helps with another's once something there is overdue. One on watch
+(``watch``) claims from all of them every few milliseconds.
 """
 
 import asyncio
@@ -18,16 +16,17 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
-from pgsched.domain.execution import Execution
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store import executions
-from pgsched.store.connect import Link
+from pgsched.store.connect import Connection, Link
 from pgsched.store.executions import Lease, Share
 from pgsched.store.wire import LONG_AGO
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.dispatcher import Dispatcher
 from pgsched.worker.roster import Roster
+from pgsched.worker.sight import Sight
+from pgsched.worker.watch import INTERVAL, Watch
 
 _SMALLEST_SHARE = 16
 _HELP_AFTER = 50_000  # microseconds overdue before another worker's partition is helped with
@@ -61,35 +60,45 @@ class Claimer(Service):
         self._ahead_us = int(ahead.total_seconds() * 1e6)
         self._poll = poll.total_seconds()
         self._supplied = supplied
-        self._due: dict[int, int] = {}
-        # What was heard while a statement was under way, which may not have seen it: it outlives the answer.
-        self._heard: dict[int, int] = {}
-        self._low: dict[int, int] = {}
-        self._taken: dict[int, int] = {}
+        self._sight, self._watch = Sight(), Watch()
         self._looked_at = float("-inf")
         self._claimed_at = float("-inf")
         self._unanswered: list[int] = []
 
     def expect(self, partition: int, instant: int) -> None:
         """A row for this instant stands in this partition."""
-        for due in (self._due, self._heard):
-            if instant < due.get(partition, instant + 1):
-                due[partition] = instant
-        if instant < self._low.get(partition, LONG_AGO):
-            self._low[partition] = instant
+        self._sight.hear(partition, instant)
         self.wake()
+
+    def ring(self) -> None:
+        """A writer of rows notified the workers."""
+        self._watch.ring()
 
     def look(self) -> None:
         """Forget what is known of the partitions and look at them now."""
+        self._sight.forget()
         self._looked_at = float("-inf")
         self.wake()
+
+    async def sweep(self, connection: Connection) -> None:
+        """Looks for rows that stand where reading does not begin any more."""
+        if not self._roster.own:
+            return
+        due, _ = await executions.next_due(connection, dict.fromkeys(self._roster.own, LONG_AGO))
+        for partition, instant in due.items():
+            if instant < self._sight.low(partition):
+                self.expect(partition, instant)
 
     async def turn(self) -> float:
         if not self._roster.number or not self._supplied():
             return _NOT_YET
         if self._unanswered:
             await self._give_back_unanswered()
-        if time.monotonic() - self._looked_at >= self._poll:
+        if self._watch.called and self._dispatcher.free:
+            await self._watch.enter(await self._link.get(), self._roster.partitions)
+        if self._watch.on:
+            return await self._keep_watch()
+        if time.monotonic() - self._looked_at >= min(self._poll, self._watch.interval):
             await self._look()
         wanted = self._wanted()
         if not wanted:
@@ -98,31 +107,43 @@ class Claimer(Service):
         pause = self._room_pause(free) or self._gathering_pause(wanted)
         if pause > 0:
             return pause
-        more = await self._claim(self._shares(wanted, free))
-        if not more and not self.stopping:
-            await self._look()
+        await self._claim(self._shares(wanted, free))
+        return 0.0
+
+    async def _keep_watch(self) -> float:
+        """Claims from everywhere, every few milliseconds, as long as it is worth it and there is room."""
+        free = self._dispatcher.free
+        pause = self._claimed_at + INTERVAL - time.monotonic()
+        if free and pause > 0:
+            return pause
+        found = await self._claim(self._shares(self._roster.partitions, free), look=False) if free else 0
+        if self._watch.found(found) and free:
+            return 0.0
+        await self._watch.leave(await self._link.get(), self._roster.partitions)
+        await self._look()
         return 0.0
 
     async def recover(self, error: Exception) -> None:
         self.events.emit("database.lost", role=self.name, error=str(error)[:200])
         await self._link.drop(error)
+        self._watch.lose()
         self._looked_at = float("-inf")
 
     def _wanted(self) -> list[int]:
         """The partitions to claim from now: own ones with a row in sight, else the most overdue of the others."""
         horizon = self._clock.now() + self._ahead_us
-        own = [p for p in self._roster.own if self._due.get(p, horizon + 1) <= horizon]
+        own = [p for p in self._roster.own if self._sight.due.get(p, horizon + 1) <= horizon]
         if own:
-            return sorted(own, key=self._due.__getitem__)
+            return sorted(own, key=self._sight.due.__getitem__)
         if time.monotonic() - self._looked_at > _LOOK_AGAIN:
             return []
         overdue = horizon - self._ahead_us - _HELP_AFTER
-        others = [p for p in self._roster.partitions if self._due.get(p, overdue + 1) <= overdue]
-        return sorted(others, key=self._due.__getitem__)[:4]
+        others = [p for p in self._roster.partitions if self._sight.due.get(p, overdue + 1) <= overdue]
+        return sorted(others, key=self._sight.due.__getitem__)[:4]
 
     def _gathering_pause(self, wanted: list[int]) -> float:
         """Rows that are still some way off may gather for half the look-ahead before they are claimed together."""
-        slack = self._due[wanted[0]] - self._clock.now() - self._ahead_us // 4
+        slack = self._sight.due[wanted[0]] - self._clock.now() - self._ahead_us // 4
         since = time.monotonic() - self._claimed_at
         return min(slack / 1e6, self._ahead_us / 2e6 - since) if slack > 0 else 0.0
 
@@ -131,72 +152,50 @@ class Claimer(Service):
         if free == 0:
             return _LITTLE_ROOM
         spacing = self._claimed_at + _LITTLE_ROOM - time.monotonic()
-        return spacing if free < self._dispatcher.concurrency // 2 and spacing > 0 else 0.0
+        return spacing if free < self._dispatcher.capacity // 2 and spacing > 0 else 0.0
 
     def _shares(self, wanted: list[int], free: int) -> list[Share]:
         shares = []
         for partition in wanted:
-            batch = min(self._batch, free, max(_SMALLEST_SHARE, 2 * self._taken.get(partition, 0)))
-            shares.append(Share(partition, self._low.get(partition, LONG_AGO), batch))
+            batch = min(self._batch, free, max(_SMALLEST_SHARE, 2 * self._sight.taken(partition)))
+            shares.append(Share(partition, self._sight.low(partition), batch))
             free -= batch
             if free <= 0:
                 break
         return shares
 
-    async def _claim(self, shares: list[Share]) -> bool:
-        """Claims and submits; True where a partition may have more."""
+    async def _claim(self, shares: list[Share], *, look: bool = True) -> int:
+        """Claims and submits; how many rows."""
         token = self._roster.next_token()
         lease = Lease(owner=self._roster.number, token=token, length=self._lease, ahead=self._ahead)
         connection = await self._link.get()
         self._unanswered.append(token)
-        self._heard.clear()
-        rows = await executions.claim(connection, lease, shares)
+        self._sight.asking()
+        beyond = self._clock.now() + self._ahead_us if look else None
+        answer = await executions.claim(connection, lease, shares, beyond=beyond)
         self._unanswered.remove(token)
         self._claimed_at = time.monotonic()
-        self._dispatcher.submit(rows)
-        more = self._note(shares, rows)
-        self._recall()
-        return more
-
-    def _note(self, shares: list[Share], rows: list[Execution]) -> bool:
-        taken: dict[int, int] = {}
-        last: dict[int, int] = {}
-        for row in rows:
-            partition = row.partition
-            taken[partition] = taken.get(partition, 0) + 1
-            if row.fire_at > last.get(partition, LONG_AGO):
-                last[partition] = row.fire_at
-        more = False
-        for share in shares:
-            count = self._taken[share.partition] = taken.get(share.partition, 0)
-            if count == share.batch:
-                more = True
-                self._low[share.partition] = self._due[share.partition] = last[share.partition]
-            else:
-                self._due.pop(share.partition, None)
-        return more
+        self._dispatcher.submit(answer.rows)
+        self._sight.claimed(shares, answer)
+        return len(answer.rows)
 
     async def _look(self) -> None:
         connection = await self._link.get()
+        partitions = self._roster.partitions
+        self._sight.asking()
         sent = time.monotonic()
-        self._low.clear()
-        self._heard.clear()
-        self._due, now = await executions.next_due(connection, self._roster.partitions)
+        due, now = await executions.next_due(connection, {p: self._sight.low(p) for p in partitions})
         received = self._looked_at = time.monotonic()
         self._clock.observe(now, sent, received)
-        self._recall()
-
-    def _recall(self) -> None:
-        for partition, instant in self._heard.items():
-            self._due[partition] = min(instant, self._due.get(partition, instant))
+        self._sight.seen(partitions, due, now)
 
     async def _until_next(self) -> float:
         """Seconds until something is to be done: the earliest row in sight of its own, a look to help, the poll."""
         now = self._clock.now()
-        until_poll = self._looked_at + self._poll - time.monotonic()
-        own = [self._due[p] for p in self._roster.own if p in self._due]
+        until_poll = self._looked_at + min(self._poll, self._watch.interval) - time.monotonic()
+        own = [self._sight.due[p] for p in self._roster.own if p in self._sight.due]
         until_own = (min(own) - self._ahead_us - now) / 1e6 if own else until_poll
-        theirs = [due for p, due in self._due.items() if p not in self._roster.own]
+        theirs = [due for p, due in self._sight.due.items() if p not in self._roster.own]
         until_help = (min(theirs) + _HELP_AFTER - now) / 1e6 if theirs else until_poll
         if until_help <= 0:
             await self._look()

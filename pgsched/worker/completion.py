@@ -40,8 +40,8 @@ class TransactionalCompletion:
         async with self._pool.connection() as connection, connection.transaction():
             yield connection
             register_arrays(connection)
-            group = Group([execution.id], [execution.token])
-            answer = await executions.settle_succeeded(connection, execution.partition, None, group)
+            groups = {execution.partition: Group([execution.id], [execution.token])}
+            [answer] = await executions.settle_succeeded(connection, None, groups)
             if answer.rowcount != 1:
                 raise StaleLease(f"execution {execution.id.hex()} was leased anew while its handler ran")
 

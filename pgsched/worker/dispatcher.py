@@ -22,23 +22,29 @@ from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Outcome, Released
 from pgsched.domain.policy import Options, parse_options
 from pgsched.errors import InvalidOptions
+from pgsched.worker.alarm import Alarm
 from pgsched.worker.clock import DatabaseClock
 
 Settle = Callable[[Execution, Options, Outcome, float], None]
 _ROWS_BEFORE_YIELDING = 128
 _WATCH_EVERY = 0.05
 _DEAF_AFTER = 5.0
+_WEIGHT = 0.02
+_QUICKEST = 1e-5
+_MOST_WAITING = 4_000
+_APART = 0.0005  # rows whose instants are closer than this may start together
 _DEFAULT = parse_options(None)
 
 
 class Lane:
     """One row at a time; ``expires`` is the monotonic moment at which the watch ends the attempt."""
 
-    __slots__ = ("execution", "expired", "expires", "sleeping", "task")
+    __slots__ = ("execution", "expired", "expires", "sleeping", "started", "task")
 
     def __init__(self) -> None:
         self.task: asyncio.Task[None] | None = None
         self.execution: Execution | None = None
+        self.started = 0.0
         self.expires = float("inf")
         self.expired = False
         self.sleeping: asyncio.Future[None] | None = None
@@ -53,11 +59,13 @@ class Dispatcher:
         clock: DatabaseClock,
         *,
         concurrency: int,
+        ahead: float,
         settle: Settle,
         room: Callable[[], None],
     ) -> None:
         self._channel, self._clock, self._settle, self._room = channel, clock, settle, room
-        self.concurrency = concurrency
+        self.concurrency, self._ahead = concurrency, ahead
+        self._typical = ahead  # seconds of an attempt, the last ones counting most
         self.in_hand: dict[bytes, Execution] = {}
         self._ready: deque[Execution] = deque()
         self._held: list[tuple[int, int, Execution]] = []
@@ -65,21 +73,34 @@ class Dispatcher:
         self._idle: list[Lane] = []
         self._waking = False
         self._order = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm: Alarm | None = None
+        self._rang_at = float("-inf")
         self._watch: asyncio.Task[None] | None = None
         self._wants_room = False
         self._draining = False
 
     def start(self) -> None:
-        self._watch = asyncio.create_task(self._watch_deadlines())
+        self._alarm = Alarm(self._fire)
+        self._watch = asyncio.create_task(self._watch_lanes())
         for lane in self._lanes:
             lane.task = asyncio.create_task(self._run(lane))
 
     @property
+    def capacity(self) -> int:
+        """How many rows to have in hand: as many as there are lanes, and what those can finish within the look-ahead.
+
+        Quick handlers need more rows than lanes, or a lane would wait for each claim and each settle; slow ones no
+        more, or their rows would wait here while another worker has lanes to spare.
+        """
+        finished = int(self.concurrency * self._ahead / max(self._typical, _QUICKEST))
+        return self.concurrency + min(finished, _MOST_WAITING)
+
+    @property
     def free(self) -> int:
         """How many more rows there is room for. Asking while there is little makes ``room`` be called once there is."""
-        free = self.concurrency - len(self.in_hand)
-        self._wants_room = free <= self.concurrency // 2
+        capacity = self.capacity
+        free = capacity - len(self.in_hand)
+        self._wants_room = free <= capacity // 2
         return max(free, 0)
 
     def submit(self, rows: list[Execution]) -> None:
@@ -93,14 +114,14 @@ class Dispatcher:
                 self._order += 1
                 heapq.heappush(self._held, (row.fire_at, self._order, row))
         self._wake_lane()
-        self._set_timer()
+        self._set_alarm()
 
     def settled(self, id: bytes, token: int) -> None:
         """The row is out of this process's hands."""
         held = self.in_hand.get(id)
         if held is not None and held.token == token:
             del self.in_hand[id]
-            if self._wants_room and len(self.in_hand) <= self.concurrency // 2:
+            if self._wants_room and len(self.in_hand) <= self.capacity // 2:
                 self._wants_room = False
                 self._room()
 
@@ -121,6 +142,9 @@ class Dispatcher:
         self._draining = True
         if self._watch:
             self._watch.cancel()
+        if self._alarm:
+            self._alarm.close()
+            self._alarm = None
         tasks = [lane.task for lane in self._lanes if lane.task]
         for task in tasks:
             task.cancel()
@@ -173,7 +197,7 @@ class Dispatcher:
         self._waking = False
 
     async def _attempt(self, lane: Lane, row: Execution) -> None:
-        started = time.monotonic()
+        started = lane.started = time.monotonic()
         lane.execution = row
         options = _DEFAULT
         try:
@@ -193,7 +217,9 @@ class Dispatcher:
             outcome = Failed(error=f"{type(error).__name__}: {error}", retryable=True)
         finally:
             lane.execution, lane.expires, lane.expired = None, float("inf"), False
-        self._settle(row, options, outcome, time.monotonic() - started)
+        seconds = time.monotonic() - started
+        self._typical += (seconds - self._typical) * _WEIGHT
+        self._settle(row, options, outcome, seconds)
 
     def _cancelled(self, lane: Lane, options: Options) -> Outcome:
         """What a cancellation meant: this row's deadline, that of the row before come too late, or the handler's."""
@@ -204,27 +230,36 @@ class Dispatcher:
             return Failed(error=f"no answer within {options.timeout_seconds:g} s", retryable=True)
         return Released()
 
-    def _set_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._held:
-            delay = self._clock.monotonic(self._held[0][0]) - time.monotonic()
-            self._timer = asyncio.get_running_loop().call_later(max(delay, 0), self._fire)
+    def _set_alarm(self) -> None:
+        if self._held and self._alarm:
+            moment = self._clock.monotonic(self._held[0][0])
+            self._alarm.set(max(moment, self._rang_at + _APART))
 
     def _fire(self) -> None:
-        self._timer = None
+        self._rang_at = time.monotonic()
         now = self._clock.now()
         while self._held and self._held[0][0] <= now:
             self._ready.append(heapq.heappop(self._held)[2])
         self._wake_lane()
-        self._set_timer()
+        self._set_alarm()
 
-    async def _watch_deadlines(self) -> None:
+    async def _watch_lanes(self) -> None:
         while True:
             await asyncio.sleep(_WATCH_EVERY)
             now = time.monotonic()
+            occupied = 0.0
             for lane in self._lanes:
+                if lane.execution is None:
+                    continue
+                occupied += now - lane.started
                 if lane.expires < now and lane.task and not lane.expired:
                     lane.expired = True
                     lane.task.cancel()
+            self._typical = max(self._typical, occupied / self.concurrency)
+            self._hand_back_excess()
+
+    def _hand_back_excess(self) -> None:
+        """When attempts have become slow, what was claimed for quick ones would wait here: others may have it."""
+        excess = len(self._ready) - self.capacity
+        for _ in range(excess):
+            self._settle(self._ready.pop(), _DEFAULT, Released(), 0.0)

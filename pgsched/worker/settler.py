@@ -34,20 +34,20 @@ class Batch:
 
     def __init__(self) -> None:
         self.count = 0
-        self.succeeded: dict[tuple[int, int | None], Group] = {}
+        self.succeeded: dict[int | None, dict[int, Group]] = {}
         self.discarded: dict[int, Group] = {}
         self.released: dict[int, Group] = {}
         self.finished: dict[int, list[Finished]] = {}
         self.retried: dict[int, list[Retried]] = {}
 
     def succeed(self, row: Execution, code: int | None) -> None:
-        self._add(self.succeeded, (row.partition, code), row)
+        self._add(self.succeeded.setdefault(code, {}), row)
 
     def discard(self, row: Execution) -> None:
-        self._add(self.discarded, row.partition, row)
+        self._add(self.discarded, row)
 
     def release(self, row: Execution) -> None:
-        self._add(self.released, row.partition, row)
+        self._add(self.released, row)
 
     def finish(self, row: Execution, end: Finish, seconds: float) -> None:
         self.count += 1
@@ -64,7 +64,8 @@ class Batch:
 
     def rows(self) -> list[tuple[bytes, int]]:
         """(id, token) of everything in the batch."""
-        groups = [*self.succeeded.values(), *self.discarded.values(), *self.released.values()]
+        groups = [group for groups in self.succeeded.values() for group in groups.values()]
+        groups += [*self.discarded.values(), *self.released.values()]
         pairs = [pair for group in groups for pair in zip(group.ids, group.tokens, strict=True)]
         pairs.extend((row.id, row.token) for rows in self.finished.values() for row in rows)
         pairs.extend((row.id, row.token) for rows in self.retried.values() for row in rows)
@@ -86,11 +87,11 @@ class Batch:
                 single.retried = {partition: [retry]}
                 yield single
 
-    def _add(self, groups: dict[Any, Group], key: Any, row: Execution) -> None:
+    def _add(self, groups: dict[int, Group], row: Execution) -> None:
         self.count += 1
-        group = groups.get(key)
+        group = groups.get(row.partition)
         if group is None:
-            group = groups[key] = Group([], [])
+            group = groups[row.partition] = Group([], [])
         group.ids.append(row.id)
         group.tokens.append(row.token)
 
@@ -216,12 +217,11 @@ class Settler(Service):
         cursors: list[AsyncCursor[tuple[Any, ...]]] = []
         counted: list[AsyncCursor[tuple[Any, ...]]] = []
         async with connection.pipeline():
-            for (partition, code), group in batch.succeeded.items():
-                cursors.append(await executions.settle_succeeded(connection, partition, code, group))
+            for code, groups in batch.succeeded.items():
+                cursors += await executions.settle_succeeded(connection, code, groups)
             for partition, group in batch.released.items():
                 cursors.append(await executions.release(connection, partition, group))
-            for partition, group in batch.discarded.items():
-                counted.append(await executions.settle_discarded(connection, partition, group))
+            counted += await executions.settle_discarded(connection, batch.discarded)
             for partition, ends in batch.finished.items():
                 counted.append(await executions.settle_finished(connection, partition, ends))
             for partition, tries in batch.retried.items():

@@ -22,7 +22,7 @@ _UNIX_TO_WIRE = 946_684_800_000_000  # microseconds from 1970 to 2000
 
 
 class Waker(Service):
-    """Tells the claimer which rows came in; ``changed`` says whom each other payload wakes."""
+    """Tells the claimer which rows came in, and that it was rung; ``changed`` says whom each other payload wakes."""
 
     name = "waker"
     first_pause = 0.02
@@ -36,13 +36,14 @@ class Waker(Service):
         *,
         joined: Callable[[], None],
         expect: Callable[[int, int], None],
+        rung: Callable[[], None],
         changed: Mapping[str, Callable[[], None]],
         listen: bool = True,
         every: float = 5.0,
     ) -> None:
         super().__init__(events)
         self._link, self._roster = link, roster
-        self._joined, self._expect, self._changed = joined, expect, changed
+        self._joined, self._expect, self._rung, self._changed = joined, expect, rung, changed
         self._listen, self._every = listen, every
         self._on: Connection | None = None
 
@@ -98,6 +99,7 @@ class Waker(Service):
         if payload in self._changed:
             self._changed[payload]()
             return
+        self._rung()
         for item in payload.split(","):
             partition, _, instant = item.partition("@")
             if partition.isdigit() and instant.lstrip("-").isdigit():

@@ -75,6 +75,16 @@ class Receiver:
         return Request(method=method, path=path, headers=headers, body=body, connection=number)
 
 
+def server_tls(*, ask_for_certificate: bool = False) -> ssl.SSLContext:
+    """A server's side of TLS, with a certificate for localhost and 127.0.0.1."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(TLS / "server.pem")
+    if ask_for_certificate:
+        context.load_verify_locations(TLS / "authority.pem")
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
 def answering(status: str = "200 OK", body: bytes = b"{}", *headers: str) -> Respond:
     """Always the same answer."""
 

@@ -39,7 +39,7 @@ def test_the_policy_overrules_what_a_status_means() -> None:
 
 
 def test_a_body_is_kept_as_text_even_where_it_is_not() -> None:
-    outcome = outcome_of_answer(500, Options(), reason="Oh", body=b"caf\xe9 " + b"x" * 9000)
+    outcome = outcome_of_answer(500, Options(), reason=b"Oh", body=b"caf\xe9 " + b"x" * 9000)
     assert isinstance(outcome, Failed)
     assert outcome.error.startswith("answered 500 Oh: caf\N{REPLACEMENT CHARACTER} xxx")
     assert len(outcome.error) < 2100

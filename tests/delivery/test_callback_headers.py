@@ -1,11 +1,9 @@
-import random
 import re
 from datetime import UTC, datetime
 
 import pytest
 from standardwebhooks import Webhook
 
-from pgsched.delivery.headers import compose
 from pgsched.delivery.signature import parse_secret
 from pgsched.domain.execution import uuid_text
 from pgsched.domain.policy import Options
@@ -81,10 +79,12 @@ async def test_a_client_without_a_secret_signs_nothing() -> None:
     assert "webhook-signature" not in receiver.requests[0].headers
 
 
-def test_headers_of_one_row_do_not_reach_the_next() -> None:
-    arguments = {"now": NOW, "deadline": 5.0, "rng": random.Random(1)}
-    signed = compose(execution("http://a"), (), secret=b"s" * 32, **arguments)  # type: ignore[arg-type]
-    plain = compose(execution("http://a", id=bytes(15) + b"\2"), (), secret=None, **arguments)  # type: ignore[arg-type]
+async def test_headers_of_one_row_do_not_reach_the_next() -> None:
+    secrets = {"shop": b"s" * 32}
+    async with receiving() as receiver, calling(secrets=secrets.get) as channel:
+        await channel.deliver(execution(receiver.url), Options(), 5)
+        await channel.deliver(execution(receiver.url, id=bytes(15) + b"\2", client_id="bank"), Options(), 5)
+    signed, plain = (request.headers for request in receiver.requests)
     assert "webhook-signature" in signed
     assert "webhook-signature" not in plain
     assert plain["webhook-id"] == uuid_text(bytes(15) + b"\2")

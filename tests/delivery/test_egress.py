@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.egress import AddressRefused, Egress, GuardedResolver
+from pgsched.delivery.egress import AddressRefused, Egress
+from pgsched.delivery.resolver import Resolver
 from pgsched.domain.outcome import Failed, Succeeded
 from pgsched.domain.policy import Options
 from tests.delivery.receiver import calling, execution, receiving
@@ -97,8 +98,10 @@ async def test_a_name_is_called_at_its_address_when_that_is_allowed(monkeypatch:
 
 async def test_of_several_addresses_only_the_allowed_ones_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     _resolve_to(monkeypatch, "10.0.0.1", "8.8.8.8", "169.254.169.254")
-    answers = await GuardedResolver(Egress(allow_private=False)).resolve("shop.example", 80)
-    assert [answer["host"] for answer in answers] == ["8.8.8.8"]
+    resolver = Resolver(Egress(allow_private=False))
+    answers = await resolver.resolve("shop.example", 443)
+    resolver.close()
+    assert [address for *_, address in answers] == [("8.8.8.8", 443)]
 
 
 def test_no_socket_is_made_for_an_address_that_came_past_the_resolver() -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.http import LONGEST_BODY
+from pgsched.delivery.connection import LONGEST_BODY
 from pgsched.domain.outcome import LONGEST_ERROR, Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options
-from tests.delivery.receiver import TLS, Request, answering, calling, deliver, execution, receiving
+from tests.delivery.receiver import TLS, Request, answering, calling, deliver, execution, receiving, server_tls
 
 
 def failure(outcome: Outcome) -> Failed:
@@ -151,7 +151,7 @@ async def test_nobody_listening_is_a_failure_worth_another_try() -> None:
         url = receiver.url
     outcome = failure(await deliver(url))
     assert outcome.retryable
-    assert "Cannot connect" in outcome.error
+    assert "cannot connect" in outcome.error
 
 
 async def test_an_answer_that_is_not_http_is_a_failure_worth_another_try() -> None:
@@ -190,19 +190,21 @@ async def test_cancelling_is_not_swallowed() -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["http://256.1.1.1/", "http://127.1/", "http://2130706433/", "http://[1:2]/", "http://"]
+    "target",
+    [
+        "http://256.1.1.1/",
+        "http://127.1/",
+        "http://2130706433/",
+        "http://[1:2]/",
+        "http://",
+        "https://a..b/",
+        "https://a../",
+        f"https://{'a' * 64}.example/",
+        f"https://{'a.' * 127}example/",
+    ],
 )
 async def test_a_url_that_can_never_be_called_fails_for_good(target: str) -> None:
     assert not failure(await deliver(target)).retryable
-
-
-def server_tls(*, ask_for_certificate: bool = False) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(TLS / "server.pem")
-    if ask_for_certificate:
-        context.load_verify_locations(TLS / "authority.pem")
-        context.verify_mode = ssl.CERT_REQUIRED
-    return context
 
 
 async def test_a_certificate_nobody_vouches_for_is_a_failure_worth_another_try() -> None:

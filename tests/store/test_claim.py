@@ -28,7 +28,8 @@ async def claim(
     ahead: timedelta = timedelta(0),
 ) -> list[Execution]:
     lease = Lease(owner=1, token=token, length=timedelta(seconds=30), ahead=ahead)
-    return await executions.claim(worker, lease, [Share(partition, low, batch) for partition in partitions])
+    shares = [Share(partition, low, batch) for partition in partitions]
+    return (await executions.claim(worker, lease, shares, beyond=None)).rows
 
 
 def due(db: Session, count: int = 1, *, partition: int = 0) -> list[UUID]:
@@ -240,9 +241,9 @@ async def test_the_next_due_instant_of_each_partition_is_its_earliest_waiting_on
     db: Session, worker: Connection
 ) -> None:
     first, second = due(db, 2, partition=4)
-    earliest, now = await executions.next_due(worker, [4, 5])
+    earliest, now = await executions.next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
     assert earliest == {4: to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [first]))}
     assert now > earliest[4]
     await claim(worker, batch=1, partitions=[4])
-    later, _ = await executions.next_due(worker, [4, 5])
+    later, _ = await executions.next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
     assert later == {4: to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [second]))}

@@ -3,7 +3,7 @@
 Fifty thousand rows wait and five thousand are due in one partition; a statement's plan is the one it runs by.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from pgsched.store.connect import Connection, connect
-from pgsched.store.sql import statement
+from pgsched.store.sql import statement, statement_over
 from pgsched.store.wire import LONG_AGO, Instant, Tokens, Uuids
 from tests.store.store_arrange import TARGET, column
 
@@ -22,10 +22,10 @@ CLAIM: dict[str, Any] = {
     "token": 7,
     "lease": timedelta(seconds=30),
     "ahead": timedelta(0),
-    "partition": 0,
-    "low": Instant(LONG_AGO),
-    "batch": BATCH,
+    "low_0": Instant(LONG_AGO),
+    "batch_0": BATCH,
 }
+BY_PARTITION = {"claim", "settle_succeeded", "settle_discarded", "next_due"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +71,10 @@ def store_url(module_url: str) -> str:
     return module_url
 
 
-async def explain(worker: Connection, name: str, parameters: dict[str, Any]) -> Plan:
+async def explain(worker: Connection, name: str, parameters: dict[str, Any], partitions: Sequence[int] = (0,)) -> Plan:
     """Runs a statement and shows how it went; what it changed is the caller's to roll back."""
-    query: Any = "explain (analyze, buffers off, format json) " + statement(name)
+    text = statement_over(name, tuple(partitions)) if name in BY_PARTITION else statement(name)
+    query: Any = "explain (analyze, buffers off, format json) " + text
     cursor = await worker.execute(query, parameters)
     found = await cursor.fetchone()
     assert found is not None
@@ -97,9 +98,10 @@ async def index_names(worker: Connection, parent: str) -> set[str]:
 
 async def lease(worker: Connection) -> dict[str, Any]:
     """A claimed batch, as settling names it."""
-    cursor = await worker.cursor(binary=True).execute(statement("claim"), CLAIM)
+    cursor = await worker.cursor(binary=True).execute(statement_over("claim", (0,)), CLAIM)
     rows = await cursor.fetchall()
-    return {"partition": 0, "ids": Uuids([row[1] for row in rows]), "tokens": Tokens([7])}
+    ids = Uuids([row[1] for row in rows])
+    return {"partition": 0, "ids": ids, "ids_0": ids, "tokens": Tokens([7])}
 
 
 async def test_a_claim_reads_its_batch_by_the_index_of_instants(worker: Connection) -> None:
@@ -117,7 +119,7 @@ async def test_a_claim_with_a_low_mark_reads_no_more(worker: Connection) -> None
     found = await cursor.fetchone()
     assert found is not None
     async with worker.transaction(force_rollback=True):
-        plan = await explain(worker, "claim", {**CLAIM, "low": Instant(found[0])})
+        plan = await explain(worker, "claim", {**CLAIM, "low_0": Instant(found[0])})
     assert "Seq Scan" not in plan.kinds
     assert plan.rows_read <= 2 * BATCH
 
@@ -164,7 +166,8 @@ async def test_retrying_reaches_its_rows_by_the_primary_key(worker: Connection) 
 
 
 async def test_the_next_due_instant_is_one_entry_of_each_partition(worker: Connection) -> None:
-    plan = await explain(worker, "next_due", {"partitions": list(range(16))})
+    every = range(16)
+    plan = await explain(worker, "next_due", {f"low_{p}": Instant(LONG_AGO) for p in every}, every)
     assert plan.indexes <= await index_names(worker, "executions_fire_at")
     assert plan.indexes
     assert "Seq Scan" not in plan.kinds
@@ -185,6 +188,16 @@ async def test_reaping_reads_the_due_rows_of_its_partition_only(worker: Connecti
         assert plan.indexes <= await index_names(worker, "executions_fire_at")
     assert "Seq Scan" not in plan.kinds
     assert plan.rows_read <= 5100 + 2 * BATCH
+
+
+async def test_a_claim_over_all_partitions_reads_only_those_it_asks_for(worker: Connection) -> None:
+    wanted: dict[str, Any] = {f"low_{p}": Instant(LONG_AGO) for p in range(16)}
+    wanted |= {f"batch_{p}": BATCH if p == 0 else 0 for p in range(16)}
+    async with worker.transaction(force_rollback=True):
+        plan = await explain(worker, "claim", {**CLAIM, **wanted}, range(16))
+    read = {str(node["Index Name"]) for node in plan.nodes if "Index Name" in node and node["Actual Loops"]}
+    assert read == {"executions_0_partition_fire_at_idx"}
+    assert "Seq Scan" not in plan.kinds
 
 
 @pytest.mark.parametrize("settings", ["worker", "plain"])

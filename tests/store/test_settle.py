@@ -17,7 +17,8 @@ from tests.store.store_arrange import Connection as Session
 async def claimed(db: Session, worker: Connection, *, token: int = 7, owner: int = 1) -> list[Execution]:
     """Everything that is due, leased."""
     lease = Lease(owner=owner, token=token, length=timedelta(seconds=30), ahead=timedelta(0))
-    return await executions.claim(worker, lease, [Share(partition, LONG_AGO, 100) for partition in range(16)])
+    shares = [Share(partition, LONG_AGO, 100) for partition in range(16)]
+    return (await executions.claim(worker, lease, shares, beyond=None)).rows
 
 
 async def one(db: Session, worker: Connection, **arguments: object) -> Execution:
@@ -44,10 +45,10 @@ def finished(
 async def settle(worker: Connection, how: str, found: Execution) -> int:
     match how:
         case "succeeded":
-            answer = await executions.settle_succeeded(worker, found.partition, 200, group(found))
+            [answer] = await executions.settle_succeeded(worker, 200, {found.partition: group(found)})
             return answer.rowcount
         case "discarded":
-            answer = await executions.settle_discarded(worker, found.partition, group(found))
+            [answer] = await executions.settle_discarded(worker, {found.partition: group(found)})
         case "finished":
             answer = await executions.settle_finished(worker, found.partition, [finished(found)])
         case "retried":
@@ -110,7 +111,7 @@ async def test_a_batch_settles_the_rows_that_are_still_its_own(db: Session, work
     rows = await claimed(db, worker)
     lost = UUID(bytes=rows[0].id)
     db.execute("update pgsched.executions set lease_token = 99 where id = %s", [lost])
-    answer = await executions.settle_succeeded(worker, rows[0].partition, None, group(*rows))
+    [answer] = await executions.settle_succeeded(worker, None, {rows[0].partition: group(*rows)})
     assert answer.rowcount == 2
     assert column(db, "select id from pgsched.executions") == [lost]
 

@@ -2,9 +2,11 @@
 
 import click
 
-from pgsched.cli.bench.endurance import chaos
+from pgsched.cli.bench.cost import cost
+from pgsched.cli.bench.endurance import chaos, pinned, soak, waiting
+from pgsched.cli.bench.intake import bulk, pickup, schedule, writers
 from pgsched.cli.bench.moments import idle, lateness
-from pgsched.cli.bench.rates import drain
+from pgsched.cli.bench.rates import callbacks, drain, recurring
 
 
 @click.group()
@@ -16,5 +18,21 @@ def bench() -> None:
     """
 
 
-for _command in (drain, lateness, idle, chaos):
+_COMMANDS = (
+    drain,
+    callbacks,
+    recurring,
+    lateness,
+    idle,
+    pinned,
+    waiting,
+    soak,
+    chaos,
+    cost,
+    bulk,
+    schedule,
+    writers,
+    pickup,
+)
+for _command in _COMMANDS:
     bench.add_command(_command)

@@ -3,6 +3,7 @@
 import click
 
 from pgsched.cli.bench.options import COUNT, NONE_OR_MORE, measures, progress, repeats, runs_workers, tell
+from pgsched.cli.bench.rates import SEED
 
 
 @click.command()
@@ -10,10 +11,24 @@ from pgsched.cli.bench.options import COUNT, NONE_OR_MORE, measures, progress, r
 @click.option("--seconds", default=20, show_default=True, type=COUNT, help="For how long.")
 @runs_workers()
 @click.option("--waiting", default=0, type=NONE_OR_MORE, help="How many rows wait in the far future meanwhile.")
+@click.option(
+    "--feed/--no-feed",
+    default=False,
+    help="Schedule while it runs, each row three seconds ahead, instead of all of them beforehand.",
+)
+@SEED
 @repeats
 @measures
 def lateness(
-    rate: int, seconds: int, processes: int, waiting: int, rounds: int, database_url: str | None, as_json: bool
+    rate: int,
+    seconds: int,
+    processes: int,
+    waiting: int,
+    feed: bool,
+    seed: int,
+    rounds: int,
+    database_url: str | None,
+    as_json: bool,
 ) -> None:
     """Tell how long after its instant an execution starts."""
     from pgsched.bench.lateness import run_lateness
@@ -24,6 +39,8 @@ def lateness(
         seconds=seconds,
         processes=processes,
         waiting=waiting,
+        feed=feed,
+        seed=seed,
         rounds=rounds,
         progress=progress,
     )

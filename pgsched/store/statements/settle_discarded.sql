@@ -1,10 +1,11 @@
--- settle: the succeeded rows of one partition whose client keeps no history of them. A row with a key is kept all
--- the same, for the key's own term. Fenced by the token; index: the primary key.
-with settled as (
-  delete from pgsched.executions e
-   where e.partition = %(partition)s and e.id = any (%(ids)s) and e.lease_token = any (%(tokens)s)
-  returning e.*
-), kept as (
+-- settle: succeeded rows whose client keeps no history of them. A row with a key is kept all the same, for the key's
+-- own term. Fenced by the token; index: the primary key.
+delete from pgsched.executions_{p} e
+ where e.partition = {p} and e.id = any (%(ids_{p})s) and e.lease_token = any (%(tokens)s)
+returning e.id, e.fire_at, e.scheduled_for, e.created_at, e.job_id, e.partition, e.attempt, e.client_id, e.target, e.key,
+          e.ordering_key
+-- then
+, settled as ({rows}), kept as (
   insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
                                client_id, target, key, ordering_key)
   select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, 'succeeded', partition,

@@ -1,12 +1,11 @@
--- settle: the succeeded rows of one partition leave the live table and enter history.
+-- settle: succeeded rows leave the live table and enter history.
 -- Fenced: a row counts only under the token it was leased with. Index: the primary key.
-with settled as (
-  delete from pgsched.executions e
-   where e.partition = %(partition)s and e.id = any (%(ids)s) and e.lease_token = any (%(tokens)s)
-  returning e.*
-)
+delete from pgsched.executions_{p} e
+ where e.partition = {p} and e.id = any (%(ids_{p})s) and e.lease_token = any (%(tokens)s)
+returning e.*
+-- then
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
                              status_code, client_id, target, payload, options, key, ordering_key)
 select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, 'succeeded', partition, attempt,
        %(code)s::smallint, client_id, target, payload, options, key, ordering_key
-  from settled
+  from ({rows}) settled

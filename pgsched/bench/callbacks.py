@@ -1,0 +1,97 @@
+"""`pgsched bench callbacks`: how fast HTTP callbacks are claimed, delivered to a local receiver and settled.
+
+The same callbacks are sent in the same run by the delivery client alone and by a bare protocol, with no database. What
+the workers can do is told for each second of CPU that they spend: server and receiver run beside them.
+"""
+
+import time
+from typing import Any
+
+import psycopg
+
+from pgsched.bench.callers import CONNECTIONS, PAYLOAD, call_alone
+from pgsched.bench.crew import crew
+from pgsched.bench.ground import ground
+from pgsched.bench.load import Progress, load, medians, seeded
+from pgsched.bench.receiver import Receiver, receiving
+from pgsched.settings import Settings
+
+_LONGEST = 600
+_BUSY = 0.95  # of a core: from there on the receiver may be what the others wait for
+_CALLBACKS = """
+insert into pgsched.executions (target, payload, fire_at)
+select current_setting('bench.target'), current_setting('bench.payload')::jsonb,
+       now() - interval '1 hour' + n * interval '1 millisecond'
+  from generate_series(%(first)s::bigint, %(last)s::bigint) as n"""
+
+
+def run_callbacks(
+    url: str | None,
+    *,
+    count: int,
+    processes: int = 2,
+    rounds: int = 1,
+    seed: int = 1,
+    progress: Progress = lambda _: None,
+) -> dict[str, Any]:
+    """Count callbacks by the bare protocol, by the delivery client alone, and by workers; each arrives exactly once.
+
+    ``receiver_was_the_limit`` tells of the workers' run; the figures a second of CPU hold all the same.
+    """
+    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection, receiving() as receiver:
+        connection.execute("set pgsched.notify = off")
+        seeded(connection, seed)
+        connection.execute("select set_config('bench.target', %s, false)", [receiver.url])
+        connection.execute("select set_config('bench.payload', %s, false)", [PAYLOAD.decode()])
+        measured = [_round(connection, own, receiver, count, processes, progress) for _ in range(rounds)]
+    return {"count": count, "processes": processes} | medians(measured)
+
+
+def _round(
+    connection: psycopg.Connection[Any], url: str, receiver: Receiver, count: int, processes: int, progress: Progress
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, bare in (("bare_protocol", True), ("client_alone", False)):
+        alone = call_alone(receiver, count=count, processes=processes, bare=bare)
+        progress(f"{name.replace('_', ' ')}: {alone['rate']}/s, {alone['per_cpu_second']} a second of CPU")
+        found |= {f"{name}_{figure}": value for figure, value in alone.items()}
+    whole = _measure(connection, url, receiver, count, processes)
+    progress(f"workers: {whole['rate']}/s, {whole['per_cpu_second']} a second of CPU")
+    return whole | found | {"ratio_to_client_alone": round(whole["per_cpu_second"] / alone["per_cpu_second"], 3)}
+
+
+def _measure(
+    connection: psycopg.Connection[Any], url: str, receiver: Receiver, count: int, processes: int
+) -> dict[str, Any]:
+    settings = Settings(
+        database_url=url,
+        concurrency=1000,
+        connections_per_host=CONNECTIONS,
+        allow_private_targets=True,
+        lease=60.0,
+    )
+    with crew(settings, processes=processes) as workers:
+        load(connection, _CALLBACKS, count, lambda _: None)
+        started = time.monotonic()
+        workers.go.set()
+        workers.await_settled(count, within=_LONGEST)
+        reports = workers.finish()
+    seconds = max(report.last for report in reports) - started
+    busy = receiver.take_each_once(_succeeded(connection, count)).cpu_seconds / seconds
+    connection.execute("truncate pgsched.history")
+    return {
+        "rate": round(count / seconds),
+        "per_cpu_second": round(count / sum(report.cpu_seconds for report in reports)),
+        "receiver_busy": round(busy, 2),
+        "receiver_was_the_limit": busy > _BUSY,
+    }
+
+
+def _succeeded(connection: psycopg.Connection[Any], count: int) -> set[bytes]:
+    """The ids that history holds. Raises AssertionError unless they are count different ones, and none is left."""
+    rows = connection.execute("select id::text from pgsched.history where status = 'succeeded'").fetchall()
+    ids = {row[0].encode() for row in rows}
+    left = connection.execute("select count(*) from pgsched.executions").fetchone()
+    if len(rows) != count or len(ids) != count or left != (0,):
+        raise AssertionError(f"{len(rows)} succeeded, {len(ids)} by their ids, {left} left; scheduled {count}")
+    return ids

@@ -1,0 +1,83 @@
+"""Schedules executions while a benchmark runs, in a process of its own.
+
+Open loop: what is to fire when is settled before the first row is inserted, and neither slow workers nor a slow insert
+move it. A feeder that falls behind goes on at once with what is overdue to be inserted, and says how close it came.
+"""
+
+import multiprocessing
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from pgsched.bench.answers import collect
+from pgsched.bench.load import seeded
+
+_SPAN = 0.1  # seconds of instants that are inserted together
+_INSERTED_A_SECOND = 50_000  # at the least, when all is inserted at once
+_SCHEDULE = """
+insert into pgsched.executions (target, payload, fire_at)
+select 'python:stamp', to_jsonb(extract(epoch from t.at)::float8), t.at
+  from generate_series(%(first)s::bigint, %(last)s::bigint) as n,
+       lateral (select %(start)s + n * interval '1 second' / %(rate)s) as t(at)"""
+_context = multiprocessing.get_context("spawn")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fed:
+    """What was scheduled. ``first`` is the monotonic moment of the first instant; ``slack`` is the least number of
+    seconds by which a row was committed before its instant."""
+
+    count: int
+    first: float
+    slack: float
+
+
+@contextmanager
+def feeding(url: str, *, rate: int, seconds: int, ahead: bool, lead: float, seed: int) -> Iterator["Feeder"]:
+    """Schedules rate x seconds executions of ``python:stamp``, each for an instant of its own.
+
+    ``ahead``: all of them before the first is due. Else each ``lead`` seconds before its instant.
+    """
+    answers = _context.Queue()
+    process = _context.Process(target=_feed, args=(url, rate, seconds, ahead, lead, seed, answers), daemon=True)
+    process.start()
+    try:
+        yield Feeder(process, answers)
+    finally:
+        process.kill()
+        process.join()
+
+
+@dataclass(slots=True)
+class Feeder:
+    """The process that schedules."""
+
+    process: Any
+    answers: Any
+
+    def finished(self, *, within: float) -> Fed:
+        """Waits until all is scheduled. Raises AssertionError when the feeder died or the time is over."""
+        fed: Fed = collect(self.answers, [self.process], within=within)[0]
+        return fed
+
+
+def _feed(url: str, rate: int, seconds: int, ahead: bool, lead: float, seed: int, answers: Any) -> None:
+    with psycopg.connect(url, autocommit=True, prepare_threshold=0) as connection:
+        seeded(connection, seed)
+        count, size = rate * seconds, rate * seconds if ahead else max(round(rate * _SPAN), 1)
+        lead += count / _INSERTED_A_SECOND if ahead else 0
+        asked = time.monotonic()
+        row = connection.execute("select clock_timestamp() + %s * interval '1 second'", [lead]).fetchone()
+        start, first_due = row[0] if row else None, asked + lead
+        slack = float("inf")
+        for first in range(0, count, size):
+            due = first_due + first / rate
+            time.sleep(max(due - lead - time.monotonic(), 0))
+            parameters = {"first": first, "last": min(first + size, count) - 1, "start": start, "rate": rate}
+            connection.execute(_SCHEDULE.encode(), parameters)
+            slack = min(slack, due - time.monotonic())
+    answers.put(Fed(count=count, first=first_due, slack=slack))

@@ -1,0 +1,115 @@
+"""Counts of durations in log-linear buckets: memory stays the same however many there are, each kept within 1 %."""
+
+import math
+from array import array
+from collections.abc import Iterable
+from typing import Self
+
+_EXACT_BITS = 8  # up to 256 a bucket is one unit wide; from there on 1/128 to 1/256 of what it holds
+_HALF = 1 << (_EXACT_BITS - 1)
+_LONGEST = (1 << 42) - 1
+_BUCKETS = _HALF * (42 - _EXACT_BITS + 2)
+
+
+class Histogram:
+    """Durations in microseconds; the shortest and the longest are kept as they came, negative ones too."""
+
+    __slots__ = ("_counts", "count", "highest", "lowest")
+
+    def __init__(self) -> None:
+        self._counts = array("q", bytes(8 * _BUCKETS))
+        self.count = 0
+        self.lowest, self.highest = math.inf, -math.inf
+
+    @classmethod
+    def merged(cls, parts: Iterable["Histogram"]) -> Self:
+        """All that the parts hold."""
+        whole = cls()
+        for part in parts:
+            whole.merge(part)
+        return whole
+
+    def add(self, microseconds: int) -> None:
+        """Counts one duration."""
+        if microseconds > self.highest:
+            self.highest = microseconds
+        if microseconds < self.lowest:
+            self.lowest = microseconds
+        self.count += 1
+        self._counts[_bucket(microseconds)] += 1
+
+    def merge(self, other: "Histogram") -> None:
+        """Adds what another holds."""
+        for place, count in enumerate(other._counts):
+            if count:
+                self._counts[place] += count
+        self.count += other.count
+        self.lowest, self.highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
+
+    def percentile_ms(self, percent: float) -> float | None:
+        """The duration, in milliseconds, that so many percent do not exceed; None where there is none."""
+        if not self.count:
+            return None
+        wanted = max(math.ceil(self.count * percent / 100), 1)
+        for place, count in enumerate(self._counts):
+            wanted -= count
+            if wanted <= 0:
+                return min(max(_middle(place), self.lowest), self.highest) / 1000
+        raise AssertionError("the buckets hold fewer than were counted")
+
+    def summary(self) -> dict[str, float | None]:
+        """The percentiles that benchmarks tell, in milliseconds."""
+        told = {
+            "p50_ms": self.percentile_ms(50),
+            "p90_ms": self.percentile_ms(90),
+            "p99_ms": self.percentile_ms(99),
+            "p999_ms": self.percentile_ms(99.9),
+            "max_ms": self.highest / 1000 if self.count else None,
+            "min_ms": self.lowest / 1000 if self.count else None,
+        }
+        return {name: None if value is None else round(value, 3) for name, value in told.items()}
+
+
+class ByMinute:
+    """One histogram for each minute in which something was counted, so that a bad minute does not hide in an hour."""
+
+    __slots__ = ("minutes",)
+
+    def __init__(self) -> None:
+        self.minutes: dict[int, Histogram] = {}
+
+    def add(self, microseconds: int, now: float) -> None:
+        """Counts one duration; ``now`` is in seconds of one clock that all processes share."""
+        minute = int(now // 60)
+        histogram = self.minutes.get(minute)
+        if histogram is None:
+            histogram = self.minutes[minute] = Histogram()
+        histogram.add(microseconds)
+
+    def merge(self, other: "ByMinute") -> None:
+        """Adds what another process counted in the same minutes."""
+        for minute, histogram in other.minutes.items():
+            self.minutes.setdefault(minute, Histogram()).merge(histogram)
+
+    def whole(self) -> Histogram:
+        """All minutes together."""
+        return Histogram.merged(self.minutes.values())
+
+    def worst_ms(self, percent: float) -> float | None:
+        """The highest of the minutes' percentiles, in milliseconds. Minutes with few counts are left out."""
+        full = max((one.count for one in self.minutes.values()), default=0) / 10
+        found = (one.percentile_ms(percent) for one in self.minutes.values() if one.count >= full)
+        return max((value for value in found if value is not None), default=None)
+
+
+def _bucket(microseconds: int) -> int:
+    value = min(max(microseconds, 0), _LONGEST)
+    shift = max(value.bit_length() - _EXACT_BITS, 0)
+    return shift * _HALF + (value >> shift)
+
+
+def _middle(place: int) -> float:
+    if place < 2 * _HALF:
+        return place
+    shift = place // _HALF - 1
+    return ((place - shift * _HALF) << shift) + ((1 << shift) - 1) / 2

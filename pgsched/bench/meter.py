@@ -1,0 +1,76 @@
+"""What a statement costs the server, told by everything that can tell: the clock, the backend's CPU, the log, and
+pg_stat_statements where it is loaded."""
+
+import contextlib
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import psycopg
+
+from pgsched.bench.drain import wal_bytes
+from pgsched.bench.server_cpu import backend_seconds
+from pgsched.store.connect import Connection
+
+# Planning counts as well where the server tracks it. Begin and commit are not counted here: they are statements of
+# their own, or none at all.
+_STATEMENTS = """
+select sum(s.total_exec_time + s.total_plan_time) from pg_stat_statements s
+ where s.dbid = (select oid from pg_database where datname = current_database()) and s.query !~* '^(begin|commit)'
+   and s.query not like '%%pg_stat_statements%%' and s.query not like '%%pg_current_wal_insert_lsn%%'"""
+# Of this database alone: what was gathered of others is their owners'.
+_FORGET = """
+select pg_stat_statements_reset(0, (select oid from pg_database where datname = current_database()), 0)"""
+
+
+class Meter:
+    """Measures calls on one connection, through a second one that looks on. The database must be otherwise quiet."""
+
+    def __init__(self, watcher: psycopg.Connection[Any], connection: Connection) -> None:
+        self._watcher, self._connection = watcher, connection
+        self.has_statements = _load(watcher)
+
+    async def measure(
+        self, name: str, batch: int | None, calls: int, call: Callable[[int], Awaitable[int]]
+    ) -> dict[str, Any]:
+        """Calls so often with the number of the call; each answers with how many rows it was about.
+
+        ``batch`` is None where the caller does not choose the number of rows. Milliseconds are of a call: by the
+        clock here with round trip and commit, and by the server alone. The rest is of a row.
+        """
+        if self.has_statements:
+            self._watcher.execute(_FORGET.encode())
+        log, cpu, started = wal_bytes(self._watcher), backend_seconds(self._connection), time.perf_counter()
+        rows = 0
+        for number in range(calls):
+            rows += await call(number)
+        seconds = time.perf_counter() - started
+        spent, written = backend_seconds(self._connection), wal_bytes(self._watcher) - log
+        executing = self._executing_ms()
+        return {
+            "statement": name,
+            "batch": batch,
+            "calls": calls,
+            "rows_per_call": round(rows / calls, 1),
+            "ms_per_call": round(seconds / calls * 1000, 4),
+            "us_per_row": round(seconds / rows * 1e6, 2),
+            "server_ms_per_call": None if executing is None else round(executing / calls, 4),
+            "server_us_per_row": None if executing is None else round(executing / rows * 1000, 2),
+            "server_cpu_us_per_row": None if spent is None or cpu is None else round((spent - cpu) / rows * 1e6, 2),
+            "wal_bytes_per_row": round(written / rows, 1),
+        }
+
+    def _executing_ms(self) -> float | None:
+        if not self.has_statements:
+            return None
+        row = self._watcher.execute(_STATEMENTS.encode(), []).fetchone()
+        return float(row[0]) if row and row[0] is not None else None
+
+
+def _load(watcher: psycopg.Connection[Any]) -> bool:
+    """Whether pg_stat_statements can be asked: it must have been loaded with the server."""
+    with contextlib.suppress(psycopg.Error):
+        watcher.execute("create extension if not exists pg_stat_statements")
+        watcher.execute(_FORGET.encode())
+        return True
+    return False

@@ -1,0 +1,191 @@
+"""`pgsched bench pickup`: how soon an idle worker starts what was scheduled for now.
+
+The moment before COMMIT is sent and the moment at which the handler starts are both read from the monotonic clock,
+which all processes of a machine share; hence the benchmark and its workers run on one machine, the server anywhere.
+"""
+
+import multiprocessing
+import random
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, LiteralString
+from uuid import UUID
+
+import psycopg
+
+from pgsched.bench.ground import ground
+from pgsched.bench.load import Progress, medians
+from pgsched.bench.schedule import spread
+from pgsched.delivery.handlers import Context
+from pgsched.delivery.python import App
+from pgsched.events import Events, Field
+from pgsched.scheduler import run_worker
+from pgsched.settings import Settings
+from pgsched.worker.waker import Waker
+
+NOW: LiteralString = (
+    """select pgsched.schedule('python:witness', '{"order": 42, "merchant": "abcdefghij"}', fire_at => now())"""
+)
+_WARMING_UP = 20
+_GAP = (0.020, 0.080)
+_context = multiprocessing.get_context("spawn")
+
+
+@dataclass(slots=True)
+class Testimony:
+    """What the workers saw: the monotonic moment of each start by execution, and how many notifications each heard."""
+
+    starts: dict[UUID, float]
+    notifications: int
+
+
+class Witnesses:
+    """Worker processes whose one handler notes when it is called, and for which execution."""
+
+    def __init__(self, settings: Settings, processes: int) -> None:
+        self._joined, self._told = _context.Semaphore(0), _context.Queue()
+        self._processes = [
+            _context.Process(target=_witness, args=(settings, self._joined, self._told), daemon=True)
+            for _ in range(processes)
+        ]
+
+    def start(self) -> None:
+        """Returns when each has joined and listens."""
+        for process in self._processes:
+            process.start()
+        for _ in self._processes:
+            if not self._joined.acquire(timeout=60):
+                raise AssertionError("a worker has not joined within a minute")
+
+    def finish(self) -> Testimony:
+        """Lets them drain. Raises AssertionError when an execution was started twice."""
+        self._terminate()
+        told: list[tuple[list[tuple[str, float]], int]] = [self._told.get(timeout=60) for _ in self._processes]
+        starts = [start for one, _ in told for start in one]
+        by_id = {UUID(id): moment for id, moment in starts}
+        if len(by_id) != len(starts):
+            raise AssertionError(f"{len(starts)} starts of {len(by_id)} executions: some were started twice")
+        return Testimony(by_id, max(heard for _, heard in told))
+
+    def stop(self) -> None:
+        """Ends whatever still runs."""
+        self._terminate()
+        for process in self._processes:
+            if process.pid is None:
+                continue
+            process.join(30)
+            if process.is_alive():
+                process.kill()
+
+    def _terminate(self) -> None:
+        for process in self._processes:
+            if process.is_alive():
+                process.terminate()
+
+
+@contextmanager
+def witnesses(settings: Settings, *, processes: int) -> Iterator[Witnesses]:
+    """The worker processes, joined; those that were not asked to finish are ended."""
+    made = Witnesses(settings, processes)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+def _witness(settings: Settings, joined: Any, told: Any) -> None:
+    app, starts, heard = App(), list[tuple[str, float]](), _count_notifications()
+
+    @app.handler("witness")
+    async def witness(*, context: Context) -> None:
+        starts.append((context.execution_id, time.monotonic()))
+
+    def listen(event: str, fields: dict[str, Field]) -> None:
+        if event == "worker.joined":
+            joined.release()
+
+    run_worker(settings, app=app, events=Events(listen))
+    told.put((starts, heard[0]))
+
+
+def _count_notifications() -> list[int]:
+    """Counts what this worker's session hears of new rows: one more session only for that would slow the sender."""
+    heard, pass_on = [0], Waker._pass_on
+
+    def counted(self: Waker, payload: str) -> None:
+        heard[0] += "@" in payload
+        pass_on(self, payload)
+
+    Waker._pass_on = counted  # type: ignore[method-assign]
+    return heard
+
+
+def run_pickup(
+    url: str | None,
+    *,
+    count: int,
+    processes: int = 2,
+    seed: int = 1,
+    rounds: int = 1,
+    progress: Progress = lambda _: None,
+) -> dict[str, Any]:
+    """Milliseconds from before COMMIT to the start of the handler; one execution at a time, random gaps between."""
+    rng = random.Random(seed)
+    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+        connection.prepare_threshold = 0
+        settings = Settings(database_url=own)
+        measured = [_measure(connection, settings, count, processes, rng, progress) for _ in range(rounds)]
+    return {"count": count, "processes": processes, "seed": seed} | medians(measured)
+
+
+def _measure(
+    connection: psycopg.Connection[Any],
+    settings: Settings,
+    count: int,
+    processes: int,
+    rng: random.Random,
+    progress: Progress,
+) -> dict[str, Any]:
+    with witnesses(settings, processes=processes) as workers:
+        committed = dict(_schedule_one(connection, rng) for _ in range(_WARMING_UP + count))
+        await_empty(connection)
+        seen = workers.finish()
+    account(connection, list(committed), seen.starts)
+    took = [seen.starts[id] - moment for id, moment in committed.items()][_WARMING_UP:]
+    figures = spread(took, 0.5, 0.9, 0.99)
+    progress(f"p50 {figures['p50_ms']:.2f} ms, p99 {figures['p99_ms']:.2f} ms")
+    return figures
+
+
+def _schedule_one(connection: psycopg.Connection[Any], rng: random.Random) -> tuple[UUID, float]:
+    time.sleep(rng.uniform(*_GAP))
+    connection.execute("begin")
+    row = connection.execute(NOW).fetchone()
+    moment = time.monotonic()
+    connection.execute("commit")
+    if row is None:
+        raise AssertionError("pgsched.schedule answered nothing")
+    return row[0], moment
+
+
+def await_empty(connection: psycopg.Connection[Any], *, seconds: float = 60) -> None:
+    """Returns when no execution waits or runs; raises AssertionError when some still do after so long."""
+    deadline = time.monotonic() + seconds
+    while (row := connection.execute("select count(*) from pgsched.executions").fetchone()) != (0,):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{row} executions are left after {seconds:g} s")
+        time.sleep(0.05)
+
+
+def account(connection: psycopg.Connection[Any], scheduled: list[UUID], starts: Mapping[UUID, float]) -> None:
+    """Raises AssertionError unless what was scheduled, started and kept as succeeded are the same; empties history."""
+    kept = [row[0] for row in connection.execute("select id from pgsched.history where status = 'succeeded'")]
+    if not (sorted(scheduled) == sorted(kept) == sorted(starts)):
+        raise AssertionError(
+            f"{len(scheduled)} scheduled ({len(set(scheduled))} distinct), {len(starts)} started, {len(kept)} kept; "
+            f"lost: {len(set(scheduled) - set(kept))}, kept twice: {len(kept) - len(set(kept))}"
+        )
+    connection.execute("truncate pgsched.history")

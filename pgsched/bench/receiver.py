@@ -1,0 +1,105 @@
+"""A local receiver of callbacks in a process of its own: answers 204 as fast as it can and keeps each webhook-id."""
+
+import asyncio
+import multiprocessing
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+import httptools
+import uvloop
+
+_ANSWER = b"HTTP/1.1 204 No Content\r\n\r\n"
+_LONGEST = 60
+_context = multiprocessing.get_context("spawn")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """The webhook-ids as they came, one each request, and the CPU seconds of the receiver since it was last asked."""
+
+    ids: list[bytes]
+    cpu_seconds: float
+
+
+@dataclass(slots=True)
+class Receiver:
+    """The process; ``url`` is where it is to be called."""
+
+    url: str
+    pipe: Connection
+
+    def take(self) -> Received:
+        """What has come since the last time."""
+        self.pipe.send(None)
+        if not self.pipe.poll(_LONGEST):
+            raise AssertionError("the receiver does not say what it received")
+        received: Received = self.pipe.recv()
+        return received
+
+    def take_each_once(self, ids: set[bytes]) -> Received:
+        """What has come. Raises AssertionError unless it is each of these ids once."""
+        received = self.take()
+        came = set(received.ids)
+        if came != ids or len(received.ids) != len(ids):
+            raise AssertionError(
+                f"of {len(ids)} callbacks {len(ids - came)} did not come, {len(received.ids) - len(came)} came again, "
+                f"{len(came - ids)} are unknown"
+            )
+        return received
+
+
+@contextmanager
+def receiving() -> Iterator[Receiver]:
+    """Starts the receiver on a free port of this machine, and ends it."""
+    ours, theirs = _context.Pipe()
+    process = _context.Process(target=_main, args=(theirs,), daemon=True)
+    process.start()
+    try:
+        if not ours.poll(_LONGEST):
+            raise AssertionError("the receiver did not start")
+        yield Receiver(f"http://127.0.0.1:{ours.recv()}/callback", ours)
+    finally:
+        process.kill()
+        process.join()
+
+
+def _main(pipe: Connection) -> None:
+    uvloop.run(_serve(pipe))
+
+
+async def _serve(pipe: Connection) -> None:
+    loop = asyncio.get_running_loop()
+    ids: list[bytes] = []
+    server = await loop.create_server(lambda: _Answering(ids), "127.0.0.1", 0, backlog=1024)
+    pipe.send(server.sockets[0].getsockname()[1])
+    cpu = time.process_time()
+    while True:
+        await loop.run_in_executor(None, pipe.recv)
+        received = Received(ids=ids.copy(), cpu_seconds=time.process_time() - cpu)
+        ids.clear()
+        await loop.run_in_executor(None, pipe.send, received)
+        cpu = time.process_time()
+
+
+class _Answering(asyncio.Protocol):
+    def __init__(self, ids: list[bytes]) -> None:
+        self._ids = ids
+        self._parser = httptools.HttpRequestParser(self)
+        self._transport: Any = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._parser.feed_data(data)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if name == b"webhook-id" or name.lower() == b"webhook-id":
+            self._ids.append(value)
+
+    def on_message_complete(self) -> None:
+        self._transport.write(_ANSWER)

@@ -1,0 +1,106 @@
+"""`pgsched bench recurring`: what it costs that each claim of a recurring row plans the next one.
+
+The same number of executions, due now, is drained twice in a round: as one-shots, and as the first rows of as many
+jobs, each of which leaves its next row a day ahead. The order alternates with the rounds.
+"""
+
+import statistics
+import time
+from typing import Any
+
+import psycopg
+
+from pgsched.bench.crew import crew
+from pgsched.bench.drain import assert_history, settings_of
+from pgsched.bench.ground import ground
+from pgsched.bench.load import DUE, Progress, load, medians, seeded
+from pgsched.settings import Settings
+
+_LONGEST = 600
+# A job by cron fires at the minute of its first row, in a zone with summer time; one by interval at its very instant.
+_JOBS = """
+insert into pgsched.jobs (target, payload, planned_revision, timezone, cron, every, anchor)
+select 'python:noop', '{"order": 42, "merchant": "abcdefghij"}', 1,
+       case when by_cron then 'Europe/Berlin' else 'UTC' end,
+       case when by_cron then to_char(t.at at time zone 'Europe/Berlin', 'FMMI FMHH24 * * *') end,
+       case when not by_cron then interval '1 day' end, t.at
+  from (select random() < %(cron)s as by_cron, now() - interval '1 hour' + n * interval '30 minutes' / %(count)s as at
+          from generate_series(0, %(count)s::bigint - 1) as n) t"""
+_ROWS = """
+insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target, payload)
+select j.anchor, j.anchor, j.id, j.revision, pgsched.partition_of(j), j.client_id, j.target, j.payload
+  from pgsched.jobs j order by j.anchor"""
+_SUCCESSORS = """
+select count(*), count(distinct e.job_id) from pgsched.executions e join pgsched.jobs j on j.id = e.job_id
+ where j.state = 'active' and e.plan = j.revision and e.attempt = 0 and e.lease_token is null
+   and e.fire_at = e.scheduled_for
+   and e.scheduled_for between j.anchor + interval '22 hours' and j.anchor + interval '26 hours'"""
+
+
+def run_recurring(
+    url: str | None,
+    *,
+    count: int,
+    processes: int = 2,
+    cron: float = 0.5,
+    rounds: int = 1,
+    seed: int = 1,
+    progress: Progress = lambda _: None,
+) -> dict[str, Any]:
+    """The rates without and with recurrence, and the cost in percent. ``cron`` is the share of jobs (0 to 1) that
+    recur by a cron expression; the others do by an interval."""
+    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+        connection.execute("set pgsched.notify = off")
+        seeded(connection, seed)
+        settings = settings_of(own)
+        measured = [_round(connection, settings, count, processes, cron, one, progress) for one in range(rounds)]
+    result = {"count": count, "processes": processes, "cron_share": cron} | medians(measured)
+    return result | {"cost_percent": round(statistics.median(one["cost_percent"] for one in measured), 1)}
+
+
+def _round(
+    connection: psycopg.Connection[Any],
+    settings: Settings,
+    count: int,
+    processes: int,
+    cron: float,
+    number: int,
+    progress: Progress,
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for recurring in (False, True) if number % 2 == 0 else (True, False):
+        name = "recurring" if recurring else "one_shot"
+        if recurring:
+            connection.execute(_JOBS.encode(), {"count": count, "cron": cron})
+            connection.execute("vacuum (analyze) pgsched.jobs")
+        figures = _measure(connection, settings, count, processes, recurring)
+        progress(f"{name}: {figures['rate']}/s")
+        found |= {f"{name}_{figure}": value for figure, value in figures.items()}
+        connection.execute("truncate pgsched.history, pgsched.executions, pgsched.jobs")
+    return found | {"cost_percent": round(100 * (1 - found["recurring_rate"] / found["one_shot_rate"]), 1)}
+
+
+def _measure(
+    connection: psycopg.Connection[Any], settings: Settings, count: int, processes: int, recurring: bool
+) -> dict[str, Any]:
+    with crew(settings, processes=processes) as workers:
+        if recurring:
+            connection.execute(_ROWS.encode())
+            connection.execute("vacuum (analyze) pgsched.executions")
+        else:
+            load(connection, DUE, count, lambda _: None)
+        started = time.monotonic()
+        workers.go.set()
+        workers.await_settled(count, within=_LONGEST)
+        reports = workers.finish()
+    assert_history(connection, count, reports)
+    planned = connection.execute(_SUCCESSORS.encode()).fetchone()
+    standing = connection.execute("select count(*) from pgsched.executions").fetchone()
+    expected = count if recurring else 0
+    if planned != (expected, expected) or standing != (expected,):
+        raise AssertionError(f"planned, of different jobs: {planned}; standing: {standing}; expected {expected}")
+    spent = sum(report.cpu_seconds for report in reports)
+    return {
+        "rate": round(count / (max(report.last for report in reports) - started)),
+        "worker_cpu_us_per_execution": round(spent / count * 1e6, 1),
+    }

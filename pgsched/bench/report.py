@@ -1,0 +1,73 @@
+"""What a worker process of a benchmark notes while it works, and tells at the end."""
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from pgsched.bench.histogram import ByMinute
+
+_WRITTEN_AT_ONCE = 16_384
+
+
+@dataclass(slots=True)
+class Report:
+    """What one worker process did.
+
+    ``last`` is the system-wide monotonic moment of its last settle; ``lateness`` is of each execution that said when
+    it was due, ``claims`` of each round trip that claimed.
+    """
+
+    delivered: int = 0
+    last: float = 0.0
+    statements: int = 0
+    cpu_seconds: float = 0.0
+    lateness: ByMinute = field(default_factory=ByMinute)
+    claims: ByMinute = field(default_factory=ByMinute)
+
+
+def together(counts: Iterable[ByMinute]) -> ByMinute:
+    """What all processes counted."""
+    whole = ByMinute()
+    for one in counts:
+        whole.merge(one)
+    return whole
+
+
+class Trace:
+    """The numbers of the executions that this process delivered, in a file: four bytes each, however long it runs."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._pending = file, array("I")
+
+    def add(self, number: int) -> None:
+        """Notes one delivery."""
+        self._pending.append(number)
+        if len(self._pending) >= _WRITTEN_AT_ONCE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes what is still in memory."""
+        self._pending.tofile(self._file)
+        self._file.flush()
+        del self._pending[:]
+
+
+def account(directory: Path, count: int) -> None:
+    """Raises AssertionError unless the traces together hold each number below count exactly once."""
+    seen = bytearray(count)
+    unknown = again = 0
+    for file in directory.iterdir():
+        with file.open("rb") as trace:
+            while numbers := array("I", trace.read(4 * _WRITTEN_AT_ONCE)):
+                for number in numbers:
+                    if number >= count:
+                        unknown += 1
+                    elif seen[number]:
+                        again += 1
+                    else:
+                        seen[number] = 1
+    missing = seen.count(0)
+    if missing or again or unknown:
+        raise AssertionError(f"of {count}: {missing} not delivered, {again} delivered again, {unknown} unknown")

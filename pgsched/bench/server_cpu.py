@@ -1,0 +1,88 @@
+"""What the server's processes cost in CPU, read off /proc: only where the server runs on this machine."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+_PROC = Path("/proc")
+_SECONDS_A_TICK = 1 / os.sysconf("SC_CLK_TCK")
+_ROLES = ("claim", "settle")
+
+
+class ServerCpu:
+    """CPU seconds since the server started. Every figure is None where the server's processes cannot be seen."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+        self._postmaster = _postmaster_of(connection)
+
+    def seconds(self) -> float | None:
+        """Of all processes of the server, those that have ended too."""
+        if self._postmaster is None:
+            return None
+        own = _stat(self._postmaster)
+        ended = sum(map(int, own[11:15])) if own else 0
+        return (ended + sum(_ticks(child) for child in _children(self._postmaster))) * _SECONDS_A_TICK
+
+    def of_roles(self) -> dict[str, float | None]:
+        """Of the connections on which workers claim and settle, as long as they are open."""
+        if self._postmaster is None:
+            return dict.fromkeys(_ROLES)
+        rows = self._connection.execute(
+            "select pid, application_name from pg_stat_activity where datname = current_database()"
+        ).fetchall()
+        return {
+            role: sum(_ticks(pid) for pid, name in rows if name == f"pgsched {role}") * _SECONDS_A_TICK
+            for role in _ROLES
+        }
+
+
+def backend_seconds(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> float | None:
+    """CPU seconds of the one process that serves this connection; None where it cannot be seen."""
+    pid = connection.info.backend_pid
+    if not _is_backend(pid, connection.info.dbname):
+        return None
+    try:
+        return int((_PROC / str(pid) / "schedstat").read_text().split()[0]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return _ticks(pid) * _SECONDS_A_TICK
+
+
+def _postmaster_of(connection: psycopg.Connection[Any]) -> int | None:
+    """The process id of the server, if the connection's backend is a process of this machine."""
+    pid = connection.info.backend_pid
+    stat = _stat(pid) if _is_backend(pid, connection.info.dbname) else None
+    return int(stat[1]) if stat else None
+
+
+def _is_backend(pid: int, database: str) -> bool:
+    """Whether the process is the one: a server elsewhere has ids that mean other processes here."""
+    try:
+        command = (_PROC / str(pid) / "cmdline").read_bytes()
+    except OSError:
+        return False
+    return b"postgres" in command and database.encode() in command
+
+
+def _children(parent: int) -> Iterator[int]:
+    for place in _PROC.iterdir():
+        if place.name.isdigit():
+            stat = _stat(int(place.name))
+            if stat and int(stat[1]) == parent:
+                yield int(place.name)
+
+
+def _ticks(pid: int) -> int:
+    stat = _stat(pid)
+    return int(stat[11]) + int(stat[12]) if stat else 0
+
+
+def _stat(pid: int) -> list[str] | None:
+    """The fields of stat from the third on, behind the name, which may hold anything."""
+    try:
+        return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None

@@ -1,0 +1,226 @@
+"""One connection, and on it one exchange at a time.
+
+Its states: new (connected, nothing sent yet: its place is still that of the exchange that opened it), open (it holds
+a place of its host: busy with an exchange, or parked), dead. The parser (llhttp) is the authority on where an answer
+ends; what comes after that end, or while nobody waits, ends the connection, so that it can never answer the next
+request.
+
+What happens on each failure:
+
+- the peer closes a used connection before it has said anything: it had done so before the request reached it, or it did
+  not take the request. The exchange is sent once more, on a fresh connection; a second time it has failed.
+- the peer closes, or babbles, before the head of the answer is complete: the exchange has failed.
+- anything after the head is complete: its status decides, and the connection is not used again.
+- the exchange is cancelled or expires: the connection is aborted, with whatever is unread on it.
+"""
+
+import asyncio
+from enum import Enum, auto
+from typing import Protocol, cast
+
+from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpResponseParser
+
+from pgsched.delivery.exchange import Dropped, Exchange, Malformed
+from pgsched.domain.outcome import LONGEST_ERROR
+
+LONGEST_HEAD = 65_536
+"""Bytes the head of an answer may have, interim answers before it included."""
+MOST_HEADERS = 256
+"""Header lines an answer may have."""
+LONGEST_BODY = 65_536
+"""Bytes of an answer's body that are read at most."""
+
+_LONGEST_ANSWER = LONGEST_HEAD + 2 * LONGEST_BODY  # on the wire, where chunks have heads of their own
+_KEPT = 4 * LONGEST_ERROR  # four bytes are the most a character takes
+_BODY_SECONDS = 1.0
+_LAST_MOMENT = 0.1  # before the caller gives up, so that a status that has come still gets to it
+_SMALL_REQUEST = 65_536
+
+
+class State(Enum):
+    """How far a connection is."""
+
+    NEW = auto()
+    OPEN = auto()
+    DEAD = auto()
+
+
+class Owner(Protocol):
+    """Who keeps connections: the host they lead to."""
+
+    def opened(self, connection: "Connection") -> None:
+        """It is in use from now on."""
+
+    def closed(self, connection: "Connection") -> None:
+        """Its socket is closed."""
+
+    def release(self, connection: "Connection") -> None:
+        """It is ready for another exchange."""
+
+    def unpark(self, connection: "Connection") -> None:
+        """It is no longer to be had, if it was."""
+
+    def vacate(self) -> None:
+        """Its place is free."""
+
+
+class Connection(asyncio.Protocol):
+    """Starts exchanges; what arrives ends them. ``retires`` is the moment from which it is not used again."""
+
+    __slots__ = (
+        "_heard",
+        "_keep",
+        "_loop",
+        "_owner",
+        "_parser",
+        "_state",
+        "_transport",
+        "_used",
+        "exchange",
+        "retires",
+    )
+
+    def __init__(self, owner: Owner, loop: asyncio.AbstractEventLoop, *, lifetime: float) -> None:
+        self._owner, self._loop = owner, loop
+        self.retires = loop.time() + lifetime
+        self.exchange: Exchange | None = None
+        self._heard: Exchange  # the same while data is parsed
+        self._transport: asyncio.Transport
+        self._state = State.NEW
+        self._used = self._keep = False
+        self._parser = HttpResponseParser(self)
+        # What a target did counts, also where its lines end or its header values look a little odd.
+        self._parser.set_dangerous_leniencies(
+            lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
+        )
+
+    def start(self, exchange: Exchange) -> None:
+        """Sends the request. The exchange ends by what comes back."""
+        if self._state is State.DEAD:
+            exchange.end(Dropped(0, None))
+            self._owner.vacate()
+            return
+        if self._state is State.NEW:
+            self._state = State.OPEN
+            self._owner.opened(self)
+        self._keep = False
+        self.exchange = self._heard = exchange
+        exchange.connection = self
+        self._transport.write(exchange.request)
+
+    def discard(self, error: Exception | None = None, *, politely: bool = False) -> None:
+        """Ends the connection, and its exchange with the error if no status has come. ``politely`` takes leave of the
+        peer as TLS wants it."""
+        was, self._state = self._state, State.DEAD
+        exchange, self.exchange = self.exchange, None
+        if politely:
+            self._transport.close()
+        else:
+            self._transport.abort()
+        if exchange is not None:
+            exchange.end(error or Dropped(exchange.received, None))
+        else:
+            self._owner.unpark(self)
+        if was is State.OPEN:
+            self._owner.vacate()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        exchange = self.exchange
+        if exchange is None:
+            self.discard()
+            return
+        exchange.received += len(data)
+        try:
+            if exchange.received > LONGEST_HEAD and not exchange.status:
+                self._feed_head(exchange, data)
+            else:
+                self._parser.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade, Malformed) as error:
+            self.discard(_malformed(error))
+            return
+        if exchange.complete:
+            self._finish(exchange)
+        elif exchange.received > _LONGEST_ANSWER:
+            self.discard()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._owner.closed(self)
+        was, self._state = self._state, State.DEAD
+        exchange, self.exchange = self.exchange, None
+        if was is not State.OPEN:
+            return
+        if exchange is None:
+            self._owner.unpark(self)
+        elif self._used and not exchange.received and not exchange.again and exchange.offer_place():
+            exchange.connection, exchange.again = None, True
+            return
+        else:
+            exchange.end(Dropped(exchange.received, error))
+        self._owner.vacate()
+
+    def on_message_begin(self) -> None:
+        if self._heard.complete:
+            raise Malformed("more came than was asked for")
+
+    def on_status(self, reason: bytes) -> None:
+        self._heard.reason += reason
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        exchange = self._heard
+        exchange.headers += 1
+        if exchange.headers > MOST_HEADERS:
+            raise Malformed(f"it has more than {MOST_HEADERS} headers")
+        # What comes behind the body is no header any more.
+        if len(name) == 11 and not exchange.status and name.lower() == b"retry-after":
+            exchange.retry_after = value
+
+    def on_headers_complete(self) -> None:
+        exchange, status = self._heard, self._parser.get_status_code()
+        if status < 100 or status == 101:
+            raise Malformed(f"nobody asked for status {status}")
+        if status >= 200:
+            exchange.status, exchange.complete = status, exchange.bodiless
+            exchange.expires = min(self._loop.time() + _BODY_SECONDS, exchange.expires - _LAST_MOMENT)
+
+    def on_body(self, body: bytes) -> None:
+        exchange = self._heard
+        exchange.length += len(body)
+        if exchange.length > LONGEST_BODY:
+            raise Malformed(f"its body is over {LONGEST_BODY} bytes")
+        if exchange.status >= 300 and len(exchange.body) < _KEPT:
+            exchange.body += body
+
+    def on_message_complete(self) -> None:
+        exchange = self._heard
+        if exchange.status:
+            self._keep = self._parser.should_keep_alive() and not exchange.bodiless
+            exchange.complete = True
+        else:  # an interim answer, such as 103; the real one follows
+            exchange.reason, exchange.retry_after = b"", None
+
+    def _feed_head(self, exchange: Exchange, data: bytes) -> None:
+        """Feeds no more of a head than it may have."""
+        room = LONGEST_HEAD - (exchange.received - len(data))
+        self._parser.feed_data(data[:room])
+        if not exchange.status:
+            raise Malformed(f"its head is over {LONGEST_HEAD} bytes")
+        self._parser.feed_data(data[room:])
+
+    def _finish(self, exchange: Exchange) -> None:
+        all_sent = len(exchange.request) <= _SMALL_REQUEST or not self._transport.get_write_buffer_size()
+        if self._keep and all_sent:
+            self.exchange, self._used = None, True
+            exchange.end()
+            self._owner.release(self)
+        else:
+            self.discard()
+
+
+def _malformed(error: Exception) -> Malformed:
+    if isinstance(error, HttpParserUpgrade):
+        return Malformed("it changes to another protocol")
+    cause = error.__context__ if isinstance(error, HttpParserCallbackError) else error
+    return cause if isinstance(cause, Malformed) else Malformed(str(error))

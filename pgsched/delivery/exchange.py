@@ -1,0 +1,103 @@
+"""One request, and what has been heard of its answer."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from pgsched.delivery.channel import Verdict, describe
+from pgsched.domain.outcome import Failed
+
+if TYPE_CHECKING:
+    from pgsched.delivery.connection import Connection
+
+
+class Exchange:
+    """Belongs to whoever awaits its ``turn``: True says that a place for a connection of its own is reserved, False
+    that it is over, with a ``status`` or an ``error``.
+
+    ``expires`` is the moment, on the loop's clock, at which it ends in any case. ``status`` is 0 until the head of the
+    answer is complete; ``received``, ``headers`` and ``length`` count bytes, header lines and bytes of the body;
+    ``again`` says that the request has been sent before, on a connection that turned out to be closed.
+    """
+
+    __slots__ = (
+        "again",
+        "bodiless",
+        "body",
+        "complete",
+        "connection",
+        "deadline",
+        "error",
+        "expires",
+        "headers",
+        "length",
+        "reason",
+        "received",
+        "request",
+        "retry_after",
+        "status",
+        "turn",
+    )
+
+    def __init__(
+        self, request: bytes, turn: asyncio.Future[bool], *, bodiless: bool, deadline: float, expires: float
+    ) -> None:
+        self.request, self.turn = request, turn
+        self.bodiless, self.deadline, self.expires = bodiless, deadline, expires
+        self.connection: Connection | None = None
+        self.error: Exception | None = None
+        self.status = self.received = self.headers = self.length = 0
+        self.reason = self.body = b""
+        self.retry_after: bytes | None = None
+        self.complete = self.again = False
+
+    def end(self, error: Exception | None = None) -> None:
+        """It is over. An error counts only as long as no status has come: what was received decides."""
+        self.connection, self.request = None, b""
+        if not self.status:
+            self.error = error
+        if not self.turn.done():
+            self.turn.set_result(False)
+
+    def offer_place(self) -> bool:
+        """Reserves a place for a connection of its own; False if nobody is there to take it."""
+        if self.turn.done():
+            return False
+        self.turn.set_result(True)
+        return True
+
+
+class DeliveryFailed(Verdict):
+    """The request or its answer got lost; another try may fare better."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, Failed(error=message, retryable=True))
+
+
+class NoAnswer(DeliveryFailed):
+    """The target did not begin to answer in time."""
+
+    def __init__(self, deadline: float) -> None:
+        super().__init__(f"no answer within {deadline:g} s")
+
+
+class Unreachable(DeliveryFailed):
+    """No connection came about."""
+
+    def __init__(self, host: str, port: int, cause: BaseException) -> None:
+        super().__init__(f"cannot connect to {host}:{port}: {describe(cause)}")
+
+
+class Dropped(DeliveryFailed):
+    """The connection ended before the head of an answer was complete."""
+
+    def __init__(self, received: int, cause: BaseException | None) -> None:
+        when = "in the middle of the answer's head" if received else "before an answer"
+        because = f": {describe(cause)}" if cause else ""
+        super().__init__(f"the connection was closed {when}{because}")
+
+
+class Malformed(DeliveryFailed):
+    """What came is not an answer in HTTP, or more than one may be."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"the answer is malformed: {why}")

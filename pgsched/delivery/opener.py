@@ -1,0 +1,123 @@
+"""New connections: name, address, socket, TLS.
+
+Each address is judged at the moment its socket is made, so that no answer of a name server can change in between.
+Several addresses are tried a little apart from each other, and the first that answers wins: a broken IPv6 route costs a
+fraction of a second, not the attempt (RFC 8305).
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from itertools import zip_longest
+
+from pgsched.delivery.channel import Verdict
+from pgsched.delivery.connection import Connection
+from pgsched.delivery.egress import AddressInfo, AddressRefused, Egress
+from pgsched.delivery.exchange import Unreachable
+from pgsched.delivery.resolver import Resolver
+from pgsched.delivery.url import Origin
+
+_HEAD_START_SECONDS = 0.25
+_GOODBYE_SECONDS = 1.0
+_MOST_ADDRESSES = 16
+
+
+class Opener:
+    """Opens connections to where callbacks may go. ``tls`` replaces the default context: the system's authorities."""
+
+    def __init__(self, egress: Egress, *, tls: ssl.SSLContext | None = None) -> None:
+        self._egress, self._resolver, self._tls = egress, Resolver(egress), tls
+
+    async def open(self, origin: Origin, new: Callable[[], Connection]) -> Connection:
+        """A connection made by ``new``, after the handshake. Raises AddressRefused or Unreachable."""
+        try:
+            addresses = await self._resolver.resolve(origin.host, origin.port)
+            try:
+                sock = await self._connect(addresses[:_MOST_ADDRESSES])
+            except OSError:
+                self._resolver.forget(origin.host)
+                raise
+            return await self._shake_hands(sock, origin, new)
+        except Verdict:
+            raise
+        except (OSError, ValueError) as error:  # ValueError: a name that TLS cannot ask for
+            raise Unreachable(origin.host, origin.port, error) from error
+
+    def close(self) -> None:
+        """Asks no more names."""
+        self._resolver.close()
+
+    async def _shake_hands(self, sock: socket.socket, origin: Origin, new: Callable[[], Connection]) -> Connection:
+        """The socket is the loop's from here on, also when this fails."""
+        loop = asyncio.get_running_loop()
+        if not origin.tls:
+            return (await loop.create_connection(new, sock=sock))[1]
+        self._tls = self._tls or _trusting_the_system()
+        _, connection = await loop.create_connection(
+            new,
+            sock=sock,
+            ssl=self._tls,
+            server_hostname=origin.host.removesuffix("."),
+            ssl_shutdown_timeout=_GOODBYE_SECONDS,
+        )
+        return connection
+
+    async def _connect(self, addresses: list[AddressInfo]) -> socket.socket:
+        """The socket of the first address that answers. Raises the last error when none does."""
+        if len(addresses) == 1:
+            return await self._connect_to(addresses[0])
+        attempts: set[asyncio.Task[socket.socket]] = set()
+        try:
+            return await self._race(addresses, attempts)
+        finally:
+            for attempt in attempts:
+                attempt.add_done_callback(_close_late)
+                attempt.cancel()
+
+    async def _race(self, addresses: list[AddressInfo], attempts: set[asyncio.Task[socket.socket]]) -> socket.socket:
+        waiting, errors = [*reversed(_alternating(addresses))], list[BaseException]()
+        while waiting or attempts:
+            if waiting:
+                attempts.add(asyncio.create_task(self._connect_to(waiting.pop())))
+            wait = _HEAD_START_SECONDS if waiting else None
+            done, _ = await asyncio.wait(attempts, timeout=wait, return_when=asyncio.FIRST_COMPLETED)
+            for attempt in done:
+                attempts.discard(attempt)
+                error = attempt.exception()
+                if error is None:
+                    return attempt.result()
+                errors.append(error)
+        # One that was allowed and did not answer may answer later; one that was refused will always be.
+        raise min(errors, key=lambda error: isinstance(error, AddressRefused))
+
+    async def _connect_to(self, info: AddressInfo) -> socket.socket:
+        sock = self._egress.open_socket(info)
+        try:
+            sock.setblocking(False)
+            await asyncio.get_running_loop().sock_connect(sock, info[4])
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+
+
+def _alternating(addresses: list[AddressInfo]) -> list[AddressInfo]:
+    """IPv6 and IPv4 by turns, each in its order, beginning with the family that came first."""
+    families: dict[int, list[AddressInfo]] = {}
+    for info in addresses:
+        families.setdefault(info[0], []).append(info)
+    rounds = zip_longest(*families.values())
+    return [info for turn in rounds for info in turn if info is not None]
+
+
+def _close_late(attempt: asyncio.Task[socket.socket]) -> None:
+    """Closes what an attempt brought after another had won."""
+    if not attempt.cancelled() and attempt.exception() is None:
+        attempt.result().close()
+
+
+def _trusting_the_system() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context

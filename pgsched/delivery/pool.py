@@ -1,0 +1,109 @@
+"""All connections of a process, kept alive between callbacks.
+
+An exchange makes neither a task nor a timer: whoever wants it awaits its turn, and one timer sweeps over everything
+that is open, ends what has expired and closes what has been parked for too long. The timer runs while there is
+anything to sweep.
+"""
+
+import asyncio
+
+from pgsched.delivery.connection import Connection
+from pgsched.delivery.exchange import Exchange, NoAnswer
+from pgsched.delivery.host import Host, Roster
+from pgsched.delivery.opener import Opener
+from pgsched.delivery.url import Origin
+
+_SWEEP_SECONDS = 0.05
+# Common servers drop idle connections after five seconds; a request that meets that moment has to be sent twice.
+_PARKED_SECONDS = 4.0
+# However busy a host is, a change of its addresses is noticed after this time.
+_LIFETIME_SECONDS = 300.0
+_GOODBYE_SECONDS = 1.5
+
+
+class Pool:
+    """Keeps at most ``per_host`` connections to an origin, and ``connections`` in all as long as no more exchanges than
+    that are going on at once: a new connection then takes the place of the one that has been parked for longest."""
+
+    def __init__(self, opener: Opener, *, per_host: int, connections: int) -> None:
+        self._opener, self._per_host, self._connections = opener, per_host, connections
+        self._roster: Roster | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def exchange(self, origin: Origin, request: bytes, *, bodiless: bool, deadline: float) -> Exchange:
+        """Sends the request and gives what came back, at the latest after about ``deadline`` seconds: at least a whole
+        head, and so much of the body as is kept. ``bodiless`` says that the answer has none.
+
+        Raises DeliveryFailed, or AddressRefused. Cancelling it ends the connection that it had.
+        """
+        roster = self._roster or self._start()
+        loop = roster.loop
+        exchange = Exchange(
+            request, loop.create_future(), bodiless=bodiless, deadline=deadline, expires=loop.time() + deadline
+        )
+        host = roster.hosts.get(origin) or self._new_host(origin, roster)
+        try:
+            host.begin(exchange)
+            while await exchange.turn:
+                await self._open(host, exchange, roster)
+        except BaseException:
+            host.leave(exchange)
+            raise
+        if exchange.error is not None:
+            raise exchange.error
+        return exchange
+
+    async def close(self) -> None:
+        """Closes every connection; returns once that is done. Exchanges should have ended before."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._opener.close()
+        if self._roster is None:
+            return
+        sockets = self._roster.sockets
+        for connection in [*sockets]:
+            connection.discard(politely=connection.exchange is None)
+        try:
+            async with asyncio.timeout(_GOODBYE_SECONDS):
+                await self._roster.emptied()
+        except TimeoutError:
+            for connection in [*sockets]:
+                connection.discard()
+
+    def _start(self) -> Roster:
+        self._roster = Roster(asyncio.get_running_loop())
+        return self._roster
+
+    def _new_host(self, origin: Origin, roster: Roster) -> Host:
+        if self._timer is None:
+            self._timer = roster.loop.call_later(_SWEEP_SECONDS, self._sweep, roster)
+        return Host(origin, roster, most=self._per_host)
+
+    async def _open(self, host: Host, exchange: Exchange, roster: Roster) -> None:
+        """A connection of its own for an exchange that has a place. The place is the connection's from then on."""
+        if roster.places > self._connections and roster.parked:
+            next(iter(roster.parked)).discard(politely=True)
+        try:
+            async with asyncio.timeout_at(exchange.expires):
+                connection = await self._opener.open(
+                    host.origin, lambda: Connection(host, roster.loop, lifetime=_LIFETIME_SECONDS)
+                )
+        except TimeoutError:
+            raise NoAnswer(exchange.deadline) from None
+        exchange.turn = roster.loop.create_future()
+        connection.start(exchange)
+
+    def _sweep(self, roster: Roster) -> None:
+        now = roster.loop.time()
+        for connection in [*roster.sockets]:
+            if connection.exchange is not None and connection.exchange.expires <= now:
+                connection.discard(NoAnswer(connection.exchange.deadline))
+        for host in [*roster.hosts.values()]:
+            host.expire(now)
+        while roster.parked:
+            connection, since = next(iter(roster.parked.items()))
+            if since + _PARKED_SECONDS > now:
+                break
+            connection.discard(politely=True)
+        self._timer = roster.loop.call_later(_SWEEP_SECONDS, self._sweep, roster) if roster.hosts else None

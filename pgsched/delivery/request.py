@@ -1,0 +1,88 @@
+"""The bytes of a callback: the scheduled request, and what pgsched says about the attempt.
+
+Nothing gets onto the wire that could end a line early: targets, methods and scheduled headers are judged here once
+more, whoever made them, and everything else is ours. What many callbacks have in common is made once and kept.
+"""
+
+import random
+import re
+from functools import lru_cache
+
+from pgsched.delivery.signature import sign
+from pgsched.delivery.url import Uncallable, Url
+from pgsched.domain.execution import Execution, instant_text, uuid_text
+from pgsched.domain.policy import METHODS, Options
+from pgsched.version import __version__
+
+_UNIX_TO_2000 = 946_684_800
+_WITHOUT_BODY = frozenset({"GET", "HEAD"})
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_VALUE = re.compile(r"[\t -~]*")
+_NEVER_SCHEDULED = frozenset(
+    {
+        "accept-encoding", "connection", "content-length", "content-type", "expect", "host", "idempotency-key",
+        "keep-alive", "te", "traceparent", "trailer", "transfer-encoding", "upgrade", "user-agent",
+    }
+)  # fmt: skip
+
+
+def compose(
+    execution: Execution,
+    url: Url,
+    options: Options,
+    *,
+    now: int,
+    deadline: float,
+    secret: bytes | None,
+    rng: random.Random,
+) -> bytes:
+    """The whole request of one attempt. ``now`` is the database's time in seconds since 1970, ``deadline``
+    seconds from it.
+
+    The trace id is the execution's id, so that all attempts, and whatever they cause, are one trace; the
+    span is new. Raises Uncallable for a method or header that cannot be sent.
+    """
+    method = options.method
+    body = None if method in _WITHOUT_BODY else execution.payload
+    id = uuid_text(execution.id)
+    signature = "" if secret is None else f"webhook-signature: {sign(secret, id, now, body or b'')}\r\n"
+    length = "" if method in _WITHOUT_BODY else f"Content-Length: {len(body or b'')}\r\n"
+    head = (
+        f"{method} {url.path} HTTP/1.1\r\n"
+        f"Host: {url.authority}\r\n"
+        f"{_constant(method, options.headers, body is not None)}"
+        f"Idempotency-Key: {id}\r\n"
+        f"webhook-id: {id}\r\n"
+        f"webhook-timestamp: {now}\r\n"
+        f"{signature}"
+        f"pgsched-attempt: {execution.attempt}\r\n"
+        f"pgsched-scheduled-for: {instant_text(execution.scheduled_for)}\r\n"
+        f"pgsched-deadline: {instant_text((now - _UNIX_TO_2000 + int(deadline)) * 1_000_000)}\r\n"
+        f"traceparent: 00-{execution.id.hex()}-{rng.getrandbits(64) or 1:016x}-00\r\n"
+        f"{length}\r\n"
+    ).encode("ascii")
+    return head if body is None else head + body
+
+
+@lru_cache(maxsize=4096)
+def _constant(method: str, scheduled: tuple[tuple[str, str], ...], has_body: bool) -> str:
+    if method not in METHODS:
+        raise Uncallable(f"the method {method[:20]!r} is not one of {', '.join(METHODS)}")
+    lines = [_checked(name, value) for name, value in scheduled]
+    if has_body:
+        lines.append("Content-Type: application/json\r\n")
+    if method == "HEAD":
+        # Servers that send a body after all would otherwise be heard as the next answer.
+        lines.append("Connection: close\r\n")
+    # Answers are kept as text; a compressed one would have to be unpacked first.
+    lines.append(f"Accept-Encoding: identity\r\nUser-Agent: pgsched/{__version__}\r\n")
+    return "".join(lines)
+
+
+def _checked(name: str, value: str) -> str:
+    lower = name.lower()
+    if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+        raise Uncallable(f"the header {name[:100]!r} cannot be sent: printable ASCII only, without line breaks")
+    if lower in _NEVER_SCHEDULED or lower.startswith(("webhook-", "pgsched-", "proxy-")):
+        raise Uncallable(f"the header {name} cannot be scheduled: pgsched sets it, or the connection does")
+    return f"{name}: {value}\r\n"

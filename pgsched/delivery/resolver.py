@@ -1,0 +1,86 @@
+"""Names of targets, asked of the system's resolver and remembered for a while.
+
+What is remembered is a hint where to connect, never a permission: that is given to each address when its socket is
+made.
+"""
+
+import asyncio
+import ipaddress
+import socket
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+
+from pgsched.delivery.egress import AddressInfo, AddressRefused, Egress
+
+_REMEMBERED_SECONDS = 30.0
+_MOST_NAMES = 4096
+_THREADS = 16
+
+
+class Resolver:
+    """Asks once for a name, however many want to know it, in threads of its own: names that take long to answer hold up
+    other names, if anything, and no handler."""
+
+    def __init__(self, egress: Egress) -> None:
+        self._egress = egress
+        self._remembered: OrderedDict[str, tuple[float, list[AddressInfo]]] = OrderedDict()
+        self._asked: dict[str, asyncio.Future[list[AddressInfo]]] = {}
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="pgsched-resolver")
+
+    async def resolve(self, host: str, port: int) -> list[AddressInfo]:
+        """The allowed addresses of a name or numeric address, at least one. Raises AddressRefused when there are only
+        others, OSError when there are none."""
+        found = self._remembered_of(host)
+        if found is None:
+            found = await asyncio.shield(self._asked.get(host) or self._ask(host))
+        allowed, refusal = list[AddressInfo](), OSError(f"{host} has no address")
+        for family, kind, protocol, name, address in found:
+            try:
+                self._egress.check(str(address[0]))
+                allowed.append((family, kind, protocol, name, (address[0], port, *address[2:])))
+            except AddressRefused as error:
+                refusal = error
+        if not allowed:
+            raise refusal
+        return allowed
+
+    def forget(self, host: str) -> None:
+        """Its addresses did not answer: the next one to want it asks anew."""
+        self._remembered.pop(host, None)
+
+    def close(self) -> None:
+        """Asks nothing more; threads that wait for an answer end with it."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _remembered_of(self, host: str) -> list[AddressInfo] | None:
+        until, found = self._remembered.get(host, (0.0, None))
+        return found if until > asyncio.get_running_loop().time() else None
+
+    def _ask(self, host: str) -> asyncio.Future[list[AddressInfo]]:
+        loop = asyncio.get_running_loop()
+        asked = self._asked[host] = loop.run_in_executor(self._threads, _addresses, host)
+        asked.add_done_callback(lambda answered: self._remember(host, answered, loop.time()))
+        return asked
+
+    def _remember(self, host: str, answered: asyncio.Future[list[AddressInfo]], now: float) -> None:
+        del self._asked[host]
+        if answered.cancelled() or answered.exception() is not None:
+            return
+        self._remembered[host] = (now + _REMEMBERED_SECONDS, answered.result())
+        self._remembered.move_to_end(host)
+        if len(self._remembered) > _MOST_NAMES:
+            self._remembered.popitem(last=False)
+
+
+def _addresses(host: str) -> list[AddressInfo]:
+    flags = socket.AI_NUMERICHOST if _is_address(host) else socket.AI_ADDRCONFIG
+    # As bytes, for text goes through a codec that refuses some names the system can resolve.
+    return [*socket.getaddrinfo(host.encode("ascii"), None, type=socket.SOCK_STREAM, flags=flags)]
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,71 @@
+"""Targets of HTTP callbacks taken apart."""
+
+import ipaddress
+from functools import lru_cache
+from typing import NamedTuple
+
+from pgsched.delivery.channel import Verdict
+from pgsched.domain.outcome import Failed
+from pgsched.domain.target import Scheme, parse_target
+from pgsched.errors import InvalidTarget
+
+
+class Origin(NamedTuple):
+    """What a connection leads to. ``host`` is a name or an address without brackets."""
+
+    tls: bool
+    host: str
+    port: int
+
+
+class Url(NamedTuple):
+    """Where to connect, what the Host header says, and what is asked for there."""
+
+    origin: Origin
+    authority: str
+    path: str
+
+
+class Uncallable(Verdict):
+    """The target or its options make no request, now or later."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, Failed(error=message, retryable=False))
+
+
+@lru_cache(maxsize=16_384)
+def parse_url(target: str) -> Url:
+    """The parts of an http: or https: target, its path exactly as scheduled. Raises Uncallable."""
+    try:
+        parsed = parse_target(target)
+    except InvalidTarget as error:
+        raise Uncallable(str(error)) from None
+    tls = parsed.scheme is Scheme.HTTPS
+    usual = 443 if tls else 80
+    host = parsed.name.lower()
+    _check_host(host)
+    # Behind the scheme, "://" and the host come the port, if there is one, and then the path or the query.
+    rest = target[len(parsed.scheme) + 3 + len(host) :]
+    path = rest.lstrip(":0123456789")
+    port = int(rest[1 : len(rest) - len(path)] or usual)
+    name = host.removesuffix(".")
+    return Url(
+        origin=Origin(tls, host.strip("[]"), port),
+        authority=name if port == usual else f"{name}:{port}",
+        path=path if path.startswith("/") else "/" + path,
+    )
+
+
+def _check_host(host: str) -> None:
+    """Raises Uncallable for what no resolver can know, and for what looks like an address and is none: some of these
+    are read as addresses nevertheless."""
+    try:
+        if host.startswith("["):
+            ipaddress.IPv6Address(host[1:-1])
+        elif host.replace(".", "").isdigit():
+            ipaddress.IPv4Address(host)
+    except ValueError:
+        raise Uncallable(f"{host} is no address: write four numbers from 0 to 255, or IPv6 in brackets") from None
+    labels = host.removesuffix(".").split(".")
+    if len(host) > 254 or (host[0] != "[" and not all(0 < len(label) < 64 for label in labels)):
+        raise Uncallable(f"{host[:300]} is no host name: between its dots stand 1 to 63 characters, 253 in all")

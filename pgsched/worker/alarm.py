@@ -1,0 +1,77 @@
+"""One alarm, set to a moment of the monotonic clock and precise to some hundredths of a millisecond.
+
+An event loop's own timers count milliseconds: with them a row starts up to two of those late, or the loop spins through
+the last one. Where the kernel has timers that are files (Linux, timerfd_create(2)) the alarm is one of those; elsewhere
+it is the loop's.
+"""
+
+import asyncio
+import ctypes
+import os
+import sys
+from collections.abc import Callable
+
+_CLOCK_MONOTONIC = 1
+_CLOSE_ON_EXEC_NON_BLOCKING = os.O_CLOEXEC | os.O_NONBLOCK
+_ABSOLUTE = 1
+
+
+class _Timespec(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
+
+
+class _Itimerspec(ctypes.Structure):
+    _fields_ = (("interval", _Timespec), ("value", _Timespec))
+
+
+class Alarm:
+    """Calls ``ring`` in the running loop once the moment has come; setting it anew replaces the moment."""
+
+    def __init__(self, ring: Callable[[], None]) -> None:
+        self._ring = ring
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._file = -1
+        if sys.platform == "linux":
+            self._kernel = ctypes.CDLL(None, use_errno=True)
+            self._file = self._kernel.timerfd_create(_CLOCK_MONOTONIC, _CLOSE_ON_EXEC_NON_BLOCKING)
+        if self._file >= 0:
+            self._spec = _Itimerspec()
+            self._loop.add_reader(self._file, self._read)
+
+    def set(self, moment: float) -> None:
+        """Rings at ``moment``, in seconds of ``time.monotonic``; at once when it has passed."""
+        if self._file < 0:
+            self.cancel()
+            self._timer = self._loop.call_later(moment - self._loop.time(), self._ring)
+            return
+        nanoseconds = max(int(moment * 1e9), 1)  # 0 would switch the timer off
+        self._spec.value.seconds, self._spec.value.nanoseconds = divmod(nanoseconds, 1_000_000_000)
+        self._settime()
+
+    def cancel(self) -> None:
+        """Does not ring any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._file >= 0:
+            self._spec.value.seconds = self._spec.value.nanoseconds = 0
+            self._settime()
+
+    def close(self) -> None:
+        self.cancel()
+        if self._file >= 0:
+            self._loop.remove_reader(self._file)
+            os.close(self._file)
+            self._file = -1
+
+    def _settime(self) -> None:
+        if self._kernel.timerfd_settime(self._file, _ABSOLUTE, ctypes.byref(self._spec), None):
+            raise OSError(ctypes.get_errno(), "timerfd_settime failed")
+
+    def _read(self) -> None:
+        try:
+            os.read(self._file, 8)
+        except BlockingIOError:
+            return  # set anew between the wake-up and here
+        self._ring()

@@ -1,0 +1,73 @@
+"""The watch: a worker that is rung often looks by itself, and tells the ringers that they need not.
+
+PostgreSQL holds one lock for the whole database while a transaction that notifies commits, so many writers of near-term
+rows would wait for each other's flush. A writer therefore notifies only when nobody is on watch: a worker on watch
+holds an advisory lock for each of its queues, and claims every few milliseconds whether or not it was told to. It
+leaves the watch when little comes in, or when it has no room for more; for a moment it then goes on looking, for rows
+whose writer found the lock held and committed later.
+"""
+
+import time
+from collections.abc import Iterable
+
+from pgsched.store import workers
+from pgsched.store.connect import Connection
+
+INTERVAL = 0.003
+_RINGS, _WITHIN = 20, 0.1  # so many rings in so many seconds call a worker to the watch
+_WORTH, _PERIOD = 25, 0.25  # so few rows in so many seconds are not worth it
+_AFTERGLOW, _AFTERGLOW_INTERVAL = 1.0, 0.05
+
+
+class Watch:
+    """Whether this worker is on watch, and whether it should be."""
+
+    def __init__(self) -> None:
+        self.on = False
+        self._rings, self._rung_since = 0, float("-inf")
+        self._found, self._since = 0, float("-inf")
+        self._left_at = float("-inf")
+
+    def ring(self) -> None:
+        """A writer notified."""
+        now = time.monotonic()
+        if now - self._rung_since > _WITHIN:
+            self._rings, self._rung_since = 0, now
+        self._rings += 1
+
+    @property
+    def called(self) -> bool:
+        """Whether so many writers ring that it is better to look by oneself."""
+        return not self.on and self._rings >= _RINGS and time.monotonic() - self._rung_since <= _WITHIN
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two looks; without end when there is nothing to watch for."""
+        if self.on:
+            return INTERVAL
+        return _AFTERGLOW_INTERVAL if time.monotonic() - self._left_at < _AFTERGLOW else float("inf")
+
+    async def enter(self, connection: Connection, partitions: Iterable[int]) -> None:
+        """Takes the watch, unless another worker has it."""
+        self._rings = 0
+        self.on = await workers.watch_queues(connection, partitions)
+        self._found, self._since = 0, time.monotonic()
+
+    async def leave(self, connection: Connection, partitions: Iterable[int]) -> None:
+        self.lose()
+        await workers.unwatch_queues(connection, partitions)
+
+    def lose(self) -> None:
+        """The session that held the locks is gone, or gives them up."""
+        if self.on:
+            self.on, self._left_at = False, time.monotonic()
+
+    def found(self, count: int) -> bool:
+        """Counts rows that a claim found; False once the watch is not worth its statements any more."""
+        self._found += count
+        now = time.monotonic()
+        if now - self._since < _PERIOD:
+            return True
+        worth = self._found >= _WORTH
+        self._found, self._since = 0, now
+        return worth

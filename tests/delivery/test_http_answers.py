@@ -1,0 +1,299 @@
+"""What comes back: answers that are odd, wrong, endless, too many or too late."""
+
+import asyncio
+
+import pytest
+
+from pgsched.delivery.connection import LONGEST_BODY, LONGEST_HEAD, MOST_HEADERS
+from pgsched.domain.outcome import Failed, Outcome, Succeeded
+from pgsched.domain.policy import Options
+from tests.delivery.peer import OK, Wire, peer, saying
+from tests.delivery.receiver import calling, deliver, execution
+
+DONE = Succeeded(status_code=200)
+
+
+def failure(outcome: Outcome) -> Failed:
+    assert isinstance(outcome, Failed)
+    return outcome
+
+
+async def twice(answer: bytes, method: str = "POST") -> tuple[list[Outcome], list[int]]:
+    """The outcomes of two calls that are answered the same, and their connections."""
+    async with peer(saying(answer)) as target, calling() as channel:
+        row, options = execution(target.url), Options(method=method)
+        outcomes = [await channel.deliver(row, options, 5) for _ in range(2)]
+    return outcomes, target.on
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"220 smtp.example ready\r\n\r\n",
+        b"HTTP/1.1 twohundred OK\r\n\r\n",
+        b"HTTP/1.1 099 Early\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 1000 Late\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nno colon here\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    ],
+)
+async def test_an_answer_that_is_not_http_is_said_to_be_malformed(answer: bytes) -> None:
+    async with peer(saying(answer)) as target:
+        outcome = failure(await deliver(target.url))
+    assert outcome.retryable
+    assert outcome.error.startswith("the answer is malformed: ")
+    assert target.on == [1]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\nContent-Length: 2\n\n{}",
+        b"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\n{}",
+        b"\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nX-Folded: a\r\n b\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nX-Odd: caf\xe9 \x01\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2 \r\n{}\r\n0\r\n\r\n",
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+        b"HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + OK,
+        b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}",
+    ],
+)
+async def test_an_odd_answer_counts_and_leaves_its_connection_usable(answer: bytes) -> None:
+    outcomes, connections = await twice(answer)
+    assert all(isinstance(outcome, Succeeded) for outcome in outcomes)
+    assert connections == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+        b"HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n{}",
+    ],
+)
+async def test_an_answer_after_which_the_connection_is_in_doubt_counts_but_the_connection_is_left(
+    answer: bytes,
+) -> None:
+    outcomes, connections = await twice(answer)
+    assert all(isinstance(outcome, Succeeded) for outcome in outcomes)
+    assert connections == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "surplus",
+    [b"HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n", b"HTTP/1.1 5", b"HTTP/1.1 100 Continue\r\n\r\n", b"{}"],
+)
+async def test_what_comes_glued_to_an_answer_never_answers_the_next_request(surplus: bytes) -> None:
+    outcomes, connections = await twice(OK + surplus)
+    assert outcomes == [DONE, DONE]
+    assert connections == [1, 2]
+
+
+async def test_what_comes_while_nobody_asks_ends_the_connection() -> None:
+    left = asyncio.Event()
+    go_on = asyncio.Event()
+
+    async def babbling(wire: Wire) -> None:
+        await wire.request()
+        await wire.say(OK)
+        await go_on.wait()
+        await wire.say(b"HTTP/1.1 500 Smuggled\r\nContent-Length: 0\r\n\r\n")
+        await wire.closed()
+        left.set()
+
+    async with peer(babbling) as target, calling() as channel:
+        assert await channel.deliver(execution(target.url), Options(), 5) == DONE
+        go_on.set()
+        await left.wait()
+        assert await channel.deliver(execution(target.url), Options(), 5) == DONE
+    assert target.on == [1, 2]
+
+
+async def test_an_answer_may_come_byte_by_byte() -> None:
+    answer = b"HTTP/1.1 503 Not now\r\nRetry-After: 30\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbusy\r\n0\r\n\r\n"
+    async with peer(saying(*(bytes([byte]) for byte in answer))) as target:
+        outcome = failure(await deliver(target.url))
+    assert outcome.error == "answered 503 Not now: busy"
+    assert outcome.retry_after is not None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 103 Early Hints\r\nRetry-After: 30\r\n\r\nHTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",
+        b"HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nRetry-After: 30\r\n\r\n",
+    ],
+)
+async def test_only_the_head_of_the_answer_itself_asks_for_a_wait(answer: bytes) -> None:
+    outcomes, connections = await twice(answer)
+    assert outcomes == [Failed(error="answered 503 Busy", retryable=True, status_code=503)] * 2
+    assert connections == [1, 1]
+
+
+async def test_the_body_of_an_answer_without_length_ends_with_the_connection() -> None:
+    async def closing(wire: Wire) -> None:
+        await wire.request()
+        await wire.say(b"HTTP/1.0 500 Oh\r\n\r\n", b"it ", b"broke")
+
+    async with peer(closing) as target:
+        assert failure(await deliver(target.url)).error == "answered 500 Oh: it broke"
+
+
+@pytest.mark.parametrize("body", [b"", b"{}"])
+async def test_an_answer_to_head_has_no_body_even_if_it_has_one(body: bytes) -> None:
+    outcomes, connections = await twice(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n" + body, "HEAD")
+    assert outcomes == [DONE, DONE]
+    assert connections == [1, 2]
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n"])
+async def test_not_modified_has_no_body_whatever_its_length_says(answer: bytes) -> None:
+    outcomes, connections = await twice(answer, "GET")
+    assert [failure(outcome).status_code for outcome in outcomes] == [304, 304]
+    assert connections == [1, 1]
+
+
+async def flood(*, first: bytes, forever: bytes) -> tuple[Outcome, int]:
+    """What comes of an answer without end, and how many bytes of it the peer could send."""
+    sent, stopped = 0, asyncio.Event()
+
+    async def flooding(wire: Wire) -> None:
+        nonlocal sent
+        await wire.request()
+        try:
+            await wire.say(first)
+            while True:
+                await wire.say(forever)
+                sent += len(forever)
+        finally:
+            stopped.set()
+
+    async with peer(flooding) as target, calling() as channel:
+        outcome = await channel.deliver(execution(target.url), Options(), 30)
+        await stopped.wait()
+    return outcome, sent
+
+
+@pytest.mark.parametrize(
+    ("first", "forever", "why"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX: ", b"x" * 4096, f"its head is over {LONGEST_HEAD} bytes"),
+        (b"HTTP/1.1 200 ", b"x" * 4096, f"its head is over {LONGEST_HEAD} bytes"),
+        (b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 64, f"it has more than {MOST_HEADERS} headers"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 64, f"its head is over {LONGEST_HEAD} bytes"),
+    ],
+)
+async def test_a_head_without_end_is_given_up(first: bytes, forever: bytes, why: str) -> None:
+    outcome, sent = await flood(first=first, forever=forever)
+    assert outcome == Failed(error=f"the answer is malformed: {why}", retryable=True)
+    assert sent < 200 * LONGEST_HEAD
+
+
+@pytest.mark.parametrize(
+    ("first", "forever"),
+    [
+        (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 4096),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n" * 1024),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", b"x" * 4096),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"X: y\r\n" * 1024),
+    ],
+)
+async def test_a_body_without_end_counts_by_its_status_and_is_not_read(first: bytes, forever: bytes) -> None:
+    outcome, sent = await flood(first=first, forever=forever)
+    assert outcome == DONE
+    assert sent < 200 * LONGEST_BODY
+
+
+async def test_a_large_head_that_ends_in_time_is_read() -> None:
+    header = b"X-Long: " + b"x" * (LONGEST_HEAD - 100) + b"\r\n"
+    body = b"y" * LONGEST_BODY
+    answer = b"HTTP/1.1 500 Oh\r\n" + header + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    outcomes, connections = await twice(answer)
+    assert all(failure(outcome).error.startswith("answered 500 Oh: yyy") for outcome in outcomes)
+    assert connections == [1, 1]
+
+
+async def test_an_answer_that_trickles_in_gets_no_more_time_than_any_other() -> None:
+    async def trickling(wire: Wire) -> None:
+        await wire.request()
+        await wire.say(b"HTTP/1.1 200 OK\r\nX: ")
+        while True:
+            await wire.say(b"x")
+            await asyncio.sleep(0.01)
+
+    async with peer(trickling) as target:
+        outcome = await deliver(target.url, deadline=0.2)
+    assert outcome == Failed(error="no answer within 0.2 s", retryable=True)
+
+
+async def test_a_body_that_trickles_in_holds_up_its_success_for_a_moment_only() -> None:
+    async def trickling(wire: Wire) -> None:
+        await wire.request()
+        await wire.say(b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n")
+        while True:
+            await wire.say(b"x")
+            await asyncio.sleep(0.01)
+
+    async with peer(trickling) as target, asyncio.timeout(10):
+        assert await deliver(target.url, deadline=3600) == DONE
+
+
+@pytest.mark.parametrize(
+    "so_far",
+    [b"", b"HTTP/1", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Len", b"HTTP/1.1 100 Continue\r\n\r\n"],
+)
+@pytest.mark.parametrize("reset", [False, True])
+async def test_a_connection_that_ends_before_the_head_is_there_is_a_failure(so_far: bytes, reset: bool) -> None:
+    async def ending(wire: Wire) -> None:
+        await wire.request()
+        await wire.say(so_far)
+        if reset:
+            wire.abort()
+
+    async with peer(ending) as target:
+        outcome = failure(await deliver(target.url))
+    assert outcome.retryable
+    assert outcome.error.startswith("the connection was closed ")
+    assert target.on == [1]
+
+
+@pytest.mark.parametrize(
+    "so_far",
+    [
+        b"HTTP/1.1 500 Oh\r\nContent-Length: 10\r\n\r\n",
+        b"HTTP/1.1 500 Oh\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe",
+    ],
+)
+async def test_a_connection_that_ends_in_the_body_leaves_the_status(so_far: bytes) -> None:
+    async def ending(wire: Wire) -> None:
+        await wire.request()
+        await wire.say(so_far)
+
+    async with peer(ending) as target:
+        outcome = failure(await deliver(target.url))
+    assert (outcome.status_code, outcome.retryable) == (500, True)
+
+
+async def test_an_answer_before_the_request_was_all_sent_counts_but_the_connection_is_left() -> None:
+    async def impatient(wire: Wire) -> None:
+        await wire.head()
+        await wire.say(b"HTTP/1.1 413 Too much\r\nContent-Length: 0\r\n\r\n")
+        await asyncio.Event().wait()
+
+    async with peer(impatient) as target, calling() as channel:
+        row = execution(target.url, payload=b'"' + b"x" * 30_000_000 + b'"')
+        outcomes = [failure(await channel.deliver(row, Options(), 5)) for _ in range(2)]
+    assert [outcome.status_code for outcome in outcomes] == [413, 413]
+    assert target.on == [1, 2]

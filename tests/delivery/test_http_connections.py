@@ -1,0 +1,286 @@
+"""Which connection a callback goes out on: kept, left, replaced, waited for, closed."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from pgsched.delivery import pool
+from pgsched.delivery.connection import Connection
+from pgsched.delivery.exchange import Exchange
+from pgsched.delivery.host import Host, Roster
+from pgsched.delivery.http import HttpChannel
+from pgsched.delivery.url import Origin
+from pgsched.domain.outcome import Failed, Outcome, Succeeded
+from pgsched.domain.policy import Options
+from tests.delivery.peer import OK, Peer, Wire, peer, saying
+from tests.delivery.receiver import TLS, calling, execution, server_tls
+
+DONE = Succeeded(status_code=200)
+
+
+async def call(channel: HttpChannel, target: Peer, path: str = "/", *, deadline: float = 5.0) -> Outcome:
+    return await channel.deliver(execution(target.url + path), Options(), deadline)
+
+
+@asynccontextmanager
+async def one_at_a_time() -> AsyncIterator[tuple[Peer, HttpChannel, asyncio.Task[Outcome], asyncio.Event]]:
+    """A host that gets one connection, the call that has it, and the event that answers this call."""
+    arrived, answer = asyncio.Event(), asyncio.Event()
+
+    async def slow(wire: Wire) -> None:
+        while True:
+            await wire.request()
+            arrived.set()
+            await answer.wait()
+            await wire.say(OK)
+
+    async with peer(slow) as target, calling(connections_per_host=1) as channel:
+        first = asyncio.create_task(call(channel, target, "/first"))
+        await arrived.wait()
+        yield target, channel, first, answer
+
+
+async def test_a_used_connection_that_turns_out_to_be_closed_is_replaced() -> None:
+    async def serving_once(wire: Wire) -> None:
+        await wire.request()
+        await wire.say(OK)
+        if wire.number == 1:
+            await wire.request()  # and closes without a word
+        else:
+            await saying(OK)(wire)
+
+    async with peer(serving_once) as target, calling() as channel:
+        outcomes = [await call(channel, target, path) for path in ("/a", "/b")]
+    assert outcomes == [DONE, DONE]
+    assert target.requests == [(1, "/a"), (1, "/b"), (2, "/b")]
+
+
+@pytest.mark.parametrize("reset", [False, True])
+async def test_a_request_is_sent_a_second_time_but_not_a_third(reset: bool) -> None:
+    async def unwilling(wire: Wire) -> None:
+        await wire.request()
+        if wire.number == 1:
+            await wire.say(OK)
+            await wire.request()
+        if reset:
+            wire.abort()
+
+    async with peer(unwilling) as target, calling() as channel:
+        assert await call(channel, target, "/a") == DONE
+        outcome = await call(channel, target, "/b")
+    assert isinstance(outcome, Failed)
+    assert outcome.retryable
+    assert target.requests == [(1, "/a"), (1, "/b"), (2, "/b")]
+
+
+async def test_a_request_is_not_sent_again_once_an_answer_has_begun() -> None:
+    async def beginning(wire: Wire) -> None:
+        await wire.request()
+        await wire.say(OK)
+        await wire.request()
+        await wire.say(b"H")
+
+    async with peer(beginning) as target, calling() as channel:
+        assert await call(channel, target) == DONE
+        assert isinstance(await call(channel, target), Failed)
+    assert target.on == [1, 1]
+
+
+async def test_a_request_that_was_to_be_sent_again_keeps_its_place() -> None:
+    async def serving_once(wire: Wire) -> None:
+        await wire.request()
+        await wire.say(OK)
+        await wire.request()
+
+    async with peer(serving_once) as target, calling(connections_per_host=1) as channel:
+        outcomes = await asyncio.gather(*[call(channel, target, f"/{n}") for n in range(4)])
+    assert outcomes == [DONE] * 4
+    assert [path for _, path in target.requests] == ["/0", "/1", "/1", "/2", "/2", "/3", "/3"]
+
+
+async def test_those_who_wait_for_a_connection_go_in_the_order_they_came() -> None:
+    async with peer(saying(OK)) as target, calling(connections_per_host=1) as channel:
+        await asyncio.gather(*[call(channel, target, f"/{n}") for n in range(20)])
+    assert target.requests == [(1, f"/{n}") for n in range(20)]
+
+
+async def test_who_stops_waiting_for_a_connection_does_not_hold_up_the_next() -> None:
+    async with one_at_a_time() as (target, channel, first, answer):
+        leaving = asyncio.create_task(call(channel, target, "/leaving"))
+        staying = asyncio.create_task(call(channel, target, "/staying"))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        answer.set()
+        assert (await first, await staying) == (DONE, DONE)
+    assert leaving.cancelled()
+    assert [path for _, path in target.requests] == ["/first", "/staying"]
+
+
+async def test_waiting_for_a_connection_ends_with_the_deadline() -> None:
+    async with one_at_a_time() as (target, channel, first, answer):
+        outcome = await call(channel, target, "/late", deadline=0.1)
+        answer.set()
+        await first
+    assert outcome == Failed(error="no answer within 0.1 s", retryable=True)
+    assert [path for _, path in target.requests] == ["/first"]
+
+
+async def test_a_cancelled_callback_takes_its_connection_along() -> None:
+    arrived, left = asyncio.Event(), asyncio.Event()
+
+    async def half_an_answer(wire: Wire) -> None:
+        await wire.request()
+        arrived.set()
+        if wire.number > 1:
+            await wire.say(OK)
+            return
+        await wire.say(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+        await wire.closed()
+        left.set()
+
+    async with peer(half_an_answer) as target, calling(connections_per_host=1) as channel:
+        attempt = asyncio.create_task(call(channel, target))
+        await arrived.wait()
+        attempt.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await attempt
+        await left.wait()
+        assert await call(channel, target) == DONE
+    assert target.on == [1, 2]
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_a_connection_that_never_comes_about_gives_its_place_back(cancelled: bool) -> None:
+    connected = asyncio.Event()
+
+    async def deaf(wire: Wire) -> None:  # answers no TLS
+        connected.set()
+        await wire.closed()
+
+    async with peer(deaf) as target, calling(connections_per_host=1) as channel:
+        secure = target.url.replace("http:", "https:")
+        for _ in range(2):
+            connected.clear()
+            attempt = asyncio.create_task(channel.deliver(execution(secure), Options(), 5 if cancelled else 0.2))
+            await connected.wait()
+            if cancelled:
+                attempt.cancel()
+            await asyncio.wait([attempt])
+            assert attempt.cancelled() is cancelled
+            if not cancelled:
+                assert attempt.result() == Failed(error="no answer within 0.2 s", retryable=True)
+    assert target.connections == 2
+
+
+async def test_cancelling_at_any_moment_leaves_every_place_free() -> None:
+    async with peer(saying(OK)) as target, calling(connections_per_host=2) as channel:
+        for turns in range(40):
+            attempts = [asyncio.create_task(call(channel, target)) for _ in range(5)]
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            for attempt in attempts:
+                attempt.cancel()
+            await asyncio.wait(attempts)
+        assert await asyncio.gather(*[call(channel, target) for _ in range(5)]) == [DONE] * 5
+
+
+async def test_a_parked_connection_is_closed_before_its_peer_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_PARKED_SECONDS", 0.1)
+    left = asyncio.Event()
+
+    async def waiting(wire: Wire) -> None:
+        await wire.request()
+        await wire.say(OK)
+        await wire.closed()
+        left.set()
+
+    async with peer(waiting) as target, calling() as channel:
+        assert await call(channel, target) == DONE
+        await left.wait()
+
+
+async def test_a_connection_is_not_kept_for_ever_even_if_it_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_LIFETIME_SECONDS", 0.0)
+    async with peer(saying(OK)) as target, calling(connections_per_host=1) as channel:
+        assert await asyncio.gather(*[call(channel, target) for _ in range(3)]) == [DONE] * 3
+    assert target.on == [1, 2, 3]
+
+
+async def test_a_new_connection_takes_the_place_of_the_one_parked_longest() -> None:
+    left = asyncio.Event()
+
+    async def serving(wire: Wire) -> None:
+        await wire.request()
+        await wire.say(OK)
+        await wire.closed()
+        left.set()
+
+    async with peer(serving) as old, peer(saying(OK)) as new, calling(concurrency=1) as channel:
+        assert await call(channel, old) == DONE
+        assert await call(channel, new) == DONE
+        await left.wait()
+
+
+@pytest.mark.parametrize("tls", [False, True])
+async def test_closing_the_channel_closes_every_connection(tls: bool) -> None:
+    left = asyncio.Event()
+
+    async def serving(wire: Wire) -> None:
+        await wire.request()
+        await wire.say(OK)
+        await wire.closed()
+        left.set()
+
+    trusting = ssl.create_default_context(cafile=TLS / "authority.pem")
+    async with peer(serving, tls=server_tls() if tls else None) as target:
+        async with calling(tls=trusting) as channel:
+            url = target.url.replace("http:", "https:") if tls else target.url
+            assert await channel.deliver(execution(url), Options(), 5) == DONE
+        await left.wait()
+
+
+async def test_waiting_for_answers_takes_no_tasks() -> None:
+    arrived, count, never = asyncio.Event(), 0, asyncio.Event()
+
+    async def silent(wire: Wire) -> None:
+        nonlocal count
+        await wire.request()
+        count += 1
+        if count == 20:
+            arrived.set()
+        await never.wait()
+
+    async with peer(silent) as target, calling(connections_per_host=20) as channel:
+        attempts = {asyncio.create_task(call(channel, target)) for _ in range(20)}
+        before = asyncio.all_tasks()
+        await arrived.wait()
+        ours = [task for task in asyncio.all_tasks() - before if "pgsched/delivery/" in repr(task)]
+        for attempt in attempts:
+            attempt.cancel()
+        await asyncio.wait(attempts)
+    assert ours == []
+
+
+async def test_what_is_said_before_the_request_is_not_its_answer() -> None:
+    left = asyncio.Event()
+
+    async def rash(wire: Wire) -> None:
+        await wire.say(OK)
+        await wire.closed()
+        left.set()
+
+    loop = asyncio.get_running_loop()
+    async with peer(rash) as target:
+        roster = Roster(loop)
+        host = Host(Origin(False, "127.0.0.1", target.port), roster, most=1)
+        exchange = Exchange(b"", loop.create_future(), bodiless=False, deadline=5, expires=loop.time() + 5)
+        host.begin(exchange)
+        _, connection = await loop.create_connection(lambda: Connection(host, loop, lifetime=60), *host.origin[1:])
+        await left.wait()
+        exchange.turn = loop.create_future()
+        connection.start(exchange)
+    assert (exchange.status, roster.hosts) == (0, {})
+    assert "closed before an answer" in str(exchange.error)
