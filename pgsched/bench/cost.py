@@ -5,30 +5,22 @@ else on the server: what comes out is what a model of larger installations can m
 """
 
 import asyncio
-from datetime import timedelta
 from typing import Any
 
 import psycopg
 
 from pgsched.bench.ground import ground
+from pgsched.bench.life import PARTITIONS, Life
 from pgsched.bench.load import Progress
-from pgsched.bench.meter import Meter
+from pgsched.bench.meter import Call, Meter
 from pgsched.domain.execution import Execution
-from pgsched.store import executions, jobs
+from pgsched.store import jobs
 from pgsched.store.connect import Connection, connect
-from pgsched.store.executions import Group, Lease, Share
-from pgsched.store.wire import LONG_AGO
 
-_PARTITIONS = 16
 _WARMING = 32  # calls, so that each partition's plans and caches are there before anything is measured
 _PRELOADED = {"shared_preload_libraries": "pg_stat_statements", "pg_stat_statements.track_planning": "on"}
 _SINGLE = """
 select pgsched.schedule('python:noop', '{"order": 42, "merchant": "abcdefghij"}', delay => interval '1 hour')"""
-_BATCH = """
-insert into pgsched.executions (target, payload, fire_at, partition)
-select 'python:noop', '{"order": 42, "merchant": "abcdefghij"}',
-       now() - interval '1 hour' + (%(call)s::bigint * %(batch)s::bigint + n) * interval '1 microsecond', %(partition)s
-  from generate_series(1, %(batch)s::bigint) as n"""
 _JOBS = """
 insert into pgsched.jobs (target, payload, planned_revision, timezone, cron, every)
 select 'python:noop', '{"order": 42, "merchant": "abcdefghij"}', 1,
@@ -52,6 +44,8 @@ def run_cost(
     """Cost of ``schedule_single``, and at each batch size of ``schedule_batch``, ``claim``, ``next_due``,
     ``settle_succeeded``, ``settle_discarded`` and ``plan`` (planning successors: Python's share is in ``us_per_row``).
 
+    ``batch`` is None where the caller does not choose it; ``partitions`` is over how many a batch was spread.
+
     ``server_*`` figures are None where the server does not tell: see ``measured_by``. Raises AssertionError unless each
     row that was scheduled was claimed once and settled once.
     """
@@ -67,7 +61,7 @@ async def _measure(
     try:
         meter = Meter(watcher, connection)
         warming = _Bench(watcher, connection, meter, _WARMING, lambda _: None)
-        await _all(warming, _PARTITIONS)
+        await _all(warming, PARTITIONS)
         bench = _Bench(watcher, connection, meter, calls, progress)
         found = [await bench.schedule_single()]
         for batch in batches:
@@ -78,9 +72,13 @@ async def _measure(
 
 
 async def _all(bench: "_Bench", batch: int) -> list[dict[str, Any]]:
-    """A row's life twice, once for each way to settle it, and the successors of recurring rows."""
-    kept, discarded = await bench.life(batch, discard=False), await bench.life(batch, discard=True)
-    return [*kept, discarded[-1], await bench.plan(batch)]
+    """A row's life, for each way to settle it and each way to lie in the partitions; and recurring rows' successors."""
+    found = []
+    for spread in (False, True):
+        kept = await bench.life(batch, spread=spread, discard=False)
+        found += kept[-2:] if spread else kept
+        found.append((await bench.life(batch, spread=spread, discard=True))[-1])
+    return [*found, await bench.plan(batch)]
 
 
 class _Bench:
@@ -100,20 +98,22 @@ class _Bench:
             await self._connection.execute(_SINGLE.encode())
             return 1
 
-        found = await self._tell("schedule_single", 1, call)
+        found = await self._tell("schedule_single", 1, 1, call)
         self._watcher.execute("truncate pgsched.executions")
         return found
 
-    async def life(self, batch: int, *, discard: bool) -> list[dict[str, Any]]:
+    async def life(self, batch: int, *, spread: bool, discard: bool) -> list[dict[str, Any]]:
         """Schedules, looks for, claims and settles calls x batch rows."""
-        life = _Life(self._connection, batch)
-        told = [await self._tell("schedule_batch", batch, life.schedule)]
+        life = Life(self._connection, batch, spread=spread)
+        over = PARTITIONS if spread else 1
+        told = [await self._tell("schedule_batch", batch, over, life.schedule)]
         self._watcher.execute("vacuum (analyze) pgsched.executions")
-        told += [await self._tell("next_due", None, life.next_due), await self._tell("claim", batch, life.claim)]
-        if discard:
-            told.append(await self._tell("settle_discarded", batch, life.settle_discarded))
-        else:
-            told.append(await self._tell("settle_succeeded", batch, life.settle_succeeded))
+        told.append(await self._tell("next_due", None, PARTITIONS, life.next_due))
+        told.append(await self._tell("claim", batch, over, life.claim))
+        name, settle = (
+            ("settle_discarded", life.settle_discarded) if discard else ("settle_succeeded", life.settle_succeeded)
+        )
+        told.append(await self._tell(name, batch, over, settle))
         self._assert_all(life, told[-1])
         return told
 
@@ -129,59 +129,23 @@ class _Bench:
                 await jobs.plan_successors(self._connection, rows[number * batch : (number + 1) * batch])
             return batch
 
-        found = await self._tell("plan", batch, call)
+        found = await self._tell("plan", batch, PARTITIONS, call)
         planned = self._watcher.execute("select count(*), count(distinct job_id) from pgsched.executions").fetchone()
         if planned != (len(rows), len(rows)):
             raise AssertionError(f"{planned} successors of {len(rows)} rows")
         self._watcher.execute("truncate pgsched.executions, pgsched.jobs")
         return found
 
-    async def _tell(self, name: str, batch: int | None, call: Any) -> dict[str, Any]:
-        found = await self._meter.measure(name, batch, self._calls, call)
-        self._progress(f"{name}, {found['rows_per_call']:g} rows: {found['ms_per_call']} ms")
+    async def _tell(self, name: str, batch: int | None, partitions: int, call: Call) -> dict[str, Any]:
+        found = {"statement": name, "batch": batch, "partitions": partitions}
+        found |= await self._meter.measure(self._calls, call)
+        self._progress(f"{name}, {found['rows_per_call']:g} rows of {partitions}: {found['ms_per_call']} ms")
         return found
 
-    def _assert_all(self, life: "_Life", settled: dict[str, Any]) -> None:
+    def _assert_all(self, life: Life, settled: dict[str, Any]) -> None:
         count = self._calls * life.batch
-        ids = [id for group in life.claimed for id in group.ids]
+        ids = [id for groups in life.claimed for group in groups.values() for id in group.ids]
         left = self._watcher.execute("select count(*) from pgsched.executions").fetchone()
         if len(ids) != count or len(set(ids)) != count or left != (0,) or settled["rows_per_call"] != life.batch:
             raise AssertionError(f"{len(ids)} claimed, {len(set(ids))} by their ids, {left} left; scheduled {count}")
         self._watcher.execute("truncate pgsched.history")
-
-
-class _Life:
-    """The statements of a row's life, each for one batch; the number of the call says in which partition."""
-
-    def __init__(self, connection: Connection, batch: int) -> None:
-        self._connection, self.batch = connection, batch
-        self.claimed: list[Group] = []
-        self._low: dict[int, int] = {}
-
-    async def schedule(self, number: int) -> int:
-        parameters = {"call": number, "batch": self.batch, "partition": number % _PARTITIONS}
-        await self._connection.execute(_BATCH.encode(), parameters)
-        return self.batch
-
-    async def next_due(self, _: int) -> int:
-        due, _now = await executions.next_due(self._connection, dict.fromkeys(range(_PARTITIONS), LONG_AGO))
-        return len(due)
-
-    async def claim(self, number: int) -> int:
-        partition = number % _PARTITIONS
-        share = Share(partition, self._low.get(partition, LONG_AGO), self.batch)
-        lease = Lease(owner=1, token=number + 1, length=timedelta(minutes=5), ahead=timedelta(0))
-        rows = (await executions.claim(self._connection, lease, [share], beyond=None)).rows
-        self._low[partition] = max(row.fire_at for row in rows)
-        self.claimed.append(Group([row.id for row in rows], [number + 1]))
-        return len(rows)
-
-    async def settle_succeeded(self, number: int) -> int:
-        groups = {number % _PARTITIONS: self.claimed[number]}
-        [answer] = await executions.settle_succeeded(self._connection, None, groups)
-        return answer.rowcount
-
-    async def settle_discarded(self, number: int) -> int:
-        [answer] = await executions.settle_discarded(self._connection, {number % _PARTITIONS: self.claimed[number]})
-        row = await answer.fetchone()
-        return int(row[0]) if row else 0

@@ -16,6 +16,7 @@ from pgsched.bench.report import Report, account
 from pgsched.settings import Settings
 
 _DRAIN = 60
+_STALLED = 60
 _context = multiprocessing.get_context("spawn")
 
 
@@ -46,10 +47,13 @@ class Crew:
         return sum(self.signals.sent)
 
     def await_settled(self, count: int, *, within: float) -> None:
-        """Returns once so many are settled, or the time is over, or a worker is dead: the account then tells."""
-        deadline = time.monotonic() + within
-        while self.settled() < count and time.monotonic() < deadline and self.alive():
+        """Returns once so many are settled, or the time is over, or nothing moves any more: the account then tells."""
+        settled, moved = -1, time.monotonic()
+        deadline = moved + within
+        while settled < count and time.monotonic() < min(deadline, moved + _STALLED) and self.alive():
             time.sleep(0.02)
+            if self.settled() != settled:
+                settled, moved = self.settled(), time.monotonic()
 
     def alive(self) -> bool:
         """Whether no worker has ended before its time."""

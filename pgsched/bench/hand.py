@@ -119,11 +119,11 @@ def _count_statements() -> list[int]:
 def _time_claims(report: Report) -> None:
     claim: Callable[..., Awaitable[Any]] = executions.claim
 
-    async def timed(*args: Any) -> Any:
+    async def timed(*args: Any, **kwargs: Any) -> Any:
         started = time.monotonic()
-        rows = await claim(*args)
+        rows = await claim(*args, **kwargs)
         ended = time.monotonic()
         report.claims.add(int((ended - started) * 1e6), ended)
         return rows
 
-    executions.claim = timed  # type: ignore[assignment]
+    executions.claim = timed

@@ -22,6 +22,8 @@ select sum(s.total_exec_time + s.total_plan_time) from pg_stat_statements s
 _FORGET = """
 select pg_stat_statements_reset(0, (select oid from pg_database where datname = current_database()), 0)"""
 
+Call = Callable[[int], Awaitable[int]]
+
 
 class Meter:
     """Measures calls on one connection, through a second one that looks on. The database must be otherwise quiet."""
@@ -30,13 +32,11 @@ class Meter:
         self._watcher, self._connection = watcher, connection
         self.has_statements = _load(watcher)
 
-    async def measure(
-        self, name: str, batch: int | None, calls: int, call: Callable[[int], Awaitable[int]]
-    ) -> dict[str, Any]:
+    async def measure(self, calls: int, call: Call) -> dict[str, Any]:
         """Calls so often with the number of the call; each answers with how many rows it was about.
 
-        ``batch`` is None where the caller does not choose the number of rows. Milliseconds are of a call: by the
-        clock here with round trip and commit, and by the server alone. The rest is of a row.
+        Milliseconds are of a call: by the clock here with round trip and commit, and by the server alone. The rest is
+        of a row.
         """
         if self.has_statements:
             self._watcher.execute(_FORGET.encode())
@@ -48,8 +48,6 @@ class Meter:
         spent, written = backend_seconds(self._connection), wal_bytes(self._watcher) - log
         executing = self._executing_ms()
         return {
-            "statement": name,
-            "batch": batch,
             "calls": calls,
             "rows_per_call": round(rows / calls, 1),
             "ms_per_call": round(seconds / calls * 1000, 4),

@@ -15,7 +15,8 @@ Connection = AsyncConnection[tuple[Any, ...]]
 # new connection than a worker that stands still.
 _SESSION: LiteralString = (
     "set statement_timeout = '30s'; set lock_timeout = '10s'; set idle_in_transaction_session_timeout = '30s'; "
-    "set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set jit = off"
+    "set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; "
+    "set plan_cache_mode = force_generic_plan"
 )
 # What claiming inserts (successors) stands in a partition whose worker is inserting it: nobody is to be told.
 _SILENT: LiteralString = "set pgsched.notify = off"
@@ -24,8 +25,9 @@ _SILENT: LiteralString = "set pgsched.notify = off"
 async def connect(url: str, role: str, *, raw: bool = True) -> Connection:
     """A connection for one role of a worker, in autocommit, prepared statements on; ``raw`` speaks ``store.wire``.
 
-    Hot statements name one partition and match by index; the session's planner settings keep a table whose statistics
-    lag behind from being read whole. Raises psycopg.OperationalError when the server cannot be reached.
+    Hot statements name their partitions and match by index; the session's planner settings keep a table whose
+    statistics lag behind from being read whole, and a plan once made from being made again. Raises
+    psycopg.OperationalError when the server cannot be reached.
     """
     connection = await AsyncConnection.connect(
         url,

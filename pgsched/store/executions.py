@@ -63,12 +63,14 @@ async def claim(connection: Connection, lease: Lease, shares: Sequence[Share], *
         await pipeline.sync()
         claimed = [Execution._make(row) for cursor in cursors for row in await cursor.fetchall()]
         successors = [row for row in claimed if row.plan is not None and row.attempt == 1]
-        if successors:
-            await jobs.plan_successors(connection, successors)
+        planned = await jobs.plan_successors(connection, successors) if successors else {}
         taken = Counter(row.partition for row in claimed)
         open_ended = [share.partition for share in shares if taken[share.partition] < share.batch]
         looks = await _look(connection, dict.fromkeys(open_ended, beyond)) if beyond is not None else []
-    return Claimed(claimed, *(await _seen(looks) if looks else ({}, None)))
+    due, now = await _seen(looks) if looks else ({}, None)
+    # A job that has fallen behind: its successor may be due before the instant from which was looked on.
+    due.update({partition: min(instant, due.get(partition, instant)) for partition, instant in planned.items()})
+    return Claimed(claimed, due, now)
 
 
 async def next_due(connection: Connection, lows: Mapping[int, int]) -> tuple[dict[int, int], int]:

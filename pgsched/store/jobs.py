@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg import AsyncConnection
@@ -13,18 +14,20 @@ from pgsched.domain.execution import Execution
 from pgsched.domain.schedule import Schedule, from_parts, next_instant
 from pgsched.errors import InvalidSchedule
 from pgsched.store.sql import statement
-from pgsched.store.wire import to_datetime
+from pgsched.store.wire import Instants, Uuids, to_datetime, to_instant
+
+_LAST = to_instant(datetime(9999, 12, 31, tzinfo=UTC))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What planning needs of a recurring definition; id and instants in the connection's own representation."""
+    """What planning needs of a recurring definition."""
 
-    id: Any
+    id: UUID
     cron: str | None
     timezone: str
     every: timedelta | None
-    anchor: Any
+    anchor: datetime
     gap: str
     overlap: str
     planned_revision: int
@@ -33,36 +36,64 @@ class Job:
         """What the row means. Raises InvalidSchedule."""
         if self.cron is not None:
             return from_parts(cron=self.cron, timezone=self.timezone, gap=self.gap, overlap=self.overlap)
-        anchor = to_datetime(self.anchor) if isinstance(self.anchor, int) else self.anchor
-        return from_parts(every=self.every, anchor=anchor)
+        return from_parts(every=self.every, anchor=self.anchor)
 
 
-async def plan_successors(connection: AsyncConnection[Any], claimed: Sequence[Execution]) -> None:
+class _Definition(NamedTuple):
+    """What a claimed row's job recurs by, as it comes over the wire; ``every`` in microseconds."""
+
+    id: bytes
+    cron: str | None
+    timezone: str
+    gap: str
+    overlap: str
+    every: int | None
+    anchor: int
+
+    def following(self, instant: int) -> int | None:
+        """The instant of the job after this one. Raises InvalidSchedule."""
+        if self.every is not None:
+            return max(instant + self.every - (instant - self.anchor) % self.every, self.anchor)
+        second = instant - instant % 1_000_000  # without the fraction, all within a second share one search
+        return _following(self.cron or "", self.timezone, self.gap, self.overlap, second)
+
+
+@lru_cache(maxsize=16384)
+def _following(cron: str, timezone: str, gap: str, overlap: str, instant: int) -> int | None:
+    """Memoised by the text: jobs that share schedule and instant share all of it."""
+    found = next_instant(from_parts(cron=cron, timezone=timezone, gap=gap, overlap=overlap), to_datetime(instant))
+    return None if found is None else to_instant(found)
+
+
+async def plan_successors(connection: AsyncConnection[Any], claimed: Sequence[Execution]) -> dict[int, int]:
     """Inserts the next row of each claimed recurring row. Runs inside the claim's transaction.
 
-    A job that was edited, paused or cancelled since is left alone: whoever changed it plans it.
+    A job that was edited, paused or cancelled since is left alone: whoever changed it plans it. Returns the earliest
+    instant planned in each partition.
     """
-    jobs, revisions = [row.job_id for row in claimed], [row.plan for row in claimed]
-    async with connection.cursor(row_factory=class_row(Job), binary=True) as cursor:
-        await cursor.execute(
-            statement("jobs_in_hand"),
-            {"jobs": [UUID(bytes=job) for job in jobs if job], "revisions": revisions},
-        )
-        found = {job.id: job for job in await cursor.fetchall()}
-    planned: list[tuple[UUID, datetime]] = []
-    for row in claimed:
-        job = found.get(row.job_id)
-        if job is None:
-            continue
+    rows = {row.job_id: row for row in claimed if row.job_id is not None}
+    named = {"jobs": Uuids(rows), "revisions": [row.plan for row in rows.values()]}
+    cursor = await connection.execute(statement("jobs_in_hand"), named, binary=True)
+    planned: list[tuple[bytes, int | None, int, int]] = []
+    for found in await cursor.fetchall():
+        row = rows[found[0]]
         try:
-            instant = next_instant(job.schedule(), to_datetime(row.scheduled_for))
+            instant = _Definition._make(found).following(row.scheduled_for)
         except (InvalidSchedule, OverflowError) as error:
             # It was valid when it was planned; rules of time zones change. The others of this claim go on.
-            await _mark_invalid(connection, UUID(bytes=job.id), error)
+            await _mark_invalid(connection, UUID(bytes=found[0]), error)
             continue
-        if instant:
-            planned.append((UUID(bytes=job.id), instant))
-    await _insert(connection, planned)
+        if instant is not None and instant <= _LAST:
+            planned.append((found[0], row.plan, instant, row.partition))
+    if not planned:
+        return {}
+    jobs, revisions, instants, partitions = zip(*planned, strict=True)
+    successors = {"jobs": Uuids(jobs), "revisions": list(revisions), "instants": Instants(instants)}
+    await connection.execute(statement("plan_successors"), {**successors, "partitions": list(partitions)})
+    earliest: dict[int, int] = {}
+    for partition, instant in zip(partitions, instants, strict=True):
+        earliest[partition] = min(instant, earliest.get(partition, instant))
+    return earliest
 
 
 async def plan_jobs(connection: AsyncConnection[Any], *, batch: int) -> tuple[int, list[tuple[Any, str]]]:

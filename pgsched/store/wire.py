@@ -16,12 +16,17 @@ from psycopg.pq import Format
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 LONG_AGO, FAR_OFF = -(2**63), 2**63 - 1  # the wire forms of -infinity and infinity
-_UUID, _INT8, _TIMESTAMPTZ, _UUID_ARRAY, _INT8_ARRAY = 2950, 20, 1184, 2951, 1016
+_UUID, _INT8, _TIMESTAMPTZ = 2950, 20, 1184
+_UUID_ARRAY, _INT8_ARRAY, _TIMESTAMPTZ_ARRAY = 2951, 1016, 1185
 _instant = struct.Struct("!q")
 
 
 class Instant(int):
     """Microseconds since 2000-01-01 UTC, sent as timestamptz."""
+
+
+class Instants(tuple[int, ...]):
+    """Microseconds since 2000-01-01 UTC, sent as timestamptz[]."""
 
 
 class Uuids(tuple[bytes, ...]):
@@ -55,6 +60,14 @@ class _InstantDumper(Dumper):
 
     def dump(self, obj: Any) -> Buffer:
         return _instant.pack(obj)
+
+
+class _InstantsDumper(Dumper):
+    format = Format.BINARY
+    oid = _TIMESTAMPTZ_ARRAY
+
+    def dump(self, obj: Any) -> Buffer:
+        return _array(_TIMESTAMPTZ, 8, map(_instant.pack, obj), len(obj))
 
 
 class _UuidsDumper(Dumper):
@@ -100,6 +113,7 @@ def register(connection: AsyncConnection[Any]) -> None:
     register_arrays(connection)
     adapters = connection.adapters
     adapters.register_dumper(Instant, _InstantDumper)
+    adapters.register_dumper(Instants, _InstantsDumper)
     adapters.register_loader("timestamptz", _InstantLoader)
     adapters.register_loader("uuid", _RawLoader)
     adapters.register_loader("jsonb", _JsonbLoader)

@@ -67,11 +67,13 @@ class Sight:
         for partition, _, batch in shares:
             self._taken[partition] = taken.get(partition, 0)
             if self._taken[partition] == batch:
-                self._low[partition] = self.due[partition] = last[partition]
+                self.due[partition] = min(last[partition], answer.due.get(partition, last[partition]))
+                self._low[partition] = self.due[partition]
             else:
                 self._put(partition, answer.due.get(partition))
                 if answer.now is not None:
-                    self._low[partition] = max(self.low(partition), answer.now - _REREAD)
+                    low = max(self.low(partition), answer.now - _REREAD)
+                    self._low[partition] = min(low, answer.due.get(partition, low))
         self._recall()
 
     def _put(self, partition: int, instant: int | None) -> None:
