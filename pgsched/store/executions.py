@@ -1,11 +1,12 @@
 """The live rows: claim, settle, renew, release. One method a verb; every result is fenced by (id, token)."""
 
-from collections import Counter
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 
+import psycopg
 from psycopg import AsyncCursor
 
 from pgsched.domain.execution import Execution
@@ -36,59 +37,64 @@ class Lease:
 
 
 class Claimed(NamedTuple):
-    """What a claim took, and what waits beyond it in the partitions whose share was not full, at the latter's ``now``
-    by the database; wire counts."""
+    """What a claim took, and the earliest successor it planned in each partition, as a wire count."""
 
     rows: list[Execution]
-    due: dict[int, int]
-    now: int | None
+    planned: dict[int, int]
 
 
-async def claim(connection: Connection, lease: Lease, shares: Sequence[Share], *, beyond: int | None) -> Claimed:
-    """Leases due rows of several partitions in one transaction, and looks from ``beyond`` on for what comes next.
+async def claim(connection: Connection, lease: Lease, shares: Sequence[Share]) -> Claimed:
+    """Leases due rows of several partitions in one transaction.
 
-    The successors of recurring rows are inserted in the same transaction: when this returns they stand.
+    The successors of recurring rows are inserted in the same transaction: when this returns they stand. A claim that
+    was cancelled leaves the connection in the middle of it.
     """
-    common = {"owner": lease.owner, "token": lease.token, "lease": lease.length, "ahead": lease.ahead}
+    try:
+        async with connection.pipeline() as pipeline:  # without a wait between begin and claim, plan and commit
+            await connection.execute("begin")
+            cursors = [await connection.execute(*one, binary=True) for one in _claims(lease, shares, recurring=True)]
+            await pipeline.sync()
+            claimed = [Execution._make(row) for cursor in cursors for row in await cursor.fetchall()]
+            successors = [row for row in claimed if row.plan is not None and row.attempt == 1]
+            planned = await jobs.plan_successors(connection, successors) if successors else {}
+            await connection.execute("commit")
+    except psycopg.Error:
+        with contextlib.suppress(psycopg.Error):
+            await connection.rollback()
+        raise
+    return Claimed(claimed, planned)
+
+
+async def claim_at_once(connection: Connection, lease: Lease, share: Share) -> Claimed:
+    """Leases due rows of one partition that do not recur, in a single round trip: for a row that just came in."""
+    [claim] = _claims(lease, [share], recurring=False)
+    cursor = await connection.execute(*claim, binary=True)
+    return Claimed([Execution._make(row) for row in await cursor.fetchall()], {})
+
+
+def _claims(
+    lease: Lease, shares: Sequence[Share], *, recurring: bool
+) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
+    """The claim's statements and their parameters."""
     wanted = {share.partition: share for share in shares}
-    cursors: list[Answer] = []
-    async with connection.pipeline() as pipeline, connection.transaction():
-        for partitions in _together(wanted):
-            parameters: dict[str, Any] = dict(common)
-            for partition in partitions:
-                share = wanted.get(partition) or Share(partition, LONG_AGO, 0)
-                parameters[f"low_{partition}"] = Instant(share.low)
-                parameters[f"batch_{partition}"] = share.batch
-            cursors.append(await connection.execute(statement_over("claim", partitions), parameters, binary=True))
-        await pipeline.sync()
-        claimed = [Execution._make(row) for cursor in cursors for row in await cursor.fetchall()]
-        successors = [row for row in claimed if row.plan is not None and row.attempt == 1]
-        planned = await jobs.plan_successors(connection, successors) if successors else {}
-        taken = Counter(row.partition for row in claimed)
-        open_ended = [share.partition for share in shares if taken[share.partition] < share.batch]
-        looks = await _look(connection, dict.fromkeys(open_ended, beyond)) if beyond is not None else []
-    due, now = await _seen(looks) if looks else ({}, None)
-    # A job that has fallen behind: its successor may be due before the instant from which was looked on.
-    due.update({partition: min(instant, due.get(partition, instant)) for partition, instant in planned.items()})
-    return Claimed(claimed, due, now)
+    common = {"owner": lease.owner, "token": lease.token, "lease": lease.length, "ahead": lease.ahead}
+    for partitions in _together(wanted):
+        parameters: dict[str, Any] = common | {"recurring": recurring}
+        for partition in partitions:
+            share = wanted.get(partition) or Share(partition, LONG_AGO, 0)
+            parameters[f"low_{partition}"] = Instant(share.low)
+            parameters[f"batch_{partition}"] = share.batch
+        yield statement_over("claim", partitions), parameters
 
 
 async def next_due(connection: Connection, lows: Mapping[int, int]) -> tuple[dict[int, int], int]:
     """The earliest instant that waits in each partition from its low mark on, where there is one, and the database's
     time; wire counts."""
-    return await _seen(await _look(connection, lows))
-
-
-async def _look(connection: Connection, lows: Mapping[int, int]) -> list[Answer]:
-    looks = []
+    rows: list[tuple[Any, ...]] = []
     for partitions in _together(lows):
         parameters = {f"low_{partition}": Instant(lows.get(partition, FAR_OFF)) for partition in partitions}
-        looks.append(await connection.execute(statement_over("next_due", partitions), parameters, binary=True))
-    return looks
-
-
-async def _seen(looks: Sequence[Answer]) -> tuple[dict[int, int], int]:
-    rows = [row for look in looks for row in await look.fetchall()]
+        cursor = await connection.execute(statement_over("next_due", partitions), parameters, binary=True)
+        rows += await cursor.fetchall()
     return {row[0]: row[1] for row in rows if row[1] is not None}, rows[-1][2]
 
 

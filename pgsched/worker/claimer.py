@@ -1,9 +1,9 @@
 """Decides when to claim, from which partitions, and how much.
 
-A claim looks a moment ahead, so a row is in memory before its instant comes and starts on time without polling. It
-answers also with what stands beyond that moment; notifications name rows that came in between. So a sleeping worker
-wakes for the earliest row it knows of, a notification, or the poll interval, at which it looks at all partitions:
-whichever is first. Losing every notification costs no more than the poll interval.
+A claim looks a moment ahead, so a row is in memory before its instant comes and starts on time without polling. What
+stands beyond that moment is asked once the claimed rows are on their way; notifications name rows that came in between.
+So a sleeping worker wakes for the earliest row it knows of, a notification, or the poll interval, at which it looks at
+all partitions: whichever is first. Losing every notification costs no more than the poll interval.
 
 A full batch means there is more: then the next claim follows at once and begins where the last one ended.
 
@@ -169,15 +169,27 @@ class Claimer(Service):
         token = self._roster.next_token()
         lease = Lease(owner=self._roster.number, token=token, length=self._lease, ahead=self._ahead)
         connection = await self._link.get()
+        now = self._clock.now()
+        at_once = len(shares) == 1 and self._sight.is_heard(shares[0].partition, now)
         self._unanswered.append(token)
         self._sight.asking()
-        beyond = self._clock.now() + self._ahead_us if look else None
-        answer = await executions.claim(connection, lease, shares, beyond=beyond)
+        if at_once:
+            answer = await executions.claim_at_once(connection, lease, shares[0])
+        else:
+            answer = await executions.claim(connection, lease, shares)
         self._unanswered.remove(token)
         self._claimed_at = time.monotonic()
         self._dispatcher.submit(answer.rows)
-        self._sight.claimed(shares, answer)
+        emptied = self._sight.claimed(shares, answer)
+        if look and emptied:
+            await self._look_on(connection, emptied, shares[0].low if at_once else now + self._ahead_us)
         return len(answer.rows)
+
+    async def _look_on(self, connection: Connection, partitions: list[int], beyond: int) -> None:
+        """What waits in partitions that a claim has emptied up to its look-ahead."""
+        self._sight.asking()
+        due, now = await executions.next_due(connection, dict.fromkeys(partitions, beyond))
+        self._sight.seen_beyond(partitions, due, now)
 
     async def _look(self) -> None:
         connection = await self._link.get()

@@ -27,11 +27,8 @@ class Sight:
 
     def hear(self, partition: int, instant: int) -> None:
         """A row for this instant stands in this partition."""
-        for due in (self.due, self._heard):
-            if instant < due.get(partition, instant + 1):
-                due[partition] = instant
-        if instant < self._low.get(partition, LONG_AGO):
-            self._low[partition] = instant
+        self._heard[partition] = min(instant, self._heard.get(partition, instant))
+        self._add({partition: instant})
 
     def forget(self) -> None:
         """From now on everything is read from the left edge, until the next look."""
@@ -44,6 +41,10 @@ class Sight:
         """How many rows the last claim found there."""
         return self._taken.get(partition, 0)
 
+    def is_heard(self, partition: int, now: int) -> bool:
+        """Whether a row was just announced there that is due."""
+        return self._heard.get(partition, now + 1) <= now
+
     def asking(self) -> None:
         """A statement is on its way whose answer comes to ``seen`` or ``claimed``."""
         self._heard.clear()
@@ -51,12 +52,16 @@ class Sight:
     def seen(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> None:
         """The answer to a look at these partitions from ``low`` on; one without a waiting row is not in ``due``."""
         for partition in partitions:
-            self._put(partition, due.get(partition))
-            self._low[partition] = min(due.get(partition, now), now - _REREAD)
-        self._recall()
+            self.due.pop(partition, None)
+            self._low[partition] = now - _REREAD
+        self._add(due)
+        self._add(self._heard)
 
-    def claimed(self, shares: Iterable[Share], answer: Claimed) -> None:
-        """The answer to a claim. Where a share was taken whole there may be more, and the next one begins behind it."""
+    def claimed(self, shares: Iterable[Share], answer: Claimed) -> list[int]:
+        """The answer to a claim. Where a share was taken whole there may be more, and the next one begins behind it.
+
+        Returns the other partitions: what waits there beyond the claim's look-ahead is not known now.
+        """
         taken: dict[int, int] = {}
         last: dict[int, int] = {}
         for row in answer.rows:
@@ -64,25 +69,26 @@ class Sight:
             taken[partition] = taken.get(partition, 0) + 1
             if row.fire_at > last.get(partition, LONG_AGO):
                 last[partition] = row.fire_at
+        emptied = []
         for partition, _, batch in shares:
             self._taken[partition] = taken.get(partition, 0)
             if self._taken[partition] == batch:
-                self.due[partition] = min(last[partition], answer.due.get(partition, last[partition]))
-                self._low[partition] = self.due[partition]
+                self._low[partition] = self.due[partition] = last[partition]
             else:
-                self._put(partition, answer.due.get(partition))
-                if answer.now is not None:
-                    low = max(self.low(partition), answer.now - _REREAD)
-                    self._low[partition] = min(low, answer.due.get(partition, low))
-        self._recall()
+                self.due.pop(partition, None)
+                emptied.append(partition)
+        self._add(answer.planned)
+        self._add(self._heard)
+        return emptied
 
-    def _put(self, partition: int, instant: int | None) -> None:
-        if instant is None:
-            self.due.pop(partition, None)
-        else:
-            self.due[partition] = instant
+    def seen_beyond(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> None:
+        """The answer to a look at these partitions from beyond the claim that emptied them."""
+        for partition in partitions:
+            self._low[partition] = min(max(self.low(partition), now - _REREAD), self.due.get(partition, now))
+        self._add(due)
+        self._add(self._heard)
 
-    def _recall(self) -> None:
-        for partition, instant in self._heard.items():
+    def _add(self, instants: Mapping[int, int]) -> None:
+        for partition, instant in instants.items():
             self.due[partition] = min(instant, self.due.get(partition, instant))
             self._low[partition] = min(instant, self.low(partition))
