@@ -76,7 +76,9 @@ class Worker:
             room=lambda: self.claimer.wake(),
         )
         self.claimer = self._make_claimer()
-        self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep)
+        self.sweeper = Sweeper(
+            self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval
+        )
         self.planner = Planner(self._planning, self.events)
         self.waker = self._make_waker()
         self.renewer = Renewer(

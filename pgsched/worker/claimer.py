@@ -125,7 +125,7 @@ class Claimer(Service):
 
     async def recover(self, error: Exception) -> None:
         self.events.emit("database.lost", role=self.name, error=str(error)[:200])
-        await self._link.drop(error)
+        await self._link.drop(None if self._watch.on else error)  # with the session goes the lock of the watch
         self._watch.lose()
         self._looked_at = float("-inf")
 
@@ -195,8 +195,9 @@ class Claimer(Service):
         connection = await self._link.get()
         partitions = self._roster.partitions
         self._sight.asking()
+        lows = {partition: self._sight.look_from(partition, self._clock.now()) for partition in partitions}
         sent = time.monotonic()
-        due, now = await executions.next_due(connection, {p: self._sight.low(p) for p in partitions})
+        due, now = await executions.next_due(connection, lows)
         received = self._looked_at = time.monotonic()
         self._clock.observe(now, sent, received)
         self._sight.seen(partitions, due, now)

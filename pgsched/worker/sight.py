@@ -37,6 +37,10 @@ class Sight:
     def low(self, partition: int) -> int:
         return self._low.get(partition, LONG_AGO)
 
+    def look_from(self, partition: int, now: int) -> int:
+        """Where a look begins: no later than a moment back, also where a claim that looked ahead got further."""
+        return min(self.low(partition), now - _REREAD)
+
     def taken(self, partition: int) -> int:
         """How many rows the last claim found there."""
         return self._taken.get(partition, 0)

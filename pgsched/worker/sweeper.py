@@ -17,12 +17,12 @@ _SHARE_OF_TIME = 20
 
 
 class Sweeper(Service):
-    """Calls ``sweep`` with a connection, every few seconds."""
+    """Calls ``sweep`` with a connection, every poll interval."""
 
     name = "sweeper"
 
     def __init__(
-        self, link: Link, events: Events, *, sweep: Callable[[Connection], Awaitable[None]], every: float = 2.0
+        self, link: Link, events: Events, *, sweep: Callable[[Connection], Awaitable[None]], every: float
     ) -> None:
         super().__init__(events)
         self._link, self._sweep, self._every = link, sweep, every
