@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pgsched.client import Scheduled as Scheduled
     from pgsched.client import schedule as schedule
     from pgsched.client import schedule_async as schedule_async
+    from pgsched.client import schedule_many as schedule_many
+    from pgsched.client import schedule_many_async as schedule_many_async
     from pgsched.delivery.handlers import Context as Context
     from pgsched.delivery.python import App as App
     from pgsched.delivery.python import Fail as Fail
@@ -29,6 +31,8 @@ _HOMES = {
     "Scheduled": "pgsched.client",
     "schedule": "pgsched.client",
     "schedule_async": "pgsched.client",
+    "schedule_many": "pgsched.client",
+    "schedule_many_async": "pgsched.client",
 }
 
 

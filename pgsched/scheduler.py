@@ -76,9 +76,7 @@ class Worker:
             room=lambda: self.claimer.wake(),
         )
         self.claimer = self._make_claimer()
-        self.sweeper = Sweeper(
-            self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval
-        )
+        self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
         self.planner = Planner(self._planning, self.events)
         self.waker = self._make_waker()
         self.renewer = Renewer(

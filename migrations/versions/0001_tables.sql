@@ -29,6 +29,32 @@ create function pgsched.check_target(target text) returns boolean
 create function pgsched.check_options(options jsonb) returns boolean
   language sql immutable parallel safe as 'select true';
 
+create function pgsched.check_partition(partition smallint, client_id text, key text, ordering_key text) returns boolean
+  language sql immutable parallel safe as 'select true';
+
+-- What a column takes by itself is for its domain to say: the check is read once a session, and evaluated only where the
+-- column is written. A CHECK of a table is read anew by each statement, and evaluated by each update.
+create domain pgsched.client_id as text constraint client_id_is_1_to_100_characters check (length(value) between 1 and 100);
+create domain pgsched.key as text constraint key_is_1_to_200_characters check (length(value) between 1 and 200);
+create domain pgsched.ordering_key as text
+  constraint ordering_key_is_1_to_200_characters check (length(value) between 1 and 200);
+create domain pgsched.instant as timestamptz constraint fire_at_is_an_instant check (
+  value between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' or value = 'infinity'
+  or pgsched.refuse('PS002', 'fire_at must be an instant between the years 1 and 9999',
+       'write now() + interval ''10 minutes'', or ''infinity'' to hold the row'));
+create domain pgsched.nominal_instant as timestamptz constraint scheduled_for_is_an_instant
+  check (value between '0001-01-02 00:00+00' and '9999-12-31 00:00+00');
+-- First the two forms that nearly every target has. A regular expression costs what its states cost, and it is the long
+-- literal beginnings and the bounded repetitions that make many.
+create domain pgsched.target as text constraint target_is_a_known_uri check (value is null
+  or octet_length(value) <= 2048 and (value like 'https://%' or value like 'http://%')
+     and substr(value, position('://' in value) + 3) ~ '^[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'
+  or octet_length(value) <= 200 and value like 'python:%' and substr(value, 8) ~ '^[A-Za-z_][A-Za-z0-9_.:-]*$'
+  or pgsched.check_target(value));
+create domain pgsched.payload as jsonb constraint payload_is_at_most_1_mib check (value is null or pg_column_size(value) <= 1048576
+  or pgsched.refuse('PS003', 'the payload is over the limit of 1 MiB', 'store the data elsewhere and schedule a reference to it'));
+create domain pgsched.options as jsonb constraint options_are_known check (value is null or pgsched.check_options(value));
+
 create table pgsched.clients (
   client_id      text primary key constraint client_id_is_1_to_100_characters check (length(client_id) between 1 and 100),
   keep           pgsched.keep not null default 'all',
@@ -58,15 +84,13 @@ insert into pgsched.queues values ('default', 0);
 
 create table pgsched.jobs (
   id               uuid primary key default pgsched.new_id(),
-  client_id        text not null default 'default'
-                     constraint client_id_is_1_to_100_characters check (length(client_id) between 1 and 100),
-  key              text constraint key_is_1_to_200_characters check (length(key) between 1 and 200),
+  client_id        pgsched.client_id not null default 'default',
+  key              pgsched.key,
   queue            text not null default 'default' references pgsched.queues,
-  ordering_key     text constraint ordering_key_is_1_to_200_characters check (length(ordering_key) between 1 and 200),
-  target           text not null constraint target_is_a_known_uri check (pgsched.check_target(target)),
-  payload          jsonb constraint payload_is_at_most_1_mib check (payload is null or pg_column_size(payload) <= 1048576
-                     or pgsched.refuse('PS003', 'the payload is over the limit of 1 MiB', 'store the data elsewhere and schedule a reference to it')),
-  options          jsonb constraint options_are_known check (options is null or pgsched.check_options(options)),
+  ordering_key     pgsched.ordering_key,
+  target           pgsched.target not null,
+  payload          pgsched.payload,
+  options          pgsched.options,
   cron             text,
   timezone         text not null default 'UTC',
   every            interval,
@@ -90,15 +114,10 @@ create unique index jobs_client_key on pgsched.jobs (client_id, key) where key i
 create index jobs_unplanned on pgsched.jobs (id) where state = 'active' and planned_revision <> revision;
 
 -- The live rows only. Fixed-width columns first; no lease column is in any index, so that a claim is a HOT update.
--- Every CHECK holds at once for a leased row: PostgreSQL checks all of them on any update, and a claim changes nothing
--- that they speak of.
+-- Both CHECKs hold at once for a leased row: a claim changes nothing that they speak of.
 create table pgsched.executions (
-  fire_at          timestamptz not null constraint fire_at_is_an_instant check (lease_token is not null
-                     or fire_at between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' or fire_at = 'infinity'
-                     or pgsched.refuse('PS002', 'fire_at must be an instant between the years 1 and 9999',
-                          'write now() + interval ''10 minutes'', or ''infinity'' to hold the row')),
-  scheduled_for    timestamptz constraint scheduled_for_is_an_instant check (lease_token is not null
-                     or scheduled_for is null or scheduled_for between '0001-01-02 00:00+00' and '9999-12-31 00:00+00'),
+  fire_at          pgsched.instant not null,
+  scheduled_for    pgsched.nominal_instant,
   created_at       timestamptz not null default pgsched.now(),
   lease_expires_at timestamptz,
   lease_token      bigint,
@@ -109,21 +128,15 @@ create table pgsched.executions (
   partition        smallint not null default (floor(random() * 16))::smallint,
   attempt          smallint not null default 0
                      constraint attempt_is_0_to_1000 check (lease_token is not null or attempt between 0 and 1000),
-  client_id        text not null default 'default'
-                     constraint client_id_is_1_to_100_characters check (lease_token is not null or length(client_id) between 1 and 100),
-  target           text not null constraint target_is_a_known_uri
-                     check (lease_token is not null or octet_length(target) <= 2048 and target ~ '^(https?://[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](/[!-"$-~]*)?|python:[A-Za-z_][A-Za-z0-9_.-]{0,99})$'
-                       or pgsched.check_target(target)),
-  payload          jsonb constraint payload_is_at_most_1_mib check (lease_token is not null or payload is null or pg_column_size(payload) <= 1048576
-                     or pgsched.refuse('PS003', 'the payload is over the limit of 1 MiB', 'store the data elsewhere and schedule a reference to it')),
-  options          jsonb constraint options_are_known check (lease_token is not null or options is null or pgsched.check_options(options)),
-  key              text constraint key_is_1_to_200_characters check (lease_token is not null or length(key) between 1 and 200),
-  ordering_key     text constraint ordering_key_is_1_to_200_characters check (lease_token is not null or length(ordering_key) between 1 and 200),
+  client_id        pgsched.client_id not null default 'default',
+  target           pgsched.target not null,
+  payload          pgsched.payload,
+  options          pgsched.options,
+  key              pgsched.key,
+  ordering_key     pgsched.ordering_key,
   primary key (partition, id),
-  constraint partition_follows_the_key check (lease_token is not null or (key is null and ordering_key is null)
-    or (partition & 15) = pgsched.slot_for(client_id, key, ordering_key)
-    or pgsched.refuse('PS000', 'a row with a key or an ordering key lives in the partition of that key',
-         'set partition to pgsched.partition_for(queue, client_id, key, ordering_key), or call pgsched.schedule'))
+  constraint partition_follows_the_key check (lease_token is not null or coalesce(key, ordering_key) is null
+    or pgsched.check_partition(partition, client_id, key, ordering_key))
 ) partition by list (partition);
 create index executions_fire_at on pgsched.executions (partition, fire_at);
 create unique index executions_key on pgsched.executions (partition, client_id, key) where key is not null;

@@ -15,6 +15,7 @@ from psycopg import sql
 
 from pgsched.bench.ground import ground
 from pgsched.bench.load import Progress, medians
+from pgsched.client.many import schedule_many
 
 _TARGET = "https://shop.example/callback"
 _SELECT: LiteralString = """
@@ -25,13 +26,17 @@ select 'https://shop.example/callback', jsonb_build_object('order', n, 'merchant
 # The same columns, the identity, and the index that claiming cannot do without; in one table, and nothing is checked.
 _BARE: LiteralString = """
 create table bare (like pgsched.executions including defaults, primary key (partition, id));
+alter table bare alter fire_at type timestamptz, alter scheduled_for type timestamptz, alter client_id type text,
+  alter target type text, alter payload type jsonb, alter options type jsonb, alter key type text,
+  alter ordering_key type text;
 create index on bare (partition, fire_at)"""
 _EXECUTIONS, _BARE_TABLE = sql.Identifier("pgsched", "executions"), sql.Identifier("bare")
 Way = Callable[[psycopg.Connection[Any], int], None]
 
 
 def run_bulk(url: str | None, *, count: int, rounds: int = 1, progress: Progress = lambda _: None) -> dict[str, Any]:
-    """Rows a second from one connection: ``insert … select``, COPY, and COPY into a bare table as the limit."""
+    """Rows a second from one connection: ``insert … select``, COPY, the SDK's ``schedule_many``, and COPY into a bare
+    table as the limit."""
     with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute(_BARE)
         measured = [_round(connection, count, number, progress) for number in range(rounds)]
@@ -59,9 +64,14 @@ def _copy_into(table: sql.Identifier) -> Way:
     return copy_rows
 
 
+def _by_sdk(connection: psycopg.Connection[Any], count: int) -> None:
+    schedule_many(connection, ({"target": _TARGET, "payload": payload, "at": at} for payload, at in _rows(count)))
+
+
 _WAYS: dict[str, tuple[sql.Identifier, Way]] = {
     "insert_select": (_EXECUTIONS, _insert_select),
     "copy": (_EXECUTIONS, _copy_into(_EXECUTIONS)),
+    "sdk": (_EXECUTIONS, _by_sdk),
     "bare_copy": (_BARE_TABLE, _copy_into(_BARE_TABLE)),
 }
 

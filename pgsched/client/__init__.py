@@ -6,11 +6,13 @@
     with psycopg.connect(...) as connection:  # commits at its end, and with it the schedule
         connection.execute("insert into orders ...")
         schedule(connection, "https://shop.example/settle", payload={"order": 7}, key="settle-7")
+        schedule_many(connection, ({"target": "python:remind", "payload": n} for n in range(100_000)))
 
 What goes wrong is raised as one of ``pgsched.errors``, the same classes on both ways.
 """
 
 from pgsched.client.http import AsyncClient, Client
+from pgsched.client.many import Request, schedule_many, schedule_many_async
 from pgsched.client.transaction import schedule, schedule_async
 from pgsched.client.values import Attempt, Execution, Job, Page, Recurrence, Scheduled
 
@@ -22,7 +24,10 @@ __all__ = [
     "Job",
     "Page",
     "Recurrence",
+    "Request",
     "Scheduled",
     "schedule",
     "schedule_async",
+    "schedule_many",
+    "schedule_many_async",
 ]

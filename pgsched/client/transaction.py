@@ -41,11 +41,11 @@ def schedule(
             schedule(connection, "https://shop.example/settle", payload={"order": 7}, delay="10m")
     """
     order = _order(target, **options)
-    with _ours():
+    with raises_ours():
         if isinstance(connection_or_session, psycopg.Connection):
             cursor = psycopg.Cursor(connection_or_session, row_factory=tuple_row)
             return _id(cursor.execute(SCHEDULE, order.parameters()).fetchone())
-        execute = _execute_of(connection_or_session, waits=False)
+        execute = execute_of(connection_or_session, waits=False)
         return _id(execute(_sqlalchemy_text(), order.parameters()).first())
 
 
@@ -54,11 +54,11 @@ async def schedule_async(
 ) -> UUID:
     """``schedule`` for a psycopg AsyncConnection, or an SQLAlchemy AsyncConnection or AsyncSession."""
     order = _order(target, **options)
-    with _ours():
+    with raises_ours():
         if isinstance(connection_or_session, psycopg.AsyncConnection):
             cursor = psycopg.AsyncCursor(connection_or_session, row_factory=tuple_row)
             return _id(await (await cursor.execute(SCHEDULE, order.parameters())).fetchone())
-        execute = _execute_of(connection_or_session, waits=True)
+        execute = execute_of(connection_or_session, waits=True)
         return _id((await execute(_sqlalchemy_text(), order.parameters())).first())
 
 
@@ -84,7 +84,7 @@ def _order(
 
 
 @contextmanager
-def _ours() -> Iterator[None]:
+def raises_ours() -> Iterator[None]:
     """Raises the driver's errors, also those that SQLAlchemy wrapped, as errors of pgsched."""
     try:
         yield
@@ -102,14 +102,14 @@ def _sqlalchemy_text() -> Any:
     return text(re.sub(r"%\((\w+)\)s", r":\1", SCHEDULE))
 
 
-def _execute_of(candidate: Any, *, waits: bool) -> Any:
+def execute_of(candidate: Any, *, waits: bool, name: str = "schedule") -> Any:
     """Its execute. Raises TypeError for what is no connection, or is one for the other function."""
     execute = getattr(candidate, "execute", None)
     kind = type(candidate).__name__
     if execute is None:
         raise TypeError(f"{kind} has no execute: give a psycopg 3 or SQLAlchemy connection or session")
     if waits is not inspect.iscoroutinefunction(execute):
-        raise TypeError(f"{kind} goes with {'schedule' if waits else 'schedule_async'}")
+        raise TypeError(f"{kind} goes with {name if waits else f'{name}_async'}")
     return execute
 
 

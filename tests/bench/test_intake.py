@@ -11,6 +11,7 @@ def test_bulk_tells_the_rate_of_each_way_beside_the_bare_table(server: EmbeddedP
     result = run_bulk(server.url, count=2_500, rounds=2)
     assert result["insert_select_rate"] > 0
     assert result["copy_rate"] > 0
+    assert result["sdk_rate"] > 0
     assert result["ratio"] > 0
     assert len(result["rounds"]) == 2
 

@@ -6,6 +6,16 @@ type pgsched.execution_status as enum ('scheduled', 'retrying', 'held', 'running
 type pgsched.job_state as enum ('active', 'paused', 'invalid', 'cancelled')
 type pgsched.keep as enum ('all', 'failures', 'nothing')
 
+-- domains
+domain pgsched.client_id as text constraint client_id_is_1_to_100_characters CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 100)))
+domain pgsched.instant as timestamp with time zone constraint fire_at_is_an_instant CHECK ((((VALUE >= '0001-01-01 00:00:00+00'::timestamp with time zone) AND (VALUE <= '9999-12-31 00:00:00+00'::timestamp with time zone)) OR (VALUE = 'infinity'::timestamp with time zone) OR pgsched.refuse('PS002'::text, 'fire_at must be an instant between the years 1 and 9999'::text, 'write now() + interval ''10 minutes'', or ''infinity'' to hold the row'::text)))
+domain pgsched.key as text constraint key_is_1_to_200_characters CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 200)))
+domain pgsched.nominal_instant as timestamp with time zone constraint scheduled_for_is_an_instant CHECK (((VALUE >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (VALUE <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
+domain pgsched.options as jsonb constraint options_are_known CHECK (((VALUE IS NULL) OR pgsched.check_options(VALUE)))
+domain pgsched.ordering_key as text constraint ordering_key_is_1_to_200_characters CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 200)))
+domain pgsched.payload as jsonb constraint payload_is_at_most_1_mib CHECK (((VALUE IS NULL) OR (pg_column_size(VALUE) <= 1048576) OR pgsched.refuse('PS003'::text, 'the payload is over the limit of 1 MiB'::text, 'store the data elsewhere and schedule a reference to it'::text)))
+domain pgsched.target as text constraint target_is_a_known_uri CHECK (((VALUE IS NULL) OR ((octet_length(VALUE) <= 2048) AND ((VALUE ~~ 'https://%'::text) OR (VALUE ~~ 'http://%'::text)) AND (substr(VALUE, (POSITION(('://'::text) IN (VALUE)) + 3)) ~ '^[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'::text)) OR ((octet_length(VALUE) <= 200) AND (VALUE ~~ 'python:%'::text) AND (substr(VALUE, 8) ~ '^[A-Za-z_][A-Za-z0-9_.:-]*$'::text)) OR pgsched.check_target(VALUE)))
+
 -- tables
 table pgsched.api_keys
 table pgsched.attempts partition by RANGE (finished_at) row level security
@@ -45,8 +55,8 @@ column pgsched.clients.02 keep pgsched.keep not null default 'all'::pgsched.keep
 column pgsched.clients.03 signing_secret text
 column pgsched.clients.04 database_role name
 column pgsched.clients.05 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.executions.01 fire_at timestamp with time zone not null
-column pgsched.executions.02 scheduled_for timestamp with time zone
+column pgsched.executions.01 fire_at pgsched.instant not null
+column pgsched.executions.02 scheduled_for pgsched.nominal_instant
 column pgsched.executions.03 created_at timestamp with time zone not null default pgsched.now()
 column pgsched.executions.04 lease_expires_at timestamp with time zone
 column pgsched.executions.05 lease_token bigint
@@ -56,12 +66,12 @@ column pgsched.executions.08 lease_owner integer
 column pgsched.executions.09 plan integer
 column pgsched.executions.10 partition smallint not null default (floor((random() * (16)::double precision)))::smallint
 column pgsched.executions.11 attempt smallint not null default 0
-column pgsched.executions.12 client_id text not null default 'default'::text
-column pgsched.executions.13 target text not null
-column pgsched.executions.14 payload jsonb
-column pgsched.executions.15 options jsonb
-column pgsched.executions.16 key text
-column pgsched.executions.17 ordering_key text
+column pgsched.executions.12 client_id pgsched.client_id not null default 'default'::text
+column pgsched.executions.13 target pgsched.target not null
+column pgsched.executions.14 payload pgsched.payload
+column pgsched.executions.15 options pgsched.options
+column pgsched.executions.16 key pgsched.key
+column pgsched.executions.17 ordering_key pgsched.ordering_key
 column pgsched.history.01 finished_at timestamp with time zone not null
 column pgsched.history.02 fire_at timestamp with time zone not null
 column pgsched.history.03 scheduled_for timestamp with time zone not null
@@ -81,13 +91,13 @@ column pgsched.history.16 ordering_key text
 column pgsched.history.17 result jsonb
 column pgsched.history.18 reason text
 column pgsched.jobs.01 id uuid not null default pgsched.new_id()
-column pgsched.jobs.02 client_id text not null default 'default'::text
-column pgsched.jobs.03 key text
+column pgsched.jobs.02 client_id pgsched.client_id not null default 'default'::text
+column pgsched.jobs.03 key pgsched.key
 column pgsched.jobs.04 queue text not null default 'default'::text
-column pgsched.jobs.05 ordering_key text
-column pgsched.jobs.06 target text not null
-column pgsched.jobs.07 payload jsonb
-column pgsched.jobs.08 options jsonb
+column pgsched.jobs.05 ordering_key pgsched.ordering_key
+column pgsched.jobs.06 target pgsched.target not null
+column pgsched.jobs.07 payload pgsched.payload
+column pgsched.jobs.08 options pgsched.options
 column pgsched.jobs.09 cron text
 column pgsched.jobs.10 timezone text not null default 'UTC'::text
 column pgsched.jobs.11 every interval
@@ -140,29 +150,15 @@ constraint pgsched.clients.client_id_is_1_to_100_characters CHECK (((length(clie
 constraint pgsched.clients.clients_pkey PRIMARY KEY (client_id)
 constraint pgsched.clients.signing_secret_is_whsec_base64 CHECK ((signing_secret ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'::text))
 constraint pgsched.executions.attempt_is_0_to_1000 CHECK (((lease_token IS NOT NULL) OR ((attempt >= 0) AND (attempt <= 1000))))
-constraint pgsched.executions.client_id_is_1_to_100_characters CHECK (((lease_token IS NOT NULL) OR ((length(client_id) >= 1) AND (length(client_id) <= 100))))
 constraint pgsched.executions.executions_pkey PRIMARY KEY (partition, id)
-constraint pgsched.executions.fire_at_is_an_instant CHECK (((lease_token IS NOT NULL) OR ((fire_at >= '0001-01-01 00:00:00+00'::timestamp with time zone) AND (fire_at <= '9999-12-31 00:00:00+00'::timestamp with time zone)) OR (fire_at = 'infinity'::timestamp with time zone) OR pgsched.refuse('PS002'::text, 'fire_at must be an instant between the years 1 and 9999'::text, 'write now() + interval ''10 minutes'', or ''infinity'' to hold the row'::text)))
-constraint pgsched.executions.key_is_1_to_200_characters CHECK (((lease_token IS NOT NULL) OR ((length(key) >= 1) AND (length(key) <= 200))))
-constraint pgsched.executions.options_are_known CHECK (((lease_token IS NOT NULL) OR (options IS NULL) OR pgsched.check_options(options)))
-constraint pgsched.executions.ordering_key_is_1_to_200_characters CHECK (((lease_token IS NOT NULL) OR ((length(ordering_key) >= 1) AND (length(ordering_key) <= 200))))
-constraint pgsched.executions.partition_follows_the_key CHECK (((lease_token IS NOT NULL) OR ((key IS NULL) AND (ordering_key IS NULL)) OR (((partition)::integer & 15) = pgsched.slot_for(client_id, key, ordering_key)) OR pgsched.refuse('PS000'::text, 'a row with a key or an ordering key lives in the partition of that key'::text, 'set partition to pgsched.partition_for(queue, client_id, key, ordering_key), or call pgsched.schedule'::text)))
-constraint pgsched.executions.payload_is_at_most_1_mib CHECK (((lease_token IS NOT NULL) OR (payload IS NULL) OR (pg_column_size(payload) <= 1048576) OR pgsched.refuse('PS003'::text, 'the payload is over the limit of 1 MiB'::text, 'store the data elsewhere and schedule a reference to it'::text)))
-constraint pgsched.executions.scheduled_for_is_an_instant CHECK (((lease_token IS NOT NULL) OR (scheduled_for IS NULL) OR ((scheduled_for >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (scheduled_for <= '9999-12-31 00:00:00+00'::timestamp with time zone))))
-constraint pgsched.executions.target_is_a_known_uri CHECK (((lease_token IS NOT NULL) OR ((octet_length(target) <= 2048) AND (target ~ '^(https?://[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](/[!-"$-~]*)?|python:[A-Za-z_][A-Za-z0-9_.-]{0,99})$'::text)) OR pgsched.check_target(target)))
+constraint pgsched.executions.partition_follows_the_key CHECK (((lease_token IS NOT NULL) OR (COALESCE((key)::text, (ordering_key)::text) IS NULL) OR pgsched.check_partition(partition, (client_id)::text, (key)::text, (ordering_key)::text)))
 constraint pgsched.jobs.anchor_is_an_instant CHECK (((anchor >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (anchor <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
-constraint pgsched.jobs.client_id_is_1_to_100_characters CHECK (((length(client_id) >= 1) AND (length(client_id) <= 100)))
 constraint pgsched.jobs.either_cron_or_every CHECK (((num_nonnulls(cron, every) = 1) OR pgsched.refuse('PS002'::text, 'a job needs either cron or every'::text, 'give exactly one of the two, such as cron => ''*/5 * * * *'''::text)))
 constraint pgsched.jobs.every_is_whole_seconds_or_more CHECK (((every IS NULL) OR ((every >= '00:00:01'::interval) AND (every <= '3653 days'::interval) AND (EXTRACT(year FROM every) = (0)::numeric) AND (EXTRACT(month FROM every) = (0)::numeric)) OR pgsched.refuse('PS002'::text, 'every must be between 1 second and 3653 days, without months or years'::text, 'write every => ''15 minutes'', or a cron expression for calendar months'::text)))
 constraint pgsched.jobs.gap_is_shift_or_skip CHECK ((gap = ANY (ARRAY['shift'::text, 'skip'::text])))
 constraint pgsched.jobs.jobs_pkey PRIMARY KEY (id)
 constraint pgsched.jobs.jobs_queue_fkey FOREIGN KEY (queue) REFERENCES pgsched.queues(name)
-constraint pgsched.jobs.key_is_1_to_200_characters CHECK (((length(key) >= 1) AND (length(key) <= 200)))
-constraint pgsched.jobs.options_are_known CHECK (((options IS NULL) OR pgsched.check_options(options)))
-constraint pgsched.jobs.ordering_key_is_1_to_200_characters CHECK (((length(ordering_key) >= 1) AND (length(ordering_key) <= 200)))
 constraint pgsched.jobs.overlap_is_first_second_or_both CHECK ((overlap = ANY (ARRAY['first'::text, 'second'::text, 'both'::text])))
-constraint pgsched.jobs.payload_is_at_most_1_mib CHECK (((payload IS NULL) OR (pg_column_size(payload) <= 1048576) OR pgsched.refuse('PS003'::text, 'the payload is over the limit of 1 MiB'::text, 'store the data elsewhere and schedule a reference to it'::text)))
-constraint pgsched.jobs.target_is_a_known_uri CHECK (pgsched.check_target(target))
 constraint pgsched.queues.first_partition_is_a_multiple_of_16 CHECK (((first_partition >= 0) AND (((first_partition)::integer % 16) = 0)))
 constraint pgsched.queues.queue_name_is_plain CHECK ((name ~ '^[a-z][a-z0-9_-]{0,62}$'::text))
 constraint pgsched.queues.queues_first_partition_key UNIQUE (first_partition)
@@ -221,13 +217,13 @@ CREATE TRIGGER jobs_inserted AFTER INSERT ON pgsched.jobs FOR EACH STATEMENT EXE
 -- policies
 policy mine on pgsched.attempts for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.clients for r to {pgsched_client} using ((EXISTS ( SELECT FROM pg_roles r WHERE ((r.rolname = clients.database_role) AND pg_has_role(r.oid, 'MEMBER'::text))))) check ()
-policy mine on pgsched.executions for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
+policy mine on pgsched.executions for r to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.history for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
-policy mine on pgsched.jobs for * to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))))
-policy mine_ended on pgsched.history for a to {pgsched_client} using () check (((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (status = ANY (ARRAY['cancelled'::pgsched.execution_status, 'skipped'::pgsched.execution_status])) AND ((job_id IS NULL) OR (EXISTS ( SELECT FROM pgsched.jobs j WHERE ((j.id = history.job_id) AND (j.client_id = history.client_id)))))))
-policy mine_new on pgsched.executions for a to {pgsched_client} using () check (((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND ((job_id IS NULL) OR (EXISTS ( SELECT FROM pgsched.jobs j WHERE ((j.id = executions.job_id) AND (j.client_id = executions.client_id)))))))
-policy mine_waiting on pgsched.executions for w to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check (((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (lease_token IS NULL)))
-policy mine_withdrawn on pgsched.executions for d to {pgsched_client} using (((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (lease_token IS NULL))) check ()
+policy mine on pgsched.jobs for * to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))))
+policy mine_ended on pgsched.history for a to {pgsched_client} using () check (((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (status = ANY (ARRAY['cancelled'::pgsched.execution_status, 'skipped'::pgsched.execution_status])) AND ((job_id IS NULL) OR (EXISTS ( SELECT FROM pgsched.jobs j WHERE ((j.id = history.job_id) AND ((j.client_id)::text = history.client_id)))))))
+policy mine_new on pgsched.executions for a to {pgsched_client} using () check ((((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND ((job_id IS NULL) OR (EXISTS ( SELECT FROM pgsched.jobs j WHERE ((j.id = executions.job_id) AND ((j.client_id)::text = (executions.client_id)::text)))))))
+policy mine_waiting on pgsched.executions for w to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ((((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (lease_token IS NULL)))
+policy mine_withdrawn on pgsched.executions for d to {pgsched_client} using ((((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (lease_token IS NULL))) check ()
 policy reader on pgsched.attempts for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.clients for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.executions for r to {pgsched_reader} using (true) check ()
@@ -245,6 +241,7 @@ function pgsched.cancel(uuid) returns boolean volatility v parallel u
 function pgsched.carry_on(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.check_instant(timestamp with time zone) returns boolean volatility i parallel s
 function pgsched.check_options(jsonb) returns boolean volatility i parallel s
+function pgsched.check_partition(smallint,text,text,text) returns boolean volatility i parallel s
 function pgsched.check_target(text) returns boolean volatility i parallel s
 function pgsched.check_zone(text) returns boolean volatility s parallel s
 function pgsched.clients_changed() returns trigger volatility v parallel u
@@ -252,6 +249,7 @@ function pgsched.drop_days(integer) returns integer volatility v parallel u secu
 function pgsched.executions_inserted() returns trigger volatility v parallel u
 function pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) returns void volatility v parallel u
 function pgsched.is_duration(jsonb,interval,interval) returns boolean volatility i parallel s
+function pgsched.is_watched(integer) returns boolean volatility v parallel u
 function pgsched.jobs_changed() returns trigger volatility v parallel u
 function pgsched.my_clients() returns text[] volatility s parallel s
 function pgsched.new_id() returns uuid volatility v parallel s
@@ -298,6 +296,8 @@ grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_clie
 grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_worker
 grant execute on pgsched.check_options(jsonb) to pgsched_client
 grant execute on pgsched.check_options(jsonb) to pgsched_worker
+grant execute on pgsched.check_partition(smallint,text,text,text) to pgsched_client
+grant execute on pgsched.check_partition(smallint,text,text,text) to pgsched_worker
 grant execute on pgsched.check_target(text) to pgsched_client
 grant execute on pgsched.check_target(text) to pgsched_worker
 grant execute on pgsched.check_zone(text) to pgsched_client
@@ -311,6 +311,8 @@ grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_sta
 grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) to pgsched_worker
 grant execute on pgsched.is_duration(jsonb,interval,interval) to pgsched_client
 grant execute on pgsched.is_duration(jsonb,interval,interval) to pgsched_worker
+grant execute on pgsched.is_watched(integer) to pgsched_client
+grant execute on pgsched.is_watched(integer) to pgsched_worker
 grant execute on pgsched.jobs_changed() to pgsched_client
 grant execute on pgsched.jobs_changed() to pgsched_worker
 grant execute on pgsched.my_clients() to pgsched_client
@@ -418,6 +420,7 @@ comment on pgsched.cancel(uuid) is 'Cancels a job, or an execution that waits. T
 comment on pgsched.carry_on(uuid) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
 comment on pgsched.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
 comment on pgsched.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.'
+comment on pgsched.check_partition(smallint,text,text,text) is 'True for the partition in which a key lives; raises PS000 with what to write otherwise.'
 comment on pgsched.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.'
 comment on pgsched.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
 comment on pgsched.clients_changed() is 'Has the workers read the clients'' settings again.'
@@ -425,6 +428,7 @@ comment on pgsched.drop_days(integer) is 'Drops the days of history and attempts
 comment on pgsched.executions_inserted() is 'Wakes the workers for the near-term rows of one insert statement.'
 comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) is 'Writes the history row of an execution that ends without being delivered.'
 comment on pgsched.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
+comment on pgsched.is_watched(integer) is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.'
 comment on pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.'
 comment on pgsched.my_clients() is 'The clients whose rows the current role may see and change.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562).'

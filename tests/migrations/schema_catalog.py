@@ -16,6 +16,11 @@ _PARTS: dict[str, str] = {
                  string_agg(quote_literal(e.enumlabel), ', ' order by e.enumsortorder))
           from pg_type t join pg_enum e on e.enumtypid = t.oid
          where t.typnamespace = 'pgsched'::regnamespace group by t.oid""",
+    "domains": """
+        select format('domain %s as %s constraint %s %s', t.oid::regtype, format_type(t.typbasetype, t.typtypmod),
+                 k.conname, pg_get_constraintdef(k.oid))
+          from pg_type t join pg_constraint k on k.contypid = t.oid
+         where t.typnamespace = 'pgsched'::regnamespace and k.contype = 'c'""",
     "tables": """
         select format('%s %s%s%s%s', case c.relkind when 'v' then 'view' else 'table' end, c.oid::regclass,
                  ' partition by ' || pg_get_partkeydef(c.oid), ' with (' || array_to_string(c.reloptions, ', ') || ')',

@@ -1,5 +1,8 @@
 """Who is told of new rows: workers, once a statement, and only of what is due before they would look by themselves."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import psycopg
 import pytest
 
@@ -93,6 +96,54 @@ def test_rescheduling_to_later_is_not_told(db: Connection, store_url: str) -> No
     with listening(store_url) as listener:
         call(db, "reschedule", id=id, fire_at="2040-01-01Z")
         assert heard(listener, db) == []
+
+
+@contextmanager
+def watching(url: str, queue_number: int) -> Iterator[None]:
+    """A session that looks at all partitions of a queue by itself, as a worker that is woken often does."""
+    with psycopg.connect(url, autocommit=True) as watcher:
+        watcher.execute("select pg_advisory_lock(1885631331, -1 - %s::integer)", [queue_number])
+        yield
+        watcher.execute("select pg_advisory_unlock(1885631331, -1 - %s::integer)", [queue_number])
+
+
+def test_nobody_is_told_of_a_queue_that_is_watched(db: Connection, store_url: str) -> None:
+    id = schedule(db, delay="1 hour")
+    with listening(store_url) as listener, watching(store_url, 0):
+        schedule(db, delay="0")
+        schedule(db, delay="0", key="k")
+        schedule(db, delay="0", key="k")
+        call(db, "reschedule", id=id, fire_at="2020-01-01Z")
+        db.execute("insert into pgsched.executions (target, fire_at) values (%s, now())", [TARGET])
+        with db.cursor().copy("copy pgsched.executions (target, fire_at) from stdin") as copy:
+            copy.write_row([TARGET, "2020-01-01Z"])
+        assert heard(listener, db) == []
+
+
+def test_a_queue_is_told_of_while_another_is_watched(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener, watching(store_url, 1):
+        schedule(db, delay="0")
+        assert len(heard(listener, db)) == 1
+
+
+def test_once_nobody_watches_they_are_told_again(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        with watching(store_url, 0):
+            schedule(db, delay="0")
+        schedule(db, delay="0")
+        assert len(heard(listener, db)) == 1
+
+
+def test_looking_whether_a_queue_is_watched_leaves_no_lock(db: Connection, store_url: str) -> None:
+    ours = "select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()"
+    with db.transaction(force_rollback=True):
+        schedule(db, delay="0")
+        with db.transaction(force_rollback=True):
+            db.execute("insert into pgsched.executions (target, fire_at) values (%s, now())", [TARGET])
+        assert value(db, ours) == 0
+    with watching(store_url, 0):
+        schedule(db, delay="0")
+        assert value(db, ours) == 0
 
 
 def test_a_new_and_an_edited_job_wake_a_planner(db: Connection, store_url: str) -> None:

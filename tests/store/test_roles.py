@@ -193,7 +193,7 @@ def test_a_client_cannot_change_or_delete_a_running_row(db: Connection, payments
     id = schedule(payments, client="payments")
     lease(db, id)
     with refused(DENIED):
-        payments.execute("update pgsched.executions set target = 'nonsense'")
+        payments.execute("update pgsched.executions set target = 'python:other'")
     assert payments.execute("delete from pgsched.executions").rowcount == 0
     assert value(db, "select target from pgsched.executions") == TARGET
 

@@ -106,6 +106,59 @@ def test_a_plain_insert_refuses_the_same_targets(db: Connection, target: str, hi
     assert counts(db) == (0, 0, 0)
 
 
+@pytest.mark.parametrize(
+    "target",
+    [
+        "https://shop.example",
+        "http://127.0.0.1:8080/settle?order=42&retry=no",
+        "https://shop.example:65535/",
+        "HTTPS://Shop.Example/%C3%BC",
+        "https://a/",
+        "https://a_b.example/@me",
+        "http://[::1]:8080/",
+        "https://shop.example?order=42",
+        "https://shop.example/" + "a" * 2027,
+        "python:" + "a" * 200,
+        "python:shop.orders:settle",
+        "sql:billing.settle",
+        "notify:orders",
+        "queue:",
+        "kafka:orders.v1",
+    ],
+)
+def test_a_target_that_can_be_called_is_taken(db: Connection, target: str) -> None:
+    schedule(db, target=target)
+    schedule(db, target=target, key="k")
+    schedule(db, target=target, every="1 hour")
+    assert counts(db) == (2, 1, 0)
+    assert call(db, "check_target", target=target) is True
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "https://-shop.example/",
+        "https://shop.example-/",
+        "https://.shop.example/",
+        "https://shop.example:/",
+        "https://shop.example/\n",
+        "https://shop.example:123456/",
+        "http://shop.example/a#b",
+        "python:" + "a" * 201,
+        "python:1a",
+        "python:a\n",
+    ],
+)
+def test_what_is_nearly_a_target_is_refused(db: Connection, target: str) -> None:
+    with refused("PS001"):
+        call(db, "check_target", target=target)
+    with refused("PS001"):
+        schedule(db, target=target)
+    with refused("PS001"), db.cursor().copy("copy pgsched.executions (target, fire_at) from stdin") as copy:
+        copy.write_row([target, "2040-01-01Z"])
+    assert counts(db) == (0, 0, 0)
+
+
 @pytest.mark.parametrize(("arguments", "hint"), SCHEDULES)
 def test_a_schedule_that_makes_no_sense_is_refused(db: Connection, arguments: dict[str, Any], hint: str) -> None:
     with refused("PS002", hint=hint):

@@ -5,20 +5,14 @@ create or replace function pgsched.now() returns timestamptz
   language sql stable parallel safe as 'select pg_catalog.now()';
 comment on function pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.';
 
--- RFC 9562 version 7: ordered by creation, so that new rows share the right edge of their index.
-do $$
-begin
-  if current_setting('server_version_num')::int >= 180000 then
-    create or replace function pgsched.new_id() returns uuid
-      language sql volatile parallel safe as 'select pg_catalog.uuidv7()';
-  else
-    create or replace function pgsched.new_id() returns uuid
-      language sql volatile parallel safe as $body$
-        select encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
-          placing substring(int8send((date_part('epoch', clock_timestamp()) * 1000)::bigint) from 3)
-          from 1 for 6), 52, 1), 53, 1), 'hex')::uuid $body$;
-  end if;
-end $$;
+-- RFC 9562 version 7: ordered by the millisecond of creation, so that new rows share the right edge of their index. Made
+-- from random(), seeded once a session: a server built without OpenSSL opens /dev/urandom for each gen_random_uuid() and
+-- uuidv7(), at seven times the cost, and an id has to be unique, not secret. One expression, so that an insert has it
+-- inlined; the leading digit is 0 until the year 2527.
+create or replace function pgsched.new_id() returns uuid language sql volatile parallel safe as $$
+  select ('0' || to_hex(((date_part('epoch', clock_timestamp()) * 1000)::bigint << 16) | (28672 + (random() * 4095)::int))
+    || to_hex(-9223372036854775808 | ((random() * 2147483647)::bigint << 31) | (random() * 2147483647)::bigint))::uuid
+$$;
 comment on function pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562).';
 
 create or replace function pgsched.refuse(code text, message text, hint text) returns boolean
@@ -122,14 +116,28 @@ begin
 end $$;
 comment on function pgsched.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.';
 
+-- Not in SQL: a statement would inline its body anew, which costs more than the insert of a row.
+create or replace function pgsched.check_partition(partition smallint, client_id text, key text, ordering_key text)
+  returns boolean language plpgsql immutable parallel safe as $$
+begin
+  return (partition & 15) = pgsched.slot_for(client_id, key, ordering_key)
+    or pgsched.refuse('PS000', 'a row with a key or an ordering key lives in the partition of that key',
+         'set partition to pgsched.partition_for(queue, client_id, key, ordering_key), or call pgsched.schedule');
+end $$;
+comment on function pgsched.check_partition(smallint, text, text, text)
+  is 'True for the partition in which a key lives; raises PS000 with what to write otherwise.';
+
+-- The queue default has the first partitions, as the default of the column partition says too: no need to look.
 create or replace function pgsched.partition_for(queue text, client_id text, key text default null, ordering_key text default null)
   returns smallint language plpgsql volatile parallel safe as $$
 declare
-  first smallint;
+  first smallint := 0;
 begin
-  select q.first_partition into first from pgsched.queues q where q.name = partition_for.queue;
-  if first is null then
-    perform pgsched.refuse('PS010', format('there is no queue %L', partition_for.queue), 'the names are in pgsched.queues');
+  if queue is distinct from 'default' then
+    select q.first_partition into first from pgsched.queues q where q.name = partition_for.queue;
+    if first is null then
+      perform pgsched.refuse('PS010', format('there is no queue %L', partition_for.queue), 'the names are in pgsched.queues');
+    end if;
   end if;
   return first + coalesce(pgsched.slot_for(client_id, key, ordering_key), floor(random() * 16)::smallint);
 end $$;

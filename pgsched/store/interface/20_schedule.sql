@@ -34,30 +34,43 @@ create or replace function pgsched.schedule(
   key text default null, ordering_key text default null, queue text default 'default', options jsonb default null
 ) returns uuid language plpgsql volatile as $$
 declare
+  told constant boolean := current_setting('pgsched.notify', true) is distinct from 'off';
   instant timestamptz;
+  home smallint;
   new_id uuid;
 begin
-  perform pgsched.check_target(schedule.target);
   if num_nonnulls(schedule.fire_at, delay, cron, every) > 1 then
     perform pgsched.refuse('PS002', 'fire_at, delay, cron and every exclude each other', 'give at most one of them; with none it fires now');
   elsif timezone is not null and cron is null then
     perform pgsched.refuse('PS002', 'timezone goes with cron', 'give fire_at with its own offset, such as ''2026-03-01 09:00+01''');
   elsif delay < interval '0' then
     perform pgsched.refuse('PS002', 'the delay is negative', 'give delay => ''10 minutes'', or fire_at for an instant in the past');
+  elsif schedule.target is null then
+    perform pgsched.check_target(schedule.target);
   end if;
   if cron is not null or every is not null then
     return pgsched.schedule_job(target, payload, cron, every, timezone, client, key, ordering_key, queue, options);
   end if;
-  instant := coalesce(schedule.fire_at, pgsched.now() + coalesce(delay, interval '0'));
-  perform pgsched.check_instant(instant);
-  if key is null then
-    insert into pgsched.executions as e (fire_at, client_id, target, payload, options, ordering_key, partition)
-    values (instant, client, schedule.target, schedule.payload, schedule.options, schedule.ordering_key,
-            pgsched.partition_for(queue, client, null, schedule.ordering_key))
-    returning e.id into new_id;
-    return new_id;
+  instant := coalesce(schedule.fire_at, now() + coalesce(delay, interval '0'));
+  if instant not between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' then
+    perform pgsched.check_instant(instant);
+  elsif key is not null then
+    return pgsched.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options);
   end if;
-  return pgsched.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options);
+  home := pgsched.partition_for(queue, client, null, schedule.ordering_key);
+  if told then  -- the trigger would have to look through what the statement inserted for what is known here
+    perform set_config('pgsched.notify', 'off', true);
+  end if;
+  insert into pgsched.executions as e (fire_at, client_id, target, payload, options, ordering_key, partition)
+  values (instant, client, schedule.target, schedule.payload, schedule.options, schedule.ordering_key, home)
+  returning e.id into new_id;
+  if told then
+    perform set_config('pgsched.notify', 'on', true);
+    if instant < now() + interval '2 seconds' then
+      perform pgsched.notify_wake(home, instant);
+    end if;
+  end if;
+  return new_id;
 end $$;
 comment on function pgsched.schedule(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb)
   is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id.

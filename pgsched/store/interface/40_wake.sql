@@ -1,19 +1,37 @@
--- One notification a statement and queue, and only for rows due before an idle worker would look by itself. Off with
--- set pgsched.notify = off, for a session or a role: the workers' poll then finds the rows within a second.
+-- One notification a statement and queue, and only for rows due before an idle worker would look by itself, and only
+-- where no worker is looking all the time. Off with set pgsched.notify = off, for a session or a role: the workers'
+-- poll then finds the rows within a second.
+
+-- PostgreSQL takes one lock for the whole database from a NOTIFY's commit until that commit is flushed, so that writers
+-- that notify wait for each other's disk. A worker that is woken often looks by itself every few milliseconds, and holds
+-- an advisory lock meanwhile ('pgsc', -1 - the number of the queue). To try for a share of it is a look into shared
+-- memory: nothing is waited for, and what is got is given back at once, also where the transaction goes on or fails.
+create or replace function pgsched.is_watched(queue_number integer) returns boolean language sql volatile as $$
+  select case when pg_try_advisory_lock_shared(1885631331, -1 - queue_number)
+              then not pg_advisory_unlock_shared(1885631331, -1 - queue_number) else true end
+$$;
+comment on function pgsched.is_watched(integer)
+  is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.';
 
 create or replace function pgsched.notify_wake(partition smallint, fire_at timestamptz) returns void
-  language sql volatile as $$
-  select pg_notify('pgsched_wake', partition || '@' || (extract(epoch from fire_at) * 1000000)::bigint)
-   where fire_at < pgsched.now() + interval '2 seconds' and pgsched.setting('notify', 'on') <> 'off'
-$$;
+  language plpgsql volatile as $$
+begin
+  if fire_at < now() + interval '2 seconds' and current_setting('pgsched.notify', true) is distinct from 'off'
+     and not pgsched.is_watched(partition >> 4) then
+    perform pg_notify('pgsched_wake', partition || '@' || (extract(epoch from fire_at) * 1000000)::bigint);
+  end if;
+end $$;
 comment on function pgsched.notify_wake(smallint, timestamptz) is 'Tells the workers that a near-term row stands in a partition.';
 
 create or replace function pgsched.executions_inserted() returns trigger language plpgsql volatile as $$
 begin
-  perform pg_notify('pgsched_wake', string_agg(near.partition || '@' || (extract(epoch from near.fire_at) * 1000000)::bigint, ','))
-     from (select i.partition, min(i.fire_at) as fire_at from inserted i
-            where i.fire_at < pgsched.now() + interval '2 seconds' group by i.partition) near
-    group by near.partition >> 4;  -- by queue: a message of more than 8000 bytes would refuse the insert
+  if exists (select from inserted i where i.fire_at < now() + interval '2 seconds') then
+    perform pg_notify('pgsched_wake', string_agg(near.partition || '@' || (extract(epoch from near.fire_at) * 1000000)::bigint, ','))
+       from (select i.partition, min(i.fire_at) as fire_at from inserted i
+              where i.fire_at < now() + interval '2 seconds' group by i.partition) near
+      group by near.partition >> 4  -- by queue: a message of more than 8000 bytes would refuse the insert
+     having not pgsched.is_watched(near.partition >> 4);
+  end if;
   return null;
 end $$;
 comment on function pgsched.executions_inserted() is 'Wakes the workers for the near-term rows of one insert statement.';

@@ -1,0 +1,191 @@
+"""Scheduling many one-shots inside the caller's own transaction, at the speed of COPY.
+
+What was asked for is checked as ``schedule`` checks it. All of it is scheduled or, after any error, nothing: the
+transaction can then only be rolled back. On a connection in autocommit it is a transaction of its own.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, Required, TypedDict, TypeVar
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from psycopg.rows import tuple_row
+
+from pgsched.client.asks import encode
+from pgsched.client.transaction import Executes, execute_of, raises_ours
+from pgsched.errors import Conflict, InvalidInput
+from pgsched.store import arrays
+from pgsched.store.bulk import COPY, INSERT, START, Load, OneShot, Start, due
+from pgsched.store.order import When, check_text, when
+
+_Driver = TypeVar("_Driver")
+
+
+class Request(TypedDict, total=False):
+    """One execution: what ``schedule`` takes, without ``cron``, ``every`` and ``timezone``."""
+
+    target: Required[str]
+    payload: Any
+    at: datetime | str | None
+    delay: timedelta | str | None
+    client: str | None
+    key: str | None
+    ordering_key: str | None
+    queue: str | None
+    options: Mapping[str, Any] | None
+
+
+def schedule_many(connection_or_session: psycopg.Connection[Any] | Executes, requests: Iterable[Request]) -> int:
+    """Schedules one execution for each request, in the transaction of the connection; returns how many.
+
+    Takes a psycopg 3 connection, or an SQLAlchemy Connection or Session over psycopg 3. ``requests`` may be a
+    generator: it is read while rows are on their way, so it must not use the connection. A key that has a live
+    execution, or that comes twice, refuses them all: Conflict names it. What else ``schedule`` raises is raised here
+    too.
+
+        with psycopg.connect(...) as connection:
+            schedule_many(connection, ({"target": "python:remind", "payload": n} for n in range(100_000)))
+    """
+    with raises_ours(), _names_the_key():
+        connection = _driver_of(connection_or_session)
+        with _transaction(connection), psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
+            arrays.register(cursor.adapters)
+            load = _load(cursor.execute(START).fetchone(), connection, requests)
+            while not load.exhausted:
+                if load.start.without_copy:
+                    load.fill()
+                else:
+                    with cursor.copy(COPY) as copy:
+                        for block in load.blocks():
+                            copy.write(block)
+                if aside := load.set_aside():
+                    cursor.execute(INSERT, aside)
+    return load.count
+
+
+async def schedule_many_async(
+    connection_or_session: psycopg.AsyncConnection[Any] | Executes, requests: Iterable[Request]
+) -> int:
+    """``schedule_many`` for a psycopg AsyncConnection, or an SQLAlchemy AsyncConnection or AsyncSession."""
+    with raises_ours(), _names_the_key():
+        connection = await _async_driver_of(connection_or_session)
+        async with _async_transaction(connection), psycopg.AsyncCursor(connection, row_factory=tuple_row) as cursor:
+            arrays.register(cursor.adapters)
+            load = _load(await (await cursor.execute(START)).fetchone(), connection, requests)
+            while not load.exhausted:
+                if load.start.without_copy:
+                    load.fill()
+                else:
+                    async with cursor.copy(COPY) as copy:
+                        for block in load.blocks():
+                            await copy.write(block)
+                if aside := load.set_aside():
+                    await cursor.execute(INSERT, aside)
+    return load.count
+
+
+def _load(
+    started: Any, connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any], requests: Iterable[Request]
+) -> Load:
+    start = Start._make(started)
+    return Load(start=start, encoding=connection.info.encoding, orders=_orders(start, requests))
+
+
+def _orders(start: Start, requests: Iterable[Request]) -> Iterator[OneShot]:
+    for request in requests:
+        yield _order(start, **request)
+
+
+def _order(
+    start: Start,
+    *,
+    target: str,
+    payload: Any = None,
+    at: datetime | str | None = None,
+    delay: timedelta | str | None = None,
+    client: str | None = None,
+    key: str | None = None,
+    ordering_key: str | None = None,
+    queue: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> OneShot:
+    if type(at) is not datetime or at.tzinfo is None or delay is not None:
+        asked = _when(at, delay)
+        at = asked.fire_at or due(start, asked.delay)
+    return OneShot(
+        _text("target", target),
+        at,
+        None if payload is None else encode(payload, "payload"),
+        "default" if client is None else _text("client", client),
+        key if key is None else _text("key", key),
+        ordering_key if ordering_key is None else _text("ordering_key", ordering_key),
+        "default" if queue is None else _text("queue", queue),
+        None if options is None else encode(dict(options), "options"),
+    )
+
+
+@lru_cache(maxsize=1000)
+def _when(at: datetime | str | None, delay: timedelta | str | None) -> When:
+    return when(at=at, delay=delay)
+
+
+def _text(name: str, text: str) -> str:
+    if not isinstance(text, str):
+        raise InvalidInput(f"{name} is {text!r:.80}: write text")
+    if not text.isascii() or "\x00" in text:  # nothing else can have what check_text looks for
+        check_text(name, text)
+    return text
+
+
+@contextmanager
+def _names_the_key() -> Iterator[None]:
+    """Raises Conflict for a key that is taken; PostgreSQL tells which unless row-level security forbids it."""
+    try:
+        yield
+    except psycopg.errors.UniqueViolation as error:
+        found = re.search(r"=\(\d+, (.+)\)", error.diag.message_detail or "")
+        which = f"the client and key ({found[1]})" if found else "a client and key"
+        raise Conflict(
+            f"{which} have a live execution, or come twice; nothing was scheduled: leave that request out, or call "
+            "schedule for it, which replaces what waits"
+        ) from error
+
+
+def _driver_of(candidate: Any) -> psycopg.Connection[Any]:
+    if isinstance(candidate, psycopg.Connection):
+        return candidate
+    execute_of(candidate, waits=False, name="schedule_many")
+    connection = candidate.connection() if callable(candidate.connection) else candidate
+    connection.exec_driver_sql("select 1")  # SQLAlchemy's own transaction begins here: without it commit does nothing
+    return _checked(connection.connection.driver_connection, psycopg.Connection)
+
+
+async def _async_driver_of(candidate: Any) -> psycopg.AsyncConnection[Any]:
+    if isinstance(candidate, psycopg.AsyncConnection):
+        return candidate
+    execute_of(candidate, waits=True, name="schedule_many")
+    connection = candidate if hasattr(candidate, "get_raw_connection") else await candidate.connection()
+    await connection.exec_driver_sql("select 1")
+    return _checked((await connection.get_raw_connection()).driver_connection, psycopg.AsyncConnection)
+
+
+def _checked(driver: Any, wanted: type[_Driver]) -> _Driver:
+    if not isinstance(driver, wanted):
+        raise TypeError(f"{type(driver).__module__} cannot load many rows this way: use SQLAlchemy over psycopg 3")
+    return driver
+
+
+def _transaction(connection: psycopg.Connection[Any]) -> AbstractContextManager[Any]:
+    return connection.transaction() if _stands_alone(connection) else nullcontext()
+
+
+def _async_transaction(connection: psycopg.AsyncConnection[Any]) -> AbstractAsyncContextManager[Any]:
+    return connection.transaction() if _stands_alone(connection) else nullcontext()
+
+
+def _stands_alone(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
+    return connection.autocommit and connection.info.transaction_status == TransactionStatus.IDLE

@@ -1,0 +1,248 @@
+"""schedule_many() and schedule_many_async() inside the caller's transaction."""
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from psycopg import sql
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, create_async_engine
+from sqlalchemy.pool import NullPool
+
+from pgsched.client import Request, schedule_many, schedule_many_async
+from pgsched.errors import (
+    Conflict,
+    InvalidInput,
+    InvalidOptions,
+    InvalidPayload,
+    InvalidSchedule,
+    InvalidTarget,
+    NotFound,
+)
+from tests.client.test_transaction import in_a_session, in_psycopg, in_psycopg_with_dicts, in_sqlalchemy
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+Opens = Callable[[str], AbstractContextManager[Any]]
+AT = datetime(2040, 3, 1, 9, tzinfo=UTC)
+
+
+@pytest.fixture(
+    params=[in_psycopg, in_psycopg_with_dicts, in_sqlalchemy, in_a_session], ids=lambda opens: opens.__name__
+)
+def opens(request: pytest.FixtureRequest) -> Opens:
+    found: Opens = request.param
+    return found
+
+
+def count(db: Connection) -> int:
+    found = db.execute("select count(*) from pgsched.executions").fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def numbered(first: int, last: int, **also: Any) -> Iterator[Request]:
+    for n in range(first, last):
+        asked: Any = {"target": "python:remind", "payload": {"n": n}, "at": AT, **also}
+        yield asked
+
+
+def test_commit_schedules_them_all(opens: Opens, database_url: str, db: Connection) -> None:
+    with opens(database_url) as transaction:
+        assert schedule_many(transaction, numbered(0, 1000)) == 1000
+        assert count(db) == 0
+    row = db.execute(
+        "select count(distinct id), count(distinct payload -> 'n'), count(distinct partition), min(fire_at),"
+        " max(fire_at), min(target), min(client_id) from pgsched.executions"
+    ).fetchone()
+    assert row == (1000, 1000, 16, AT, AT, "python:remind", "default")
+
+
+def test_rollback_leaves_nothing(opens: Opens, database_url: str, db: Connection) -> None:
+    def give_up() -> None:
+        with opens(database_url) as transaction:
+            schedule_many(transaction, numbered(0, 10))
+            schedule_many(transaction, numbered(0, 10, ordering_key="o"))
+            raise LookupError("the order was not there after all")
+
+    with pytest.raises(LookupError):
+        give_up()
+    assert count(db) == 0
+
+
+def test_each_column_arrives_as_it_was_asked_for(database_url: str, db: Connection) -> None:
+    db.execute("insert into pgsched.queues values ('orders', 16)")
+    db.execute("create table pgsched.executions_orders partition of pgsched.executions for values in"
+               " (16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31)")  # fmt: skip
+    requests: list[Request] = [
+        {"target": "notify:a", "at": AT},
+        {"target": "notify:b", "at": "2040-03-01T10:00:00+01:00", "client": "shop", "payload": ["ü"]},
+        {"target": "notify:c", "at": AT, "options": {"timeout": "5s"}, "key": "k", "ordering_key": "o"},
+        {"target": "notify:d", "at": AT, "queue": "orders", "payload": 0},
+    ]
+    with psycopg.connect(database_url) as connection:
+        assert schedule_many(connection, requests) == 4
+    found = db.execute(
+        "select target, fire_at, client_id, payload, options, key, ordering_key, partition >> 4"
+        " from pgsched.executions order by target"
+    ).fetchall()
+    assert found == [
+        ("notify:a", AT, "default", None, None, None, None, 0),
+        ("notify:b", AT, "shop", ["ü"], None, None, None, 0),
+        ("notify:c", AT, "default", None, {"timeout": "5s"}, "k", "o", 0),
+        ("notify:d", AT, "default", 0, None, None, None, 1),
+    ]
+
+
+def test_a_delay_is_counted_from_the_start_of_the_transaction(database_url: str, db: Connection) -> None:
+    with psycopg.connect(database_url) as connection:
+        start = connection.execute("select now()").fetchone()
+        schedule_many(connection, [{"target": "notify:a", "delay": "1h"}, {"target": "notify:b"}])
+    assert start is not None
+    instants = [row[0] for row in db.execute("select fire_at from pgsched.executions order by target desc")]
+    assert instants == [start[0], start[0] + timedelta(hours=1)]
+
+
+def test_ids_are_of_version_7_and_in_the_order_of_the_requests(database_url: str, db: Connection) -> None:
+    with psycopg.connect(database_url) as connection:
+        schedule_many(connection, numbered(0, 600))
+    rows = db.execute("select id, payload ->> 'n' from pgsched.executions order by id").fetchall()
+    assert {(id.version, id.variant) for id, _ in rows} == {(7, "specified in RFC 4122")}
+    assert [int(n) for _, n in rows] == list(range(600))
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked"),
+    [
+        (InvalidTarget, {"target": "ftp://shop.example"}),
+        (InvalidTarget, {"target": "ftp://shop.example", "key": "k"}),
+        (InvalidInput, {"target": None}),
+        (InvalidInput, {"target": "python:\x00"}),
+        (InvalidInput, {"key": 7}),
+        (InvalidInput, {"key": "\ud800"}),
+        (InvalidInput, {"key": ""}),
+        (InvalidInput, {"client": "c" * 101}),
+        (InvalidOptions, {"options": {"retries": 3}}),
+        (InvalidOptions, {"options": {"retries": 3}, "key": "k"}),
+        (InvalidPayload, {"payload": {1, 2}}),
+        (InvalidPayload, {"payload": "a\x00b"}),
+        (InvalidPayload, {"payload": "x" * 1_048_576}),
+        (InvalidSchedule, {"at": datetime(2031, 3, 1)}),
+        (InvalidSchedule, {"at": AT, "delay": "1h"}),
+        (InvalidSchedule, {"delay": "soon"}),
+        (NotFound, {"queue": "nowhere"}),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value),
+)
+def test_one_bad_request_refuses_them_all_with_its_own_error(
+    database_url: str, db: Connection, kind: type[Exception], asked: Any
+) -> None:
+    with pytest.raises(kind) as raised, psycopg.connect(database_url) as connection:
+        schedule_many(connection, [*numbered(0, 300), *numbered(0, 1, **asked)])
+    assert type(raised.value) is kind
+    assert count(db) == 0
+
+
+def test_a_misspelt_request_is_a_type_error(database_url: str, db: Connection) -> None:
+    with pytest.raises(TypeError, match="cron"), psycopg.connect(database_url) as connection:
+        schedule_many(connection, [{"target": "notify:a", "cron": "* * * * *"}])  # type: ignore[typeddict-unknown-key]
+    assert count(db) == 0
+
+
+def test_a_key_that_is_taken_is_named(database_url: str, db: Connection) -> None:
+    with psycopg.connect(database_url) as connection:
+        schedule_many(connection, numbered(0, 1, key="settle-42"))
+    with pytest.raises(Conflict, match=r"default, settle-42.*call\s+schedule"), psycopg.connect(database_url) as again:
+        schedule_many(again, [*numbered(0, 10), *numbered(0, 1, key="settle-42")])
+    assert count(db) == 1
+
+
+def test_thousands_with_keys_stand_where_schedule_looks_for_them(database_url: str, db: Connection) -> None:
+    requests = (Request(target="notify:a", at=AT, key=f"k{n}") for n in range(6000))
+    with psycopg.connect(database_url) as connection:
+        assert schedule_many(connection, requests) == 6000
+        first = connection.execute("select id from pgsched.executions where key = 'k5999'").fetchone()
+        again = connection.execute("select pgsched.schedule('notify:b', key => 'k5999')").fetchone()
+    assert first == again
+    assert count(db) == 6000
+
+
+def test_in_autocommit_it_is_all_or_nothing_too(database_url: str, db: Connection) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        assert schedule_many(connection, numbered(0, 10)) == 10
+        with pytest.raises(NotFound):
+            schedule_many(connection, [*numbered(0, 10), *numbered(0, 6000, queue="nowhere")])
+    assert count(db) == 10
+
+
+def test_no_requests_are_no_executions(database_url: str, db: Connection) -> None:
+    with psycopg.connect(database_url) as connection:
+        assert schedule_many(connection, []) == 0
+    assert count(db) == 0
+
+
+def test_a_role_under_row_level_security_schedules_its_own(database_url: str, db: Connection) -> None:
+    role = f"pgsched_test_{secrets.token_hex(6)}"
+    db.execute(sql.SQL("create role {} login in role pgsched_client").format(sql.Identifier(role)))
+    db.execute("insert into pgsched.clients (client_id, database_role) values ('shop', %s)", [role])
+    try:
+        with psycopg.connect(database_url) as connection:
+            connection.execute(sql.SQL("set session authorization {}").format(sql.Identifier(role)))
+            connection.commit()
+            assert schedule_many(connection, numbered(0, 300, client="shop")) == 300
+            connection.commit()
+            with pytest.raises(Exception, match="row-level security"):
+                schedule_many(connection, numbered(0, 1, client="billing"))
+    finally:
+        db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+    assert count(db) == 300
+
+
+def test_another_client_encoding_changes_nothing(database_url: str, db: Connection) -> None:
+    requests: list[Request] = [
+        {"target": "notify:a", "payload": "ü", "client": "ü"},
+        {"target": "notify:a", "payload": "ü", "client": "ü", "key": "ü"},
+    ]
+    with psycopg.connect(database_url, client_encoding="latin1") as connection:
+        schedule_many(connection, requests)
+    assert db.execute("select distinct payload, client_id from pgsched.executions").fetchall() == [("ü", "ü")]
+
+
+async def test_asyncio_schedules_the_same(database_url: str, db: Connection) -> None:
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        assert await schedule_many_async(connection, numbered(0, 10)) == 10
+        await connection.rollback()
+        assert await schedule_many_async(connection, [*numbered(0, 600), *numbered(0, 1, key="k")]) == 601
+    assert count(db) == 601
+
+
+@pytest.mark.parametrize("kind", [AsyncConnection, AsyncSession])
+@pytest.mark.parametrize("commits", [True, False])
+async def test_in_sqlalchemys_async_transactions_the_caller_decides(
+    database_url: str, db: Connection, kind: type, commits: bool
+) -> None:
+    url = database_url.replace("postgresql://", "postgresql+psycopg://", 1)
+    engine = create_async_engine(url, poolclass=NullPool)
+    async with engine.connect() as connection:
+        caller = AsyncSession(connection) if kind is AsyncSession else connection
+        await schedule_many_async(caller, numbered(0, 10))
+        await (caller.commit() if commits else caller.rollback())
+        if isinstance(caller, AsyncSession):
+            await caller.close()
+    await engine.dispose()
+    assert count(db) == (10 if commits else 0)
+
+
+async def test_a_connection_that_will_not_do_is_named(database_url: str) -> None:
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        with pytest.raises(TypeError, match="AsyncConnection goes with schedule_many_async"):
+            schedule_many(connection, [])
+    with psycopg.connect(database_url) as blocking, pytest.raises(TypeError, match="goes with schedule_many"):
+        await schedule_many_async(blocking, [])
+    other = sa.create_engine("sqlite://")
+    with pytest.raises(TypeError, match="psycopg 3"), other.connect() as connection:
+        schedule_many(connection, [])
+    other.dispose()
