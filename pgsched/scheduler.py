@@ -101,6 +101,7 @@ class Worker:
             settled=lambda id, token: self.dispatcher.settled(id, token),
             in_hand=lambda id: self.dispatcher.in_hand.get(id),
             retrying=lambda partition, delay: self.claimer.expect(partition, self.clock.now() + int(delay * 1e6)),
+            returned=lambda partition, instant: self.claimer.expect(partition, instant),
             batch=self.settings.batch,
             rng=random.Random(),
         )
@@ -174,6 +175,9 @@ class Worker:
         """Stops claiming, lets what runs finish within the limit, hands the rest back, settles all, and leaves."""
         self.claimer.stop()
         await asyncio.wait([self._tasks[self.services.index(self.claimer)]], timeout=5)
+        with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
+            async with asyncio.timeout(5):
+                await self.claimer.leave_watch()
         await self.dispatcher.drain(timedelta(seconds=self.settings.drain_timeout))
         for service in [*self.services, self.settler]:
             service.stop()

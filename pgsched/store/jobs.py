@@ -71,7 +71,9 @@ async def plan_successors(connection: AsyncConnection[Any], claimed: Sequence[Ex
     A job that was edited, paused or cancelled since is left alone: whoever changed it plans it. Returns the earliest
     instant planned in each partition.
     """
-    rows = {row.job_id: row for row in claimed if row.job_id is not None}
+    # Of several rows of a job the latest is followed; one of an older revision may be among them.
+    latest = sorted(claimed, key=lambda row: (row.plan or 0, row.scheduled_for))
+    rows = {row.job_id: row for row in latest if row.job_id is not None}
     named = {"jobs": Uuids(rows), "revisions": [row.plan for row in rows.values()]}
     cursor = await connection.execute(statement("jobs_in_hand"), named, binary=True)
     planned: list[tuple[bytes, int | None, int, int]] = []
@@ -81,7 +83,7 @@ async def plan_successors(connection: AsyncConnection[Any], claimed: Sequence[Ex
             instant = _Definition._make(found).following(row.scheduled_for)
         except (InvalidSchedule, OverflowError) as error:
             # It was valid when it was planned; rules of time zones change. The others of this claim go on.
-            await _mark_invalid(connection, UUID(bytes=found[0]), error)
+            await _mark_invalid(connection, UUID(bytes=found[0]), row.plan, error)
             continue
         if instant is not None and instant <= _LAST:
             planned.append((found[0], row.plan, instant, row.partition))
@@ -133,7 +135,7 @@ async def _plan(connection: AsyncConnection[Any], jobs: Sequence[Job]) -> tuple[
             instant = next_instant(job.schedule(), await _planned_from(connection, job))
         except (InvalidSchedule, OverflowError) as error:
             invalid.append((job.id, str(error)))
-            await _mark_invalid(connection, job.id, error)
+            await _mark_invalid(connection, job.id, None, error)
             continue
         if instant:
             planned.append((job.id, instant))
@@ -163,8 +165,9 @@ async def _insert(connection: AsyncConnection[Any], planned: Sequence[tuple[UUID
         await connection.execute(statement("plan"), {"jobs": ids, "instants": instants})
 
 
-async def _mark_invalid(connection: AsyncConnection[Any], job: UUID, error: Exception) -> None:
-    await connection.execute(statement("mark_invalid"), {"job": job, "reason": str(error)})
+async def _mark_invalid(connection: AsyncConnection[Any], job: UUID, revision: int | None, error: Exception) -> None:
+    """``revision`` is the one whose schedule makes no sense; None where the job is locked and cannot have another."""
+    await connection.execute(statement("mark_invalid"), {"job": job, "revision": revision, "reason": str(error)})
 
 
 async def _fetch(connection: AsyncConnection[Any], query: Any, parameters: dict[str, Any]) -> list[Job]:

@@ -9,11 +9,13 @@ import asyncio
 import ctypes
 import os
 import sys
+import time
 from collections.abc import Callable
 
 _CLOCK_MONOTONIC = 1
 _CLOSE_ON_EXEC_NON_BLOCKING = os.O_CLOEXEC | os.O_NONBLOCK
 _ABSOLUTE = 1
+_AGAIN = 0.001
 
 
 class _Timespec(ctypes.Structure):
@@ -43,7 +45,7 @@ class Alarm:
         """Rings at ``moment``, in seconds of ``time.monotonic``; at once when it has passed."""
         if self._file < 0:
             self.cancel()
-            self._timer = self._loop.call_later(moment - self._loop.time(), self._ring)
+            self._timer = self._loop.call_later(moment - time.monotonic(), self._ring_at, moment)
             return
         nanoseconds = max(int(moment * 1e9), 1)  # 0 would switch the timer off
         self._spec.value.seconds, self._spec.value.nanoseconds = divmod(nanoseconds, 1_000_000_000)
@@ -64,6 +66,12 @@ class Alarm:
             self._loop.remove_reader(self._file)
             os.close(self._file)
             self._file = -1
+
+    def _ring_at(self, moment: float) -> None:
+        if time.monotonic() < moment:  # the loop counts milliseconds, and may come a part of one too early
+            self._timer = self._loop.call_later(_AGAIN, self._ring_at, moment)
+        else:
+            self._ring()
 
     def _settime(self) -> None:
         if self._kernel.timerfd_settime(self._file, _ABSOLUTE, ctypes.byref(self._spec), None):

@@ -12,6 +12,7 @@ A worker claims from its own partitions, and helps with another's once something
 """
 
 import asyncio
+import random
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -26,7 +27,7 @@ from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.dispatcher import Dispatcher
 from pgsched.worker.roster import Roster
 from pgsched.worker.sight import Sight
-from pgsched.worker.watch import INTERVAL, Watch
+from pgsched.worker.watch import Watch
 
 _SMALLEST_SHARE = 16
 _HELP_AFTER = 50_000  # microseconds overdue before another worker's partition is helped with
@@ -113,15 +114,21 @@ class Claimer(Service):
     async def _keep_watch(self) -> float:
         """Claims from everywhere, every few milliseconds, as long as it is worth it and there is room."""
         free = self._dispatcher.free
-        pause = self._claimed_at + INTERVAL - time.monotonic()
+        pause = self._claimed_at + self._watch.interval - time.monotonic()
         if free and pause > 0:
             return pause
-        found = await self._claim(self._shares(self._roster.partitions, free), look=False) if free else 0
-        if self._watch.found(found) and free:
+        started = time.monotonic()
+        found = await self._claim(self._even_shares(free), look=False) if free else 0
+        if self._watch.found(found, time.monotonic() - started) and free:
             return 0.0
-        await self._watch.leave(await self._link.get(), self._roster.partitions)
+        await self.leave_watch()
         await self._look()
         return 0.0
+
+    async def leave_watch(self) -> None:
+        """Has writers notify again, if this worker was on watch."""
+        if self._watch.on:
+            await self._watch.leave(await self._link.get(), self._roster.partitions)
 
     async def recover(self, error: Exception) -> None:
         self.events.emit("database.lost", role=self.name, error=str(error)[:200])
@@ -164,6 +171,12 @@ class Claimer(Service):
                 break
         return shares
 
+    def _even_shares(self, free: int) -> list[Share]:
+        """Of every partition: with room for few rows, those of any partition must come to their turn."""
+        partitions = random.sample(self._roster.partitions, k=len(self._roster.partitions))[:free]
+        each = min(self._batch, free // len(partitions))
+        return [Share(partition, self._sight.low(partition), each) for partition in partitions]
+
     async def _claim(self, shares: list[Share], *, look: bool = True) -> int:
         """Claims and submits; how many rows."""
         token = self._roster.next_token()
@@ -180,7 +193,7 @@ class Claimer(Service):
         self._unanswered.remove(token)
         self._claimed_at = time.monotonic()
         self._dispatcher.submit(answer.rows)
-        emptied = self._sight.claimed(shares, answer)
+        emptied = self._sight.claimed(shares, answer, all_kinds=not at_once)
         if look and emptied:
             await self._look_on(connection, emptied, shares[0].low if at_once else now + self._ahead_us)
         return len(answer.rows)
@@ -198,9 +211,10 @@ class Claimer(Service):
         lows = {partition: self._sight.look_from(partition, self._clock.now()) for partition in partitions}
         sent = time.monotonic()
         due, now = await executions.next_due(connection, lows)
-        received = self._looked_at = time.monotonic()
+        received = time.monotonic()
         self._clock.observe(now, sent, received)
-        self._sight.seen(partitions, due, now)
+        if self._sight.seen(partitions, due, now):
+            self._looked_at = received
 
     async def _until_next(self) -> float:
         """Seconds until something is to be done: the earliest row in sight of its own, a look to help, the poll."""

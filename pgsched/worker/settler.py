@@ -39,6 +39,7 @@ class Batch:
         self.released: dict[int, Group] = {}
         self.finished: dict[int, list[Finished]] = {}
         self.retried: dict[int, list[Retried]] = {}
+        self.returning: dict[int, int] = {}
 
     def succeed(self, row: Execution, code: int | None) -> None:
         self._add(self.succeeded.setdefault(code, {}), row)
@@ -47,7 +48,9 @@ class Batch:
         self._add(self.discarded, row)
 
     def release(self, row: Execution) -> None:
+        """Hands it back; ``returning`` has the earliest instant that then waits again in each partition."""
         self._add(self.released, row)
+        self.returning[row.partition] = min(row.fire_at, self.returning.get(row.partition, row.fire_at))
 
     def finish(self, row: Execution, end: Finish, seconds: float) -> None:
         self.count += 1
@@ -111,12 +114,13 @@ class Settler(Service):
         settled: Callable[[bytes, int], None],
         in_hand: Callable[[bytes], Execution | None],
         retrying: Callable[[int, float], None],
+        returned: Callable[[int, int], None],
         batch: int,
         rng: random.Random,
     ) -> None:
         super().__init__(events)
         self._link, self._owner, self._keeps_success = link, owner, keeps_success
-        self._settled, self._in_hand, self._retrying = settled, in_hand, retrying
+        self._settled, self._in_hand, self._retrying, self._returned = settled, in_hand, retrying, returned
         self._batch, self._rng = batch, rng
         self._gathering = Batch()
         self._sending: Batch | None = None
@@ -196,6 +200,8 @@ class Settler(Service):
             self.events.emit("lease.refused", count=batch.count - count)
         for id, token in batch.rows():
             self._settled(id, token)
+        for partition, instant in batch.returning.items():
+            self._returned(partition, instant)
         full = batch.count >= self._batch
         self._window = min(_LONGEST_WINDOW, self._window * 2) if batch.count > 8 and not full else _SHORTEST_WINDOW
 

@@ -24,6 +24,7 @@ class Sight:
         self._taken: dict[int, int] = {}
         # What was heard while a statement was under way, which may not have seen it: it outlives the answer.
         self._heard: dict[int, int] = {}
+        self._forgot = False
 
     def hear(self, partition: int, instant: int) -> None:
         """A row for this instant stands in this partition."""
@@ -33,6 +34,7 @@ class Sight:
     def forget(self) -> None:
         """From now on everything is read from the left edge, until the next look."""
         self._low.clear()
+        self._forgot = True
 
     def low(self, partition: int) -> int:
         return self._low.get(partition, LONG_AGO)
@@ -52,17 +54,23 @@ class Sight:
     def asking(self) -> None:
         """A statement is on its way whose answer comes to ``seen`` or ``claimed``."""
         self._heard.clear()
+        self._forgot = False
 
-    def seen(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> None:
-        """The answer to a look at these partitions from ``low`` on; one without a waiting row is not in ``due``."""
+    def seen(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> bool:
+        """The answer to a look at these partitions from ``low`` on; one without a waiting row is not in ``due``.
+
+        False when that was to be forgotten meanwhile: then another look is wanted.
+        """
         for partition in partitions:
             self.due.pop(partition, None)
-            self._low[partition] = now - _REREAD
+            self._put_low(partition, now - _REREAD)
         self._add(due)
         self._add(self._heard)
+        return not self._forgot
 
-    def claimed(self, shares: Iterable[Share], answer: Claimed) -> list[int]:
-        """The answer to a claim. Where a share was taken whole there may be more, and the next one begins behind it.
+    def claimed(self, shares: Iterable[Share], answer: Claimed, *, all_kinds: bool = True) -> list[int]:
+        """The answer to a claim. Where a share was taken whole there may be more, and the next one begins behind it;
+        unless the claim was not for all kinds of rows, and may have passed some over.
 
         Returns the other partitions: what waits there beyond the claim's look-ahead is not known now.
         """
@@ -76,8 +84,9 @@ class Sight:
         emptied = []
         for partition, _, batch in shares:
             self._taken[partition] = taken.get(partition, 0)
-            if self._taken[partition] == batch:
-                self._low[partition] = self.due[partition] = last[partition]
+            if all_kinds and self._taken[partition] == batch:
+                self.due[partition] = last[partition]
+                self._put_low(partition, last[partition])
             else:
                 self.due.pop(partition, None)
                 emptied.append(partition)
@@ -88,9 +97,14 @@ class Sight:
     def seen_beyond(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> None:
         """The answer to a look at these partitions from beyond the claim that emptied them."""
         for partition in partitions:
-            self._low[partition] = min(max(self.low(partition), now - _REREAD), self.due.get(partition, now))
+            self._put_low(partition, min(max(self.low(partition), now - _REREAD), self.due.get(partition, now)))
         self._add(due)
         self._add(self._heard)
+
+    def _put_low(self, partition: int, instant: int) -> None:
+        """What was asked before all was to be forgotten says nothing about what stands further back."""
+        if not self._forgot:
+            self._low[partition] = instant
 
     def _add(self, instants: Mapping[int, int]) -> None:
         for partition, instant in instants.items():

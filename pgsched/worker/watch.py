@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pgsched.store import workers
 from pgsched.store.connect import Connection
 
-INTERVAL = 0.003
+_SHORTEST_INTERVAL, _SHARE_OF_TIME = 0.003, 4  # a claim every few milliseconds, and no more than a fourth of the time
 _RINGS, _WITHIN = 20, 0.1  # so many rings in so many seconds call a worker to the watch
 _WORTH, _PERIOD = 25, 0.25  # so few rows in so many seconds are not worth it
 _AFTERGLOW, _AFTERGLOW_INTERVAL = 1.0, 0.05
@@ -27,6 +27,7 @@ class Watch:
         self._rings, self._rung_since = 0, float("-inf")
         self._found, self._since = 0, float("-inf")
         self._left_at = float("-inf")
+        self._interval = _SHORTEST_INTERVAL
 
     def ring(self) -> None:
         """A writer notified."""
@@ -44,7 +45,7 @@ class Watch:
     def interval(self) -> float:
         """Seconds between two looks; without end when there is nothing to watch for."""
         if self.on:
-            return INTERVAL
+            return self._interval
         return _AFTERGLOW_INTERVAL if time.monotonic() - self._left_at < _AFTERGLOW else float("inf")
 
     async def enter(self, connection: Connection, partitions: Iterable[int]) -> None:
@@ -62,9 +63,10 @@ class Watch:
         if self.on:
             self.on, self._left_at = False, time.monotonic()
 
-    def found(self, count: int) -> bool:
-        """Counts rows that a claim found; False once the watch is not worth its statements any more."""
+    def found(self, count: int, seconds: float) -> bool:
+        """Counts what a claim found, and how long it took; False once the watch is not worth its statements."""
         self._found += count
+        self._interval = max(_SHORTEST_INTERVAL, _SHARE_OF_TIME * seconds)
         now = time.monotonic()
         if now - self._since < _PERIOD:
             return True
