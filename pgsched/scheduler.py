@@ -23,7 +23,7 @@ from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.settings import Settings
-from pgsched.store import workers
+from pgsched.store import executions, workers
 from pgsched.store.connect import Link
 from pgsched.store.migrate import check_schema
 from pgsched.store.workers import check_queues
@@ -94,7 +94,7 @@ class Worker:
 
     def _make_settler(self) -> Settler:
         return Settler(
-            Link(self._url, "settle"),
+            Link(self._url, "settle", warm=lambda new: executions.warm_settles(new, self.roster.partitions)),
             self.events,
             owner=lambda: self.roster.number,
             keeps_success=self.directory.keeps_success,
@@ -108,7 +108,7 @@ class Worker:
 
     def _make_claimer(self) -> Claimer:
         return Claimer(
-            Link(self._url, "claim"),
+            Link(self._url, "claim", warm=lambda new: executions.warm_claims(new, self.roster.partitions)),
             self.roster,
             self.dispatcher,
             self.clock,

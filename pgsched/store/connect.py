@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from typing import Any, LiteralString
 
 import psycopg
@@ -18,6 +19,7 @@ _SESSION: LiteralString = (
     "set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; "
     "set plan_cache_mode = force_generic_plan"
 )
+_PREPARED = 1000  # texts over each partition of a queue, and over all of them: some dozens for each queue
 # What claiming inserts (successors) stands in a partition whose worker is inserting it: nobody is to be told.
 _SILENT: LiteralString = "set pgsched.notify = off"
 
@@ -40,6 +42,7 @@ async def connect(url: str, role: str, *, raw: bool = True) -> Connection:
         keepalives_count=3,
         tcp_user_timeout=10_000,
     )
+    connection.prepared_max = _PREPARED
     try:
         await connection.execute(_SESSION, prepare=False)
         if raw:
@@ -58,17 +61,24 @@ _LAST_STATEMENT = 1.0
 
 
 class Link:
-    """A role's connection that is made when it is needed, and made anew after it broke."""
+    """A role's connection that is made when it is needed, and made anew after it broke.
 
-    def __init__(self, url: str, role: str, *, raw: bool = True) -> None:
-        self._url, self._role, self._raw = url, role, raw
+    ``warm`` is called with each new one before anybody gets it.
+    """
+
+    def __init__(
+        self, url: str, role: str, *, raw: bool = True, warm: Callable[[Connection], Awaitable[None]] | None = None
+    ) -> None:
+        self._url, self._role, self._raw, self._warm = url, role, raw, warm
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
 
     async def get(self) -> Connection:
         async with self._connecting:
             if self._connection is None or self._connection.closed:
-                self._connection = await connect(self._url, self._role, raw=self._raw)
+                connection = self._connection = await connect(self._url, self._role, raw=self._raw)
+                if self._warm:
+                    await self._warm(connection)
             return self._connection
 
     async def drop(self, error: Exception | None = None) -> None:

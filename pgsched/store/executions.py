@@ -72,6 +72,26 @@ async def claim_at_once(connection: Connection, lease: Lease, share: Share) -> C
     return Claimed([Execution._make(row) for row in await cursor.fetchall()], {})
 
 
+async def warm_claims(connection: Connection, partitions: Sequence[int]) -> None:
+    """Has the statements of claiming planned on a new connection, so that no first row waits for it. Claims nothing."""
+    lease = Lease(owner=0, token=1 << 32, length=timedelta(0), ahead=timedelta(0))
+    shares = [Share(partition, FAR_OFF, 0) for partition in partitions]
+    for share in shares:
+        await claim_at_once(connection, lease, share)
+        await next_due(connection, {share.partition: FAR_OFF})
+    if shares:
+        await claim(connection, lease, shares)
+        await next_due(connection, dict.fromkeys(partitions, FAR_OFF))
+
+
+async def warm_settles(connection: Connection, partitions: Sequence[int]) -> None:
+    """The same for the ends of rows that succeeded. Settles nothing."""
+    for code in (None, 200):
+        for partition in partitions:
+            await settle_succeeded(connection, code, {partition: _NOTHING})
+        await settle_succeeded(connection, code, dict.fromkeys(partitions, _NOTHING))
+
+
 def _claims(
     lease: Lease, shares: Sequence[Share], *, recurring: bool
 ) -> Iterator[tuple[LiteralString, dict[str, Any]]]:

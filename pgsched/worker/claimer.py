@@ -195,6 +195,7 @@ class Claimer(Service):
         self._dispatcher.submit(answer.rows)
         emptied = self._sight.claimed(shares, answer, all_kinds=not at_once)
         if look and emptied:
+            await asyncio.sleep(0)  # what was claimed starts first
             await self._look_on(connection, emptied, shares[0].low if at_once else now + self._ahead_us)
         return len(answer.rows)
 

@@ -148,13 +148,10 @@ async def test_on_watch_with_little_room_it_claims_from_every_partition(
     db: Connection, silent: Connection, running: Running, recorder: Recorder, endless: None
 ) -> None:
     app, _ = counting_app()
-    async with running(app, poll_interval=POLL, concurrency=20):
-        await recorder.wait_for("worker.joined")
-        await ring(db)
-        await until(lambda: watchers(db))
+    async with on_watch(db, recorder, running(app, poll_interval=POLL, concurrency=20)):
         for partition in range(16):
             await silent.execute(IN_PARTITION, ["python:count", partition])
-        await until_history(db, RINGS + 16, seconds=POLL / 10)
+        await until_history(db, RUNG + 16, seconds=POLL / 10)
         assert await watchers(db)
 
 
