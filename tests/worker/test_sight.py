@@ -6,8 +6,8 @@ from pgsched.domain.execution import Execution
 from pgsched.store.executions import Claimed, Share
 from pgsched.store.wire import LONG_AGO
 from pgsched.worker.sight import Sight
-from tests.worker.conftest import Connection, Recorder, Running, until_history
-from tests.worker.test_watch import counting_app
+from tests.worker.conftest import Connection, Recorder, Running, until_history, value
+from tests.worker.test_watch import counting_app, ring
 
 SECOND = 1_000_000
 NOW = 800_000_000 * SECOND
@@ -132,3 +132,43 @@ async def test_a_recurring_row_is_not_passed_over_by_a_full_claim_of_rows_that_j
             {"job": found[0]},
         )
         await until_history(db, 18, seconds=5)
+
+
+@pytest.fixture
+async def orders(db: Connection) -> int:
+    """The first partition of a second queue, ``orders``."""
+    await db.execute("insert into pgsched.queues values ('orders', 16)")
+    for n in range(16, 32):
+        table = f"create table pgsched.executions_{n} partition of pgsched.executions for values in ({n})"
+        await db.execute(table.encode())
+    return 16
+
+
+async def test_rows_of_a_queue_it_does_not_serve_leave_a_worker_asleep(
+    db: Connection, running: Running, recorder: Recorder, orders: int
+) -> None:
+    app, _ = counting_app()
+    async with running(app, poll_interval=30.0, queues="orders") as worker:
+        await recorder.wait_for("worker.joined")
+        await db.execute("select pgsched.schedule('python:count', fire_at => now() - interval '1 minute')")
+        await db.execute("select pgsched.schedule('python:count', '{}', queue => 'orders')")
+        await until_history(db, 1)
+        worker.claimer.stop()
+        while not (pause := await worker.claimer.turn()):
+            continue
+    assert pause > 1
+
+
+async def test_rows_of_a_queue_it_does_not_serve_do_not_call_a_worker_to_the_watch(
+    db: Connection, running: Running, recorder: Recorder, orders: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgsched.worker.watch._WORTH", 0)  # it would stay on it
+    monkeypatch.setattr("pgsched.worker.watch._WITHIN", 5.0)
+    app, _ = counting_app()
+    async with running(app, poll_interval=30.0, queues="orders"):
+        await recorder.wait_for("worker.joined")
+        await ring(db)
+        await db.execute("select pgsched.schedule('python:count', '{}', queue => 'orders')")
+        await until_history(db, 1)
+        held = "select count(*) from pg_locks where locktype = 'advisory' and objid = 4294967294"
+        assert await value(db, held) == 0
