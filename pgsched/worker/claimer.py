@@ -66,10 +66,13 @@ class Claimer(Service):
         self._claimed_at = float("-inf")
         self._unanswered: list[int] = []
 
-    def expect(self, partition: int, instant: int) -> None:
-        """A row for this instant stands in this partition."""
+    def expect(self, partition: int, instant: int) -> bool:
+        """A row for this instant stands in this partition. False for one of a queue that this worker does not serve."""
+        if partition not in self._roster.partitions:
+            return False
         self._sight.hear(partition, instant)
         self.wake()
+        return True
 
     def ring(self) -> None:
         """A writer of rows notified the workers."""
@@ -95,12 +98,12 @@ class Claimer(Service):
             return _NOT_YET
         if self._unanswered:
             await self._give_back_unanswered()
+        if time.monotonic() - self._looked_at >= min(self._poll, self._watch.look_interval):
+            await self._look()
         if self._watch.called and self._dispatcher.free:
             await self._watch.enter(await self._link.get(), self._roster.partitions)
         if self._watch.on:
             return await self._keep_watch()
-        if time.monotonic() - self._looked_at >= min(self._poll, self._watch.interval):
-            await self._look()
         wanted = self._wanted()
         if not wanted:
             return await self._until_next()
@@ -220,7 +223,7 @@ class Claimer(Service):
     async def _until_next(self) -> float:
         """Seconds until something is to be done: the earliest row in sight of its own, a look to help, the poll."""
         now = self._clock.now()
-        until_poll = self._looked_at + min(self._poll, self._watch.interval) - time.monotonic()
+        until_poll = self._looked_at + min(self._poll, self._watch.look_interval) - time.monotonic()
         own = [self._sight.due[p] for p in self._roster.own if p in self._sight.due]
         until_own = (min(own) - self._ahead_us - now) / 1e6 if own else until_poll
         theirs = [due for p, due in self._sight.due.items() if p not in self._roster.own]

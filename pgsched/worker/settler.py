@@ -113,8 +113,8 @@ class Settler(Service):
         keeps_success: Callable[[str], bool],
         settled: Callable[[bytes, int], None],
         in_hand: Callable[[bytes], Execution | None],
-        retrying: Callable[[int, float], None],
-        returned: Callable[[int, int], None],
+        retrying: Callable[[int, float], object],
+        returned: Callable[[int, int], object],
         batch: int,
         rng: random.Random,
     ) -> None:

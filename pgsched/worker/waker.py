@@ -35,7 +35,7 @@ class Waker(Service):
         events: Events,
         *,
         joined: Callable[[], None],
-        expect: Callable[[int, int], None],
+        expect: Callable[[int, int], bool],
         rung: Callable[[], None],
         changed: Mapping[str, Callable[[], None]],
         listen: bool = True,
@@ -99,11 +99,13 @@ class Waker(Service):
         if payload in self._changed:
             self._changed[payload]()
             return
-        self._rung()
+        served = False
         for item in payload.split(","):
             partition, _, instant = item.partition("@")
             if partition.isdigit() and instant.lstrip("-").isdigit():
-                self._expect(int(partition), int(instant) - _UNIX_TO_WIRE)
+                served |= self._expect(int(partition), int(instant) - _UNIX_TO_WIRE)
+        if served:
+            self._rung()
 
     async def _within(self, answer: Awaitable[object]) -> None:
         async with asyncio.timeout(2.0):

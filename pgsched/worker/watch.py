@@ -27,7 +27,8 @@ class Watch:
         self._rings, self._rung_since = 0, float("-inf")
         self._found, self._since = 0, float("-inf")
         self._left_at = float("-inf")
-        self._interval = _SHORTEST_INTERVAL
+        self.interval = _SHORTEST_INTERVAL
+        """Seconds between two claims of one on watch."""
 
     def ring(self) -> None:
         """A writer notified."""
@@ -42,10 +43,8 @@ class Watch:
         return not self.on and self._rings >= _RINGS and time.monotonic() - self._rung_since <= _WITHIN
 
     @property
-    def interval(self) -> float:
-        """Seconds between two looks; without end when there is nothing to watch for."""
-        if self.on:
-            return self._interval
+    def look_interval(self) -> float:
+        """Seconds between two looks by one that left a moment ago; else without end."""
         return _AFTERGLOW_INTERVAL if time.monotonic() - self._left_at < _AFTERGLOW else float("inf")
 
     async def enter(self, connection: Connection, partitions: Iterable[int]) -> None:
@@ -66,7 +65,7 @@ class Watch:
     def found(self, count: int, seconds: float) -> bool:
         """Counts what a claim found, and how long it took; False once the watch is not worth its statements."""
         self._found += count
-        self._interval = max(_SHORTEST_INTERVAL, _SHARE_OF_TIME * seconds)
+        self.interval = max(_SHORTEST_INTERVAL, _SHARE_OF_TIME * seconds)
         now = time.monotonic()
         if now - self._since < _PERIOD:
             return True

@@ -172,3 +172,19 @@ async def test_rows_of_a_queue_it_does_not_serve_do_not_call_a_worker_to_the_wat
         await until_history(db, 1)
         held = "select count(*) from pg_locks where locktype = 'advisory' and objid = 4294967294"
         assert await value(db, held) == 0
+
+
+async def test_a_worker_called_to_the_watch_before_its_first_look_runs_what_it_claims(
+    db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgsched.worker.watch._WITHIN", 5.0)
+    app, calls = counting_app()
+    await db.execute(
+        "insert into pgsched.executions (target, payload, fire_at)"
+        " select 'python:count', '{}', now() from generate_series(1, 500)"
+    )
+    async with running(app) as worker:
+        for _ in range(30):
+            worker.claimer.ring()
+        await until_history(db, 500, seconds=10)
+    assert len(calls) == 500
