@@ -18,9 +18,9 @@ from psycopg.rows import tuple_row
 from pgsched.client.asks import encode
 from pgsched.client.transaction import Executes, execute_of, raises_ours
 from pgsched.errors import Conflict, InvalidInput
-from pgsched.store import arrays
 from pgsched.store.bulk import COPY, INSERT, START, Load, OneShot, Start, due
 from pgsched.store.order import When, check_text, when
+from pgsched.store.wire import register_arrays
 
 _Driver = TypeVar("_Driver")
 
@@ -53,7 +53,7 @@ def schedule_many(connection_or_session: psycopg.Connection[Any] | Executes, req
     with raises_ours(), _names_the_key():
         connection = _driver_of(connection_or_session)
         with _transaction(connection), psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
-            arrays.register(cursor.adapters)
+            register_arrays(cursor)
             load = _load(cursor.execute(START).fetchone(), connection, requests)
             while not load.exhausted:
                 if load.start.without_copy:
@@ -74,7 +74,7 @@ async def schedule_many_async(
     with raises_ours(), _names_the_key():
         connection = await _async_driver_of(connection_or_session)
         async with _async_transaction(connection), psycopg.AsyncCursor(connection, row_factory=tuple_row) as cursor:
-            arrays.register(cursor.adapters)
+            register_arrays(cursor)
             load = _load(await (await cursor.execute(START)).fetchone(), connection, requests)
             while not load.exhausted:
                 if load.start.without_copy:

@@ -13,8 +13,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import LiteralString, NamedTuple
 
-from pgsched.store.arrays import Moments, Texts
-from pgsched.store.wire import EPOCH
+from pgsched.store.wire import Instants, Texts, microseconds
 
 START: LiteralString = """
 select now(), (extract(epoch from clock_timestamp()) * 1000)::bigint, row_security_active('pgsched.executions')
@@ -31,13 +30,12 @@ select o.target, o.payload::jsonb, o.fire_at, o.client, o.key, o.ordering_key,
          as o(target, payload, fire_at, client, key, ordering_key, queue, options)
 """
 
-Parameters = dict[str, Texts | Moments]
+Parameters = dict[str, Texts | Instants]
 _HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _TRAILER = struct.pack("!h", -1)
 _NULL = struct.pack("!i", -1)
 _FIXED = struct.Struct("!hiQQihiq")  # the number of columns; then id, partition and fire_at, each behind its length
 _LENGTH = struct.Struct("!i")
-_instant = struct.Struct("!q")
 _VERSIONED_LENGTH = struct.Struct("!ib")  # of jsonb: the length counts the byte after it, the version
 _VARIANT, _RANDOM = 1 << 63, (1 << 62) - 1
 _ID_STEP = 16  # in 4096ths of a millisecond, as the ids count: slower than rows can be written
@@ -99,9 +97,9 @@ class Load:
         if not taken:
             return None
         columns = dict(zip(OneShot._fields, zip(*taken, strict=True), strict=True))
-        moments = Moments(_instant.pack(_microseconds(fire_at)) for fire_at in columns.pop("fire_at"))
+        instants = Instants(map(microseconds, columns.pop("fire_at")))
         texts: Parameters = {name: Texts(map(self._bytes, values)) for name, values in columns.items()}
-        return {**texts, "fire_at": moments}
+        return {**texts, "fire_at": instants}
 
     def _bytes(self, value: str | bytes | None) -> bytes | None:
         if value is None:
@@ -168,13 +166,8 @@ def _fixed(stamp: int, chance: int, fire_at: datetime) -> bytes:
         2,
         chance >> 60,
         8,
-        _microseconds(fire_at),
+        microseconds(fire_at),
     )
-
-
-def _microseconds(moment: datetime) -> int:
-    since = moment - EPOCH
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def due(start: Start, delay: timedelta | None) -> datetime:

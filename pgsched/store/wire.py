@@ -1,24 +1,27 @@
-"""How rows of the hot path cross the wire: binary, and decoded no further than delivery needs.
+"""How rows of the hot path and of bulk loads cross the wire: binary, and decoded no further than delivery needs.
 
 UUIDs stay their sixteen bytes, instants stay the server's own count (microseconds since 2000-01-01 UTC), JSON stays
-text until somebody wants it. Arrays are packed here because every element has the same length, which a general dumper
-cannot know. The formats are PostgreSQL's binary send and receive formats.
+text until somebody wants it. Arrays are packed here, at once: a general dumper goes element by element. The formats are
+PostgreSQL's binary send and receive formats.
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from psycopg import AsyncConnection
+from psycopg.abc import AdaptContext
 from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.pq import Format
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 LONG_AGO, FAR_OFF = -(2**63), 2**63 - 1  # the wire forms of -infinity and infinity
-_UUID, _INT8, _TIMESTAMPTZ = 2950, 20, 1184
-_UUID_ARRAY, _INT8_ARRAY, _TIMESTAMPTZ_ARRAY = 2951, 1016, 1185
+_UUID, _INT8, _TIMESTAMPTZ, _TEXT = 2950, 20, 1184, 25
+_UUID_ARRAY, _INT8_ARRAY, _TIMESTAMPTZ_ARRAY, _TEXT_ARRAY = 2951, 1016, 1185, 1009
 _instant = struct.Struct("!q")
+_length = struct.Struct("!i")
+_NULL = _length.pack(-1)
 
 
 class Instant(int):
@@ -37,6 +40,10 @@ class Tokens(tuple[int, ...]):
     """Lease tokens, sent as bigint[]."""
 
 
+class Texts(list[bytes | None]):
+    """Text in the connection's encoding, sent as text[]."""
+
+
 def to_datetime(instant: int) -> datetime:
     """The aware UTC datetime of an instant on the wire."""
     return EPOCH + timedelta(microseconds=instant)
@@ -44,7 +51,13 @@ def to_datetime(instant: int) -> datetime:
 
 def to_instant(moment: datetime) -> Instant:
     """The wire's count for an aware datetime."""
-    return Instant((moment - EPOCH) // timedelta(microseconds=1))
+    return Instant(microseconds(moment))
+
+
+def microseconds(moment: datetime) -> int:
+    """The same count as a plain number."""
+    since = moment - EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def _array(element: int, length: int, values: Iterable[bytes], count: int) -> bytes:
@@ -86,6 +99,15 @@ class _TokensDumper(Dumper):
         return _array(_INT8, 8, map(_instant.pack, obj), len(obj))
 
 
+class _TextsDumper(Dumper):
+    format = Format.BINARY
+    oid = _TEXT_ARRAY
+
+    def dump(self, obj: Sequence[bytes | None]) -> Buffer:
+        packed = b"".join([_NULL if value is None else _length.pack(len(value)) + value for value in obj])
+        return struct.pack("!iiiii", 1, 1, _TEXT, len(obj), 1) + packed
+
+
 class _InstantLoader(Loader):
     format = Format.BINARY
 
@@ -113,13 +135,15 @@ def register(connection: AsyncConnection[Any]) -> None:
     register_arrays(connection)
     adapters = connection.adapters
     adapters.register_dumper(Instant, _InstantDumper)
-    adapters.register_dumper(Instants, _InstantsDumper)
     adapters.register_loader("timestamptz", _InstantLoader)
     adapters.register_loader("uuid", _RawLoader)
     adapters.register_loader("jsonb", _JsonbLoader)
 
 
-def register_arrays(connection: AsyncConnection[Any]) -> None:
-    """Only what settling sends: a handler's connection reads with psycopg's own types."""
-    connection.adapters.register_dumper(Uuids, _UuidsDumper)
-    connection.adapters.register_dumper(Tokens, _TokensDumper)
+def register_arrays(context: AdaptContext) -> None:
+    """Only what is sent: the connection or cursor of a handler or a caller reads with psycopg's own types."""
+    adapters = context.adapters
+    adapters.register_dumper(Uuids, _UuidsDumper)
+    adapters.register_dumper(Tokens, _TokensDumper)
+    adapters.register_dumper(Instants, _InstantsDumper)
+    adapters.register_dumper(Texts, _TextsDumper)
