@@ -18,7 +18,7 @@ from pgsched.settings import Settings
 _LONGEST = 600
 _FINISHED = """
 select count(*), count(distinct id) filter (where status = 'succeeded') from pgsched.history"""
-_DUE_LEFT = "select count(*) from pgsched.executions where fire_at < now() + interval '1 hour'"
+_DUE_LEFT = "select count(*) from pgsched.executions where fire_at <= now()"
 
 
 def settings_of(url: str, *, concurrency: int = 2000, batch: int = 500) -> Settings:

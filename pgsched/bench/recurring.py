@@ -1,7 +1,7 @@
 """`pgsched bench recurring`: what it costs that each claim of a recurring row plans the next one.
 
-The same number of executions, due now, is drained twice in a round: as one-shots, and as the first rows of as many
-jobs, each of which leaves its next row a day ahead. The order alternates with the rounds.
+The same number of executions, due now, is drained twice in a round: as one-shots, and as six missed runs of a sixth as
+many jobs, each of which leaves a row minutes ahead. The order alternates with the rounds.
 """
 
 import statistics
@@ -17,15 +17,18 @@ from pgsched.bench.load import DUE, Progress, load, medians, seeded
 from pgsched.settings import Settings
 
 _LONGEST = 600
-# A job by cron fires at the minute of its first row, in a zone with summer time; one by interval at its very instant.
+_RUNS = 6
+# A job by cron fires at full minutes, as crons do, in a zone with summer time; one by interval at any instant. Of each
+# the sixth run is due, and the seventh not before a minute is over.
 _JOBS = """
 insert into pgsched.jobs (target, payload, planned_revision, timezone, cron, every, anchor)
 select 'python:noop', '{"order": 42, "merchant": "abcdefghij"}', 1,
        case when by_cron then 'Europe/Berlin' else 'UTC' end,
-       case when by_cron then to_char(t.at at time zone 'Europe/Berlin', 'FMMI FMHH24 * * *') end,
-       case when not by_cron then interval '1 day' end, t.at
-  from (select random() < %(cron)s as by_cron, now() - interval '1 hour' + n * interval '30 minutes' / %(count)s as at
-          from generate_series(0, %(count)s::bigint - 1) as n) t"""
+       case when by_cron then mod(extract(minute from t.at)::integer, 10) || '-59/10 * * * *' end,
+       case when not by_cron then interval '10 minutes' end,
+       case when by_cron then date_trunc('minute', t.at) else t.at end
+  from (select random() < %(cron)s as by_cron, now() - interval '58 minutes' + n * interval '7 minutes' / %(jobs)s as at
+          from generate_series(0, %(jobs)s::bigint - 1) as n) t"""
 _ROWS = """
 insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target, payload)
 select j.anchor, j.anchor, j.id, j.revision, pgsched.partition_of(j), j.client_id, j.target, j.payload
@@ -33,8 +36,7 @@ select j.anchor, j.anchor, j.id, j.revision, pgsched.partition_of(j), j.client_i
 _SUCCESSORS = """
 select count(*), count(distinct e.job_id) from pgsched.executions e join pgsched.jobs j on j.id = e.job_id
  where j.state = 'active' and e.plan = j.revision and e.attempt = 0 and e.lease_token is null
-   and e.fire_at = e.scheduled_for
-   and e.scheduled_for between j.anchor + interval '22 hours' and j.anchor + interval '26 hours'"""
+   and e.fire_at = e.scheduled_for and e.scheduled_for = j.anchor + interval '1 hour'"""
 
 
 def run_recurring(
@@ -47,13 +49,15 @@ def run_recurring(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """The rates without and with recurrence, and the cost in percent. ``cron`` is the share of jobs (0 to 1) that
-    recur by a cron expression; the others do by an interval."""
+    """The rates without and with recurrence, and the cost in percent. ``count`` is rounded up to whole jobs; ``cron``
+    is the share of those (0 to 1) that recur by a cron expression; the others do by an interval."""
+    jobs = -(-count // _RUNS)
+    count = jobs * _RUNS
     with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")
         seeded(connection, seed)
         settings = settings_of(own)
-        measured = [_round(connection, settings, count, processes, cron, one, progress) for one in range(rounds)]
+        measured = [_round(connection, settings, jobs, processes, cron, one, progress) for one in range(rounds)]
     result = {"count": count, "processes": processes, "cron_share": cron} | medians(measured)
     return result | {"cost_percent": round(statistics.median(one["cost_percent"] for one in measured), 1)}
 
@@ -61,7 +65,7 @@ def run_recurring(
 def _round(
     connection: psycopg.Connection[Any],
     settings: Settings,
-    count: int,
+    jobs: int,
     processes: int,
     cron: float,
     number: int,
@@ -71,9 +75,9 @@ def _round(
     for recurring in (False, True) if number % 2 == 0 else (True, False):
         name = "recurring" if recurring else "one_shot"
         if recurring:
-            connection.execute(_JOBS.encode(), {"count": count, "cron": cron})
+            connection.execute(_JOBS.encode(), {"jobs": jobs, "cron": cron})
             connection.execute("vacuum (analyze) pgsched.jobs")
-        figures = _measure(connection, settings, count, processes, recurring)
+        figures = _measure(connection, settings, jobs, processes, recurring)
         progress(f"{name}: {figures['rate']}/s")
         found |= {f"{name}_{figure}": value for figure, value in figures.items()}
         connection.execute("truncate pgsched.history, pgsched.executions, pgsched.jobs")
@@ -81,8 +85,9 @@ def _round(
 
 
 def _measure(
-    connection: psycopg.Connection[Any], settings: Settings, count: int, processes: int, recurring: bool
+    connection: psycopg.Connection[Any], settings: Settings, jobs: int, processes: int, recurring: bool
 ) -> dict[str, Any]:
+    count = jobs * _RUNS
     with crew(settings, processes=processes) as workers:
         if recurring:
             connection.execute(_ROWS.encode())
@@ -96,7 +101,7 @@ def _measure(
     assert_history(connection, count, reports)
     planned = connection.execute(_SUCCESSORS.encode()).fetchone()
     standing = connection.execute("select count(*) from pgsched.executions").fetchone()
-    expected = count if recurring else 0
+    expected = jobs if recurring else 0
     if planned != (expected, expected) or standing != (expected,):
         raise AssertionError(f"planned, of different jobs: {planned}; standing: {standing}; expected {expected}")
     spent = sum(report.cpu_seconds for report in reports)

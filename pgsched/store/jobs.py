@@ -1,6 +1,6 @@
 """Recurring jobs: planning their next row, in the transaction in which it becomes due to be planned."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -13,8 +13,8 @@ from psycopg.rows import class_row, tuple_row
 from pgsched.domain.execution import Execution
 from pgsched.domain.schedule import Schedule, from_parts, next_instant
 from pgsched.errors import InvalidSchedule
-from pgsched.store.sql import statement
-from pgsched.store.wire import Instants, Uuids, to_datetime, to_instant
+from pgsched.store.sql import statement, statement_in
+from pgsched.store.wire import Instants, Tokens, Uuids, to_datetime, to_instant
 
 _LAST = to_instant(datetime(9999, 12, 31, tzinfo=UTC))
 
@@ -43,6 +43,7 @@ class _Definition(NamedTuple):
     """What a claimed row's job recurs by, as it comes over the wire; ``every`` in microseconds."""
 
     id: bytes
+    revision: int
     cron: str | None
     timezone: str
     gap: str
@@ -65,6 +66,11 @@ def _following(cron: str, timezone: str, gap: str, overlap: str, instant: int) -
     return None if found is None else to_instant(found)
 
 
+# By id and revision, so that nothing here is ever out of date: what is planned by an old revision is not inserted.
+_definitions: dict[tuple[bytes | None, int | None], _Definition] = {}
+_MOST_DEFINITIONS = 50_000  # about 400 bytes each
+
+
 async def plan_successors(connection: AsyncConnection[Any], claimed: Sequence[Execution]) -> dict[int, int]:
     """Inserts the next row of each claimed recurring row. Runs inside the claim's transaction.
 
@@ -73,29 +79,42 @@ async def plan_successors(connection: AsyncConnection[Any], claimed: Sequence[Ex
     """
     # Of several rows of a job the latest is followed; one of an older revision may be among them.
     latest = sorted(claimed, key=lambda row: (row.plan or 0, row.scheduled_for))
-    rows = {row.job_id: row for row in latest if row.job_id is not None}
-    named = {"jobs": Uuids(rows), "revisions": [row.plan for row in rows.values()]}
-    cursor = await connection.execute(statement("jobs_in_hand"), named, binary=True)
-    planned: list[tuple[bytes, int | None, int, int]] = []
-    for found in await cursor.fetchall():
-        row = rows[found[0]]
+    rows = list({row.job_id: row for row in latest}.values())
+    await _define(connection, rows)
+    planned: dict[int, list[tuple[bytes, int, int]]] = {}
+    for row in rows:
+        definition = _definitions.get((row.job_id, row.plan))
+        if definition is None:
+            continue
         try:
-            instant = _Definition._make(found).following(row.scheduled_for)
+            instant = definition.following(row.scheduled_for)
         except (InvalidSchedule, OverflowError) as error:
             # It was valid when it was planned; rules of time zones change. The others of this claim go on.
-            await _mark_invalid(connection, UUID(bytes=found[0]), row.plan, error)
+            await _mark_invalid(connection, UUID(bytes=definition.id), row.plan, error)
             continue
         if instant is not None and instant <= _LAST:
-            planned.append((found[0], row.plan, instant, row.partition))
-    if not planned:
-        return {}
-    jobs, revisions, instants, partitions = zip(*planned, strict=True)
-    successors = {"jobs": Uuids(jobs), "revisions": list(revisions), "instants": Instants(instants)}
-    await connection.execute(statement("plan_successors"), {**successors, "partitions": list(partitions)})
-    earliest: dict[int, int] = {}
-    for partition, instant in zip(partitions, instants, strict=True):
-        earliest[partition] = min(instant, earliest.get(partition, instant))
-    return earliest
+            planned.setdefault(row.partition, []).append((definition.id, definition.revision, instant))
+    for partition, successors in planned.items():
+        jobs, revisions, instants = zip(*successors, strict=True)
+        parameters = {"jobs": Uuids(jobs), "revisions": Tokens(revisions), "instants": Instants(instants)}
+        await connection.execute(statement_in("plan_successors", partition), parameters)
+    return {partition: min(row[2] for row in successors) for partition, successors in planned.items()}
+
+
+async def _define(connection: AsyncConnection[Any], rows: Iterable[Execution]) -> None:
+    """Reads the definitions that are not known yet of the rows' jobs, at the revisions of the rows."""
+    unknown = [row for row in rows if (row.job_id, row.plan) not in _definitions]
+    if not unknown:
+        return
+    if len(_definitions) > _MOST_DEFINITIONS:
+        _definitions.clear()
+    named = {
+        "jobs": Uuids(row.job_id for row in unknown if row.job_id is not None),
+        "revisions": Tokens(row.plan for row in unknown if row.plan is not None),
+    }
+    cursor = await connection.execute(statement("jobs_in_hand"), named, binary=True)
+    for found in map(_Definition._make, await cursor.fetchall()):
+        _definitions[found.id, found.revision] = found
 
 
 async def plan_jobs(connection: AsyncConnection[Any], *, batch: int) -> tuple[int, list[tuple[Any, str]]]:

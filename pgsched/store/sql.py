@@ -17,6 +17,13 @@ def statement(name: str) -> LiteralString:
 
 
 @cache
+def statement_in(name: str, partition: int) -> LiteralString:
+    """The text for one partition: ``{p}`` stands for its number."""
+    text: LiteralString = statement(name).replace("{p}", str(partition))
+    return text
+
+
+@cache
 def statement_over(name: str, partitions: tuple[int, ...]) -> LiteralString:
     """The text for these partitions: ``{p}`` stands for each one's number, ``{rows}`` for the rows of all."""
     each, then = statement(name).split("\n-- then\n")

@@ -29,4 +29,4 @@ def test_nothing_is_lost_while_workers_are_killed_and_the_server_restarts() -> N
     result = run_chaos(count=6_000, processes=3, seconds=15, progress=lines.append)
     assert result["lost"] == result["settled_twice"] == 0, lines
     assert result["kills"] >= 2
-    assert result["instants"] >= 15
+    assert result["instants"] >= 10  # one a second from when the job was planned; that none is missing, the run asserts

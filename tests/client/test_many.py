@@ -211,12 +211,59 @@ def test_another_client_encoding_changes_nothing(database_url: str, db: Connecti
     assert db.execute("select distinct payload, client_id from pgsched.executions").fetchall() == [("ü", "ü")]
 
 
+def test_many_thousands_go_into_their_partitions(database_url: str, db: Connection) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        assert schedule_many(connection, numbered(0, 20_000)) == 20_000
+    found = db.execute(
+        "select count(distinct id), count(distinct payload -> 'n'), count(distinct partition) from pgsched.executions"
+    ).fetchone()
+    assert found == (20_000, 20_000, 16)
+
+
+def test_a_large_payload_does_not_wait_for_many_of_its_partition(database_url: str, db: Connection) -> None:
+    requests = (Request(target="python:remind", payload="x" * 500_000, at=AT) for _ in range(60))
+    with psycopg.connect(database_url) as connection:
+        assert schedule_many(connection, requests) == 60
+    assert count(db) == 60
+
+
+@pytest.mark.parametrize(("delay", "heard"), [(0, True), (60, False)])
+def test_workers_are_told_of_what_is_due_soon(database_url: str, db: Connection, delay: int, heard: bool) -> None:
+    db.execute("listen pgsched_wake")
+    asked: Any = {"target": "python:remind", "delay": timedelta(seconds=delay)}
+    with psycopg.connect(database_url) as connection:
+        schedule_many(connection, (asked for _ in range(5_000)))
+        assert [*db.notifies(timeout=0.2)] == []
+    partitions: set[int] = set()
+    for notification in db.notifies(timeout=10 if heard else 0.3):
+        partitions |= {int(item.partition("@")[0]) for item in notification.payload.split(",")}
+        if len(partitions) == 16:
+            break
+    assert partitions == (set(range(16)) if heard else set())
+
+
+def test_a_role_that_may_insert_but_not_into_a_partition_itself(database_url: str, db: Connection) -> None:
+    role = sql.Identifier(f"pgsched_test_{secrets.token_hex(6)}")
+    db.execute(sql.SQL("create role {} bypassrls").format(role))
+    db.execute(sql.SQL("grant usage on schema pgsched to {}").format(role))
+    db.execute(sql.SQL("grant select, insert on pgsched.executions to {}").format(role))
+    db.execute(sql.SQL("grant execute on all functions in schema pgsched to {}").format(role))
+    try:
+        with psycopg.connect(database_url) as connection:
+            connection.execute(sql.SQL("set role {}").format(role))
+            assert schedule_many(connection, numbered(0, 5_000)) == 5_000
+    finally:
+        db.execute(sql.SQL("drop owned by {}").format(role))
+        db.execute(sql.SQL("drop role {}").format(role))
+    assert count(db) == 5_000
+
+
 async def test_asyncio_schedules_the_same(database_url: str, db: Connection) -> None:
     async with await psycopg.AsyncConnection.connect(database_url) as connection:
         assert await schedule_many_async(connection, numbered(0, 10)) == 10
         await connection.rollback()
-        assert await schedule_many_async(connection, [*numbered(0, 600), *numbered(0, 1, key="k")]) == 601
-    assert count(db) == 601
+        assert await schedule_many_async(connection, [*numbered(0, 6000), *numbered(0, 1, key="k")]) == 6001
+    assert count(db) == 6001
 
 
 @pytest.mark.parametrize("kind", [AsyncConnection, AsyncSession])

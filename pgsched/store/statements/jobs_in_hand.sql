@@ -1,6 +1,6 @@
 -- plan: what the successors of claimed rows are planned by: the definitions of jobs still at the claimed row's revision.
 -- Locks nothing: the insert looks again. Index: the primary key.
-select j.id, j.cron, j.timezone, j.gap, j.overlap, (extract(epoch from j.every) * 1000000)::bigint, j.anchor
-  from unnest(%(jobs)s, %(revisions)s::int[]) as c(id, revision)
+select j.id, j.revision, j.cron, j.timezone, j.gap, j.overlap, (extract(epoch from j.every) * 1000000)::bigint, j.anchor
+  from unnest(%(jobs)s, %(revisions)s) as c(id, revision)
   join pgsched.jobs j on j.id = c.id and j.revision = c.revision
  where j.state = 'active'
