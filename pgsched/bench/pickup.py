@@ -1,7 +1,8 @@
 """`pgsched bench pickup`: how soon an idle worker starts what was scheduled for now.
 
-The moment before COMMIT is sent and the moment at which the handler starts are both read from the monotonic clock,
-which all processes of a machine share; hence the benchmark and its workers run on one machine, the server anywhere.
+The moments at which COMMIT is sent, at which it is answered, and at which the handler starts are read from the
+monotonic clock, which all processes of a machine share; hence the benchmark and its workers run on one machine, the
+server anywhere. The commit itself happens between the first two.
 """
 
 import multiprocessing
@@ -10,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 import psycopg
@@ -132,7 +133,8 @@ def run_pickup(
     rounds: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Milliseconds from before COMMIT to the start of the handler; one execution at a time, random gaps between."""
+    """Milliseconds from before COMMIT to the start of the handler, and the same from its answer on (``answered_…``);
+    one execution at a time, random gaps between."""
     rng = random.Random(seed)
     with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.prepare_threshold = 0
@@ -150,25 +152,33 @@ def _measure(
     progress: Progress,
 ) -> dict[str, Any]:
     with witnesses(settings, processes=processes) as workers:
-        committed = dict(_schedule_one(connection, rng) for _ in range(_WARMING_UP + count))
+        committed = [_schedule_one(connection, rng) for _ in range(_WARMING_UP + count)]
         await_empty(connection)
         seen = workers.finish()
-    account(connection, list(committed), seen.starts)
-    took = [seen.starts[id] - moment for id, moment in committed.items()][_WARMING_UP:]
-    figures = spread(took, 0.5, 0.9, 0.99)
+    account(connection, [one.id for one in committed], seen.starts)
+    measured = committed[_WARMING_UP:]
+    figures = spread([seen.starts[one.id] - one.sent for one in measured], 0.5, 0.9, 0.99)
+    answered = spread([seen.starts[one.id] - one.answered for one in measured], 0.5, 0.9, 0.99)
     progress(f"p50 {figures['p50_ms']:.2f} ms, p99 {figures['p99_ms']:.2f} ms")
-    return figures
+    return figures | {f"answered_{name}": value for name, value in answered.items()}
 
 
-def _schedule_one(connection: psycopg.Connection[Any], rng: random.Random) -> tuple[UUID, float]:
+class _Committed(NamedTuple):
+    id: UUID
+    sent: float
+    answered: float
+
+
+def _schedule_one(connection: psycopg.Connection[Any], rng: random.Random) -> _Committed:
     time.sleep(rng.uniform(*_GAP))
     connection.execute("begin")
     row = connection.execute(NOW).fetchone()
-    moment = time.monotonic()
+    sent = time.monotonic()
     connection.execute("commit")
+    answered = time.monotonic()
     if row is None:
         raise AssertionError("pgsched.schedule answered nothing")
-    return row[0], moment
+    return _Committed(row[0], sent, answered)
 
 
 def await_empty(connection: psycopg.Connection[Any], *, seconds: float = 60) -> None:

@@ -18,7 +18,7 @@ from psycopg.rows import tuple_row
 from pgsched.client.asks import encode
 from pgsched.client.transaction import Executes, execute_of, raises_ours
 from pgsched.errors import Conflict, InvalidInput
-from pgsched.store.bulk import INSERT, START, WAKE, Load, OneShot, Start, due
+from pgsched.store.bulk import COPY, INSERT, START, Load, OneShot, Start, due
 from pgsched.store.order import When, check_text, when
 from pgsched.store.wire import register_arrays
 
@@ -59,15 +59,11 @@ def schedule_many(connection_or_session: psycopg.Connection[Any] | Executes, req
                 if load.start.without_copy:
                     load.fill()
                 else:
-                    batch = load.batch()
-                    while batch:
-                        with cursor.copy(batch.query) as copy:
-                            copy.write(batch.data)
-                            batch = load.batch()  # made while the server takes in the last one
+                    with cursor.copy(COPY) as copy:
+                        for block in load.blocks():
+                            copy.write(block)
                 if aside := load.set_aside():
                     cursor.execute(INSERT, aside)
-            if wake := load.to_wake():
-                cursor.execute(WAKE, wake)
     return load.count
 
 
@@ -84,15 +80,11 @@ async def schedule_many_async(
                 if load.start.without_copy:
                     load.fill()
                 else:
-                    batch = load.batch()
-                    while batch:
-                        async with cursor.copy(batch.query) as copy:
-                            await copy.write(batch.data)
-                            batch = load.batch()
+                    async with cursor.copy(COPY) as copy:
+                        for block in load.blocks():
+                            await copy.write(block)
                 if aside := load.set_aside():
                     await cursor.execute(INSERT, aside)
-            if wake := load.to_wake():
-                await cursor.execute(WAKE, wake)
     return load.count
 
 

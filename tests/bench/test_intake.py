@@ -32,3 +32,4 @@ def test_writers_are_heard_only_with_notifications_on(server: EmbeddedPostgres) 
 def test_pickup_is_never_before_the_commit(server: EmbeddedPostgres) -> None:
     result = run_pickup(server.url, count=20, processes=1)
     assert 0 < result["p50_ms"] <= result["p90_ms"] <= result["p99_ms"] <= result["max_ms"]
+    assert result["answered_p50_ms"] < result["p50_ms"]

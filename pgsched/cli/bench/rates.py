@@ -65,7 +65,7 @@ def callbacks(count: int, processes: int, seed: int, rounds: int, database_url: 
 
 
 @click.command()
-@click.option("--count", default=50_000, show_default=True, type=COUNT, help="How many jobs, each due once.")
+@click.option("--count", default=50_000, show_default=True, type=COUNT, help="How many runs, six of each job.")
 @runs_workers()
 @click.option(
     "--cron",
@@ -80,7 +80,7 @@ def callbacks(count: int, processes: int, seed: int, rounds: int, database_url: 
 def recurring(
     count: int, processes: int, cron: float, seed: int, rounds: int, database_url: str | None, as_json: bool
 ) -> None:
-    """Drain first rows of recurring jobs, which plans their next rows, and as many one-shots; tell the cost."""
+    """Drain runs of recurring jobs, which plans their next ones, and as many one-shots; tell the cost."""
     from pgsched.bench.recurring import run_recurring
 
     result = run_recurring(
