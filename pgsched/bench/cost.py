@@ -126,7 +126,8 @@ class _Bench:
 
         async def call(number: int) -> int:
             async with self._connection.transaction():
-                await jobs.plan_successors(self._connection, rows[number * batch : (number + 1) * batch])
+                taken = rows[number * batch : (number + 1) * batch]
+                await jobs.plan_successors(self._connection, taken, again=False)
             return batch
 
         found = await self._tell("plan", batch, PARTITIONS, call)

@@ -8,7 +8,6 @@ from typing import Self
 _EXACT_BITS = 8  # up to 256 a bucket is one unit wide; from there on 1/128 to 1/256 of what it holds
 _HALF = 1 << (_EXACT_BITS - 1)
 _LONGEST = (1 << 42) - 1
-_BUCKETS = _HALF * (42 - _EXACT_BITS + 2)
 
 
 class Histogram:
@@ -17,7 +16,7 @@ class Histogram:
     __slots__ = ("_counts", "count", "highest", "lowest")
 
     def __init__(self) -> None:
-        self._counts = array("q", bytes(8 * _BUCKETS))
+        self._counts = array("q")  # as far as the longest needs it
         self.count = 0
         self.lowest, self.highest = math.inf, -math.inf
 
@@ -36,15 +35,22 @@ class Histogram:
         if microseconds < self.lowest:
             self.lowest = microseconds
         self.count += 1
-        self._counts[_bucket(microseconds)] += 1
+        place = _bucket(microseconds)
+        if place >= len(self._counts):
+            self._reach(place)
+        self._counts[place] += 1
 
     def merge(self, other: "Histogram") -> None:
         """Adds what another holds."""
+        self._reach(len(other._counts) - 1)
         for place, count in enumerate(other._counts):
             if count:
                 self._counts[place] += count
         self.count += other.count
         self.lowest, self.highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
+
+    def _reach(self, place: int) -> None:
+        self._counts.extend([0] * (place + 1 - len(self._counts)))
 
     def percentile_ms(self, percent: float) -> float | None:
         """The duration, in milliseconds, that so many percent do not exceed; None where there is none."""

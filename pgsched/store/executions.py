@@ -50,13 +50,20 @@ async def claim(connection: Connection, lease: Lease, shares: Sequence[Share]) -
     was cancelled leaves the connection in the middle of it.
     """
     try:
+        return await _claim(connection, lease, shares, again=False)
+    except psycopg.errors.UniqueViolation:  # somebody else has planned a successor: rare, and all was rolled back
+        return await _claim(connection, lease, shares, again=True)
+
+
+async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], *, again: bool) -> Claimed:
+    try:
         async with connection.pipeline() as pipeline:  # without a wait between begin and claim, plan and commit
             await connection.execute("begin")
             cursors = [await connection.execute(*one, binary=True) for one in _claims(lease, shares, recurring=True)]
             await pipeline.sync()
             claimed = [Execution._make(row) for cursor in cursors for row in await cursor.fetchall()]
             successors = [row for row in claimed if row.plan is not None and row.attempt == 1]
-            planned = await jobs.plan_successors(connection, successors) if successors else {}
+            planned = await jobs.plan_successors(connection, successors, again=again) if successors else {}
             await connection.execute("commit")
     except psycopg.Error:
         with contextlib.suppress(psycopg.Error):

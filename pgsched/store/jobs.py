@@ -71,11 +71,14 @@ _definitions: dict[tuple[bytes | None, int | None], _Definition] = {}
 _MOST_DEFINITIONS = 50_000  # about 400 bytes each
 
 
-async def plan_successors(connection: AsyncConnection[Any], claimed: Sequence[Execution]) -> dict[int, int]:
+async def plan_successors(
+    connection: AsyncConnection[Any], claimed: Sequence[Execution], *, again: bool
+) -> dict[int, int]:
     """Inserts the next row of each claimed recurring row. Runs inside the claim's transaction.
 
     A job that was edited, paused or cancelled since is left alone: whoever changed it plans it. Returns the earliest
-    instant planned in each partition.
+    instant planned in each partition. A row that stands already fails the transaction with UniqueViolation, unless it
+    is made ``again``.
     """
     # Of several rows of a job the latest is followed; one of an older revision may be among them.
     latest = sorted(claimed, key=lambda row: (row.plan or 0, row.scheduled_for))
@@ -97,7 +100,8 @@ async def plan_successors(connection: AsyncConnection[Any], claimed: Sequence[Ex
     for partition, successors in planned.items():
         jobs, revisions, instants = zip(*successors, strict=True)
         parameters = {"jobs": Uuids(jobs), "revisions": Tokens(revisions), "instants": Instants(instants)}
-        await connection.execute(statement_in("plan_successors", partition), parameters)
+        insert = statement_in("plan_successors", partition)
+        await connection.execute(f"{insert} on conflict do nothing" if again else insert, parameters)
     return {partition: min(row[2] for row in successors) for partition, successors in planned.items()}
 
 

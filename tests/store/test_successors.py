@@ -11,6 +11,7 @@ import pytest
 from pgsched.store import executions, jobs
 from pgsched.store.connect import Connection
 from pgsched.store.executions import Claimed, Lease, Share
+from pgsched.store.sql import statement
 from pgsched.store.wire import LONG_AGO, to_instant
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import call, column, counts, row, schedule, value, wait_until_blocked
@@ -184,6 +185,40 @@ async def test_of_rows_of_two_revisions_in_one_claim_the_present_one_is_followed
         planned_row(db, edited, BEGAN + timedelta(minutes=minutes), revision=revision)
     assert len((await claim(worker)).rows) == 2
     assert waiting(db, edited) == [BEGAN + HOUR]
+
+
+async def test_a_successor_that_stands_already_stays_the_only_one(db: Session, worker: Connection) -> None:
+    foreseen, other = job(db), job(db)
+    planned_row(db, foreseen, BEGAN)
+    planned_row(db, foreseen, BEGAN + HOUR, fire_at=datetime(2400, 1, 1, tzinfo=UTC))
+    planned_row(db, other, BEGAN)
+    answer = await claim(worker)
+    assert {row.job_id for row in answer.rows} == {foreseen.bytes, other.bytes}
+    assert waiting(db, foreseen) == waiting(db, other) == [BEGAN + HOUR]
+    assert counts(db) == (4, 2, 0)
+
+
+async def test_a_definition_is_read_once_for_each_revision(
+    db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def noted(name: str) -> str:
+        asked.append(name)
+        return statement(name)
+
+    monkeypatch.setattr(jobs, "statement", noted)
+    edited = job(db)
+    planned_row(db, edited, BEGAN)
+    await claim(worker)
+    await claim(worker)
+    assert waiting(db, edited) == [BEGAN + 2 * HOUR]
+    assert asked.count("jobs_in_hand") == 1
+    db.execute("update pgsched.jobs set every = '3 hours', revision = 2")
+    db.execute("update pgsched.executions set plan = 2 where lease_token is null")
+    await claim(worker)
+    assert waiting(db, edited) == [BEGAN + 3 * HOUR]
+    assert asked.count("jobs_in_hand") == 2
 
 
 @pytest.mark.parametrize("change", ["pause", "cancel", "edit"])
