@@ -113,7 +113,9 @@ create table pgsched.jobs (
 create unique index jobs_client_key on pgsched.jobs (client_id, key) where key is not null and state <> 'cancelled';
 create index jobs_unplanned on pgsched.jobs (id) where state = 'active' and planned_revision <> revision;
 
--- The live rows only. Fixed-width columns first; no lease column is in any index, so that a claim is a HOT update.
+-- The live rows only. Fixed-width columns first; no lease column is in any index, so that a claim is a HOT update. Only
+-- the index of instants begins with the partition: what is found by id, key or job can then take no other index than
+-- its own, however few rows the statistics of a table that was empty for a moment tell of.
 -- Both CHECKs hold at once for a leased row: a claim changes nothing that they speak of.
 create table pgsched.executions (
   fire_at          pgsched.instant not null,
@@ -134,13 +136,13 @@ create table pgsched.executions (
   options          pgsched.options,
   key              pgsched.key,
   ordering_key     pgsched.ordering_key,
-  primary key (partition, id),
+  primary key (id, partition),
   constraint partition_follows_the_key check (lease_token is not null or coalesce(key, ordering_key) is null
     or pgsched.check_partition(partition, client_id, key, ordering_key))
 ) partition by list (partition);
 create index executions_fire_at on pgsched.executions (partition, fire_at);
-create unique index executions_key on pgsched.executions (partition, client_id, key) where key is not null;
-create unique index executions_job on pgsched.executions (partition, job_id, scheduled_for) where job_id is not null;
+create unique index executions_key on pgsched.executions (client_id, key, partition) where key is not null;
+create unique index executions_job on pgsched.executions (job_id, scheduled_for, partition) where job_id is not null;
 
 do $$
 begin

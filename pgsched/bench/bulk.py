@@ -25,7 +25,7 @@ select 'https://shop.example/callback', jsonb_build_object('order', n, 'merchant
   from generate_series(0, %s - 1) as n"""
 # The same columns, the identity, and the index that claiming cannot do without; in one table, and nothing is checked.
 _BARE: LiteralString = """
-create table bare (like pgsched.executions including defaults, primary key (partition, id));
+create table bare (like pgsched.executions including defaults, primary key (id, partition));
 alter table bare alter fire_at type timestamptz, alter scheduled_for type timestamptz, alter client_id type text,
   alter target type text, alter payload type jsonb, alter options type jsonb, alter key type text,
   alter ordering_key type text;

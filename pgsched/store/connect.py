@@ -16,7 +16,8 @@ Connection = AsyncConnection[tuple[Any, ...]]
 # new connection than a worker that stands still.
 _SESSION: LiteralString = (
     "set statement_timeout = '30s'; set lock_timeout = '10s'; set idle_in_transaction_session_timeout = '30s'; "
-    "set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; "
+    "set enable_seqscan = off; set enable_bitmapscan = off; "
+    "set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; "
     "set plan_cache_mode = force_generic_plan"
 )
 _PREPARED = 1000  # texts over each partition of a queue, and over all of them: some dozens for each queue
@@ -28,7 +29,7 @@ async def connect(url: str, role: str, *, raw: bool = True) -> Connection:
     """A connection for one role of a worker, in autocommit, prepared statements on; ``raw`` speaks ``store.wire``.
 
     Hot statements name their partitions and match by index; the session's planner settings keep a table whose
-    statistics lag behind from being read whole, and a plan once made from being made again. Raises
+    statistics lag behind from being read whole or out of order, and a plan once made from being made again. Raises
     psycopg.OperationalError when the server cannot be reached.
     """
     connection = await AsyncConnection.connect(

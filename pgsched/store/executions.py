@@ -12,7 +12,7 @@ from psycopg import AsyncCursor
 from pgsched.domain.execution import Execution
 from pgsched.store import jobs
 from pgsched.store.connect import Connection
-from pgsched.store.sql import statement, statement_over
+from pgsched.store.sql import statement, statement_in, statement_over
 from pgsched.store.wire import FAR_OFF, LONG_AGO, Instant, Tokens, Uuids
 
 Answer = AsyncCursor[tuple[Any, ...]]
@@ -140,8 +140,8 @@ class Group:
     ids: list[bytes]
     tokens: list[int]
 
-    def parameters(self, partition: int) -> dict[str, Any]:
-        return {"partition": partition, "ids": Uuids(self.ids), "tokens": Tokens(dict.fromkeys(self.tokens))}
+    def parameters(self) -> dict[str, Any]:
+        return {"ids": Uuids(self.ids), "tokens": Tokens(dict.fromkeys(self.tokens))}
 
 
 Groups = Mapping[int, Group]
@@ -191,9 +191,8 @@ async def settle_finished(connection: Connection, partition: int, rows: Sequence
     """Moves rows into history, each with what became of it. Answers with how many were this worker's."""
     ids, tokens, statuses, codes, results, reasons, durations = zip(*rows, strict=True)
     return await connection.execute(
-        statement("settle_finished"),
+        statement_in("settle_finished", partition),
         {
-            "partition": partition,
             "ids": Uuids(ids),
             "tokens": Tokens(tokens),
             "statuses": list(statuses),
@@ -220,10 +219,9 @@ async def settle_retried(connection: Connection, owner: int, partition: int, row
     """Sends rows back to wait for their next try. Answers with how many were this worker's."""
     ids, tokens, delays, codes, reasons, durations = zip(*rows, strict=True)
     return await connection.execute(
-        statement("settle_retried"),
+        statement_in("settle_retried", partition),
         {
             "owner": owner,
-            "partition": partition,
             "ids": Uuids(ids),
             "tokens": Tokens(tokens),
             "delays": list(delays),
@@ -236,7 +234,7 @@ async def settle_retried(connection: Connection, owner: int, partition: int, row
 
 async def release(connection: Connection, partition: int, group: Group) -> Answer:
     """Hands unstarted rows back as if they had not been claimed. The answer's rowcount: how many were this worker's."""
-    return await connection.execute(statement("release"), group.parameters(partition), binary=True)
+    return await connection.execute(statement_in("release", partition), group.parameters(), binary=True)
 
 
 async def release_claims(connection: Connection, partitions: Sequence[int], tokens: Sequence[int]) -> int:
@@ -249,7 +247,8 @@ async def release_claims(connection: Connection, partitions: Sequence[int], toke
 
 async def renew(connection: Connection, partition: int, group: Group, lease: timedelta) -> int:
     """Prolongs the leases that are past a third of their life."""
-    cursor = await connection.execute(statement("renew"), {**group.parameters(partition), "lease": lease}, binary=True)
+    parameters = {**group.parameters(), "lease": lease}
+    cursor = await connection.execute(statement_in("renew", partition), parameters, binary=True)
     return cursor.rowcount
 
 

@@ -98,7 +98,7 @@ async def plan_successors(
         if instant is not None and instant <= _LAST:
             planned.setdefault(row.partition, []).append((definition.id, definition.revision, instant))
     for partition, successors in planned.items():
-        jobs, revisions, instants = zip(*successors, strict=True)
+        jobs, revisions, instants = zip(*sorted(successors), strict=True)
         parameters = {"jobs": Uuids(jobs), "revisions": Tokens(revisions), "instants": Instants(instants)}
         insert = statement_in("plan_successors", partition)
         await connection.execute(f"{insert} on conflict do nothing" if again else insert, parameters)

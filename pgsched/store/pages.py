@@ -1,6 +1,6 @@
 """How a page of executions is found without reading more than it shows, however many there are.
 
-Of each partition of the live rows the newest are reached by its primary key (partition, id), of history by
+Of each partition of the live rows the newest are reached by its primary key (id, partition), of history by
 ``history_id``; the page is the newest of them all. That is why the two halves of ``pgsched.status`` stand
 here: sorted together, as the view has them, every row would be read.
 """

@@ -150,7 +150,7 @@ constraint pgsched.clients.client_id_is_1_to_100_characters CHECK (((length(clie
 constraint pgsched.clients.clients_pkey PRIMARY KEY (client_id)
 constraint pgsched.clients.signing_secret_is_whsec_base64 CHECK ((signing_secret ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'::text))
 constraint pgsched.executions.attempt_is_0_to_1000 CHECK (((lease_token IS NOT NULL) OR ((attempt >= 0) AND (attempt <= 1000))))
-constraint pgsched.executions.executions_pkey PRIMARY KEY (partition, id)
+constraint pgsched.executions.executions_pkey PRIMARY KEY (id, partition)
 constraint pgsched.executions.partition_follows_the_key CHECK (((lease_token IS NOT NULL) OR (COALESCE((key)::text, (ordering_key)::text) IS NULL) OR pgsched.check_partition(partition, (client_id)::text, (key)::text, (ordering_key)::text)))
 constraint pgsched.jobs.anchor_is_an_instant CHECK (((anchor >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (anchor <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.either_cron_or_every CHECK (((num_nonnulls(cron, every) = 1) OR pgsched.refuse('PS002'::text, 'a job needs either cron or every'::text, 'give exactly one of the two, such as cron => ''*/5 * * * *'''::text)))
@@ -178,9 +178,9 @@ CREATE UNIQUE INDEX api_keys_hash_key ON pgsched.api_keys USING btree (hash)
 CREATE UNIQUE INDEX api_keys_pkey ON pgsched.api_keys USING btree (id)
 CREATE UNIQUE INDEX audit_log_pkey ON pgsched.audit_log USING btree (id)
 CREATE UNIQUE INDEX clients_pkey ON pgsched.clients USING btree (client_id)
-CREATE UNIQUE INDEX executions_job ON ONLY pgsched.executions USING btree (partition, job_id, scheduled_for) WHERE (job_id IS NOT NULL)
-CREATE UNIQUE INDEX executions_key ON ONLY pgsched.executions USING btree (partition, client_id, key) WHERE (key IS NOT NULL)
-CREATE UNIQUE INDEX executions_pkey ON ONLY pgsched.executions USING btree (partition, id)
+CREATE UNIQUE INDEX executions_job ON ONLY pgsched.executions USING btree (job_id, scheduled_for, partition) WHERE (job_id IS NOT NULL)
+CREATE UNIQUE INDEX executions_key ON ONLY pgsched.executions USING btree (client_id, key, partition) WHERE (key IS NOT NULL)
+CREATE UNIQUE INDEX executions_pkey ON ONLY pgsched.executions USING btree (id, partition)
 CREATE UNIQUE INDEX jobs_client_key ON pgsched.jobs USING btree (client_id, key) WHERE ((key IS NOT NULL) AND (state <> 'cancelled'::pgsched.job_state))
 CREATE UNIQUE INDEX jobs_pkey ON pgsched.jobs USING btree (id)
 CREATE UNIQUE INDEX queues_first_partition_key ON pgsched.queues USING btree (first_partition)
@@ -259,7 +259,6 @@ function pgsched.partition_for(text,text,text,text) returns smallint volatility 
 function pgsched.partition_of(pgsched.jobs) returns smallint volatility s parallel s
 function pgsched.partition_with(text,text,smallint) returns smallint volatility s parallel s
 function pgsched.partition_with(uuid) returns smallint volatility s parallel s
-function pgsched.partitions() returns SETOF smallint volatility s parallel s
 function pgsched.pause(uuid,text) returns boolean volatility v parallel u
 function pgsched.prepare_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched.refuse(text,text,text) returns boolean volatility v parallel s
@@ -332,8 +331,6 @@ grant execute on pgsched.partition_with(text,text,smallint) to pgsched_client
 grant execute on pgsched.partition_with(text,text,smallint) to pgsched_worker
 grant execute on pgsched.partition_with(uuid) to pgsched_client
 grant execute on pgsched.partition_with(uuid) to pgsched_worker
-grant execute on pgsched.partitions() to pgsched_client
-grant execute on pgsched.partitions() to pgsched_worker
 grant execute on pgsched.pause(uuid,text) to pgsched_client
 grant execute on pgsched.pause(uuid,text) to pgsched_worker
 grant execute on pgsched.prepare_days(integer) to pgsched_worker
@@ -438,7 +435,6 @@ comment on pgsched.partition_for(text,text,text,text) is 'The partition for a ro
 comment on pgsched.partition_of(pgsched.jobs) is 'The one partition in which all rows of a job live.'
 comment on pgsched.partition_with(text,text,smallint) is 'The partition, besides the one given, in which a client''s key has its live row; null where it has none.'
 comment on pgsched.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.'
-comment on pgsched.partitions() is 'Every partition of every queue.'
 comment on pgsched.pause(uuid,text) is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.'
 comment on pgsched.prepare_days(integer) is 'Makes the partitions of history and attempts for today and the days ahead; returns how many.'
 comment on pgsched.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.'

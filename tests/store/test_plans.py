@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from pgsched.store.connect import Connection, connect
-from pgsched.store.sql import statement, statement_over
+from pgsched.store.sql import statement_in, statement_over
 from pgsched.store.wire import LONG_AGO, Instant, Tokens, Uuids
 from tests.store.store_arrange import TARGET, column
 
@@ -25,6 +25,10 @@ CLAIM: dict[str, Any] = {
     "recurring": True,
     "low_0": Instant(LONG_AGO),
     "batch_0": BATCH,
+}
+FAILED: dict[str, Any] = {
+    name: [value] * BATCH
+    for name, value in {"statuses": "failed", "codes": 503, "results": None, "reasons": "503", "durations": 1.5}.items()
 }
 BY_PARTITION = {"claim", "settle_succeeded", "settle_discarded", "next_due"}
 
@@ -74,7 +78,7 @@ def store_url(module_url: str) -> str:
 
 async def explain(worker: Connection, name: str, parameters: dict[str, Any], partitions: Sequence[int] = (0,)) -> Plan:
     """Runs a statement and shows how it went; what it changed is the caller's to roll back."""
-    text = statement_over(name, tuple(partitions)) if name in BY_PARTITION else statement(name)
+    text = statement_over(name, tuple(partitions)) if name in BY_PARTITION else statement_in(name, 0)
     query: Any = "explain (analyze, buffers off, format json) " + text
     cursor = await worker.execute(query, parameters)
     found = await cursor.fetchone()
@@ -102,7 +106,7 @@ async def lease(worker: Connection) -> dict[str, Any]:
     cursor = await worker.cursor(binary=True).execute(statement_over("claim", (0,)), CLAIM)
     rows = await cursor.fetchall()
     ids = Uuids([row[1] for row in rows])
-    return {"partition": 0, "ids": ids, "ids_0": ids, "tokens": Tokens([7])}
+    return {"ids": ids, "ids_0": ids, "tokens": Tokens([7])}
 
 
 async def test_a_claim_reads_its_batch_by_the_index_of_instants(worker: Connection) -> None:
@@ -146,9 +150,7 @@ async def test_settling_reaches_its_rows_by_the_primary_key(worker: Connection, 
 async def test_finishing_reaches_its_rows_by_the_primary_key(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         rows = await lease(worker)
-        one = {"statuses": "failed", "codes": 503, "results": None, "reasons": "503", "durations": 1.5}
-        many = {name: [value] * BATCH for name, value in one.items()}
-        plan = await explain(worker, "settle_finished", {**rows, **many, "tokens": Tokens([7] * BATCH)})
+        plan = await explain(worker, "settle_finished", {**rows, **FAILED, "tokens": Tokens([7] * BATCH)})
         assert "executions_0_pkey" in plan.indexes
         assert plan.indexes <= {"executions_0_pkey", "clients_pkey"}
     assert "Seq Scan" not in plan.kinds
@@ -158,9 +160,8 @@ async def test_finishing_reaches_its_rows_by_the_primary_key(worker: Connection)
 async def test_retrying_reaches_its_rows_by_the_primary_key(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         rows = await lease(worker)
-        one = {"delays": 60.0, "codes": 503, "reasons": "503", "durations": 1.5}
-        many = {name: [value] * BATCH for name, value in one.items()}
-        plan = await explain(worker, "settle_retried", {**rows, **many, "owner": 1, "tokens": Tokens([7] * BATCH)})
+        rows |= {**FAILED, "delays": [60.0] * BATCH, "owner": 1, "tokens": Tokens([7] * BATCH)}
+        plan = await explain(worker, "settle_retried", rows)
         assert plan.indexes == {"executions_0_pkey"}
     assert "Seq Scan" not in plan.kinds
     assert plan.rows_read <= BATCH
@@ -199,6 +200,30 @@ async def test_a_claim_over_all_partitions_reads_only_those_it_asks_for(worker: 
     read = {str(node["Index Name"]) for node in plan.nodes if "Index Name" in node and node["Actual Loops"]}
     assert read == {"executions_0_partition_fire_at_idx"}
     assert "Seq Scan" not in plan.kinds
+
+
+async def test_plans_hold_where_the_statistics_saw_an_empty_table(worker: Connection) -> None:
+    """Nothing waits for a moment, just then the statistics are made, and then a load comes in."""
+    async with worker.transaction(force_rollback=True):
+        await worker.execute("set local pgsched.notify = off")
+        await worker.execute("create temp table load on commit drop as select * from pgsched.executions")
+        await worker.execute("delete from pgsched.executions")
+        await worker.execute("analyze pgsched.executions_0")
+        await worker.execute("insert into pgsched.executions select * from load")
+        claim = await explain(worker, "claim", CLAIM)
+        rows = {**await lease(worker), "code": None, "lease": timedelta(hours=1), **FAILED, "delays": [60.0] * BATCH}
+        by_id = [
+            await explain(worker, "renew", rows),
+            await explain(worker, "settle_retried", {**rows, "tokens": Tokens([7] * BATCH), "owner": 1}),
+        ]
+        await lease(worker)
+        by_id.append(await explain(worker, "settle_succeeded", {**rows, **await lease(worker)}))
+    assert claim.indexes == {"executions_0_partition_fire_at_idx"}
+    assert claim.rows_read <= 2 * BATCH
+    assert "Sort" not in claim.kinds
+    for plan in by_id:
+        assert plan.indexes == {"executions_0_pkey"}
+        assert plan.rows_read <= BATCH
 
 
 @pytest.mark.parametrize("settings", ["worker", "plain"])

@@ -50,8 +50,8 @@ def test_a_statement_over_one_partition_differs_from_its_neighbours_only_in_the_
 
 def test_a_statement_of_one_half_has_no_form_over_partitions() -> None:
     with pytest.raises(ValueError, match="unpack"):
-        statement_over("renew", (1,))
-    assert "{p}" not in statement("renew")
+        statement_over("reap", (1,))
+    assert "{p}" not in statement("reap")
 
 
 def due(db: Session, *partitions: int) -> None:

@@ -144,22 +144,12 @@ end $$;
 comment on function pgsched.partition_for(text, text, text, text)
   is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.';
 
--- Where a row lives when only its id or its key is known: one probe of each partition's own index. A condition without
--- the partition would read whole indexes, which begin with it.
-create or replace function pgsched.partitions() returns setof smallint
-  language sql stable parallel safe rows 16
-  as $$ select (q.first_partition + n)::smallint from pgsched.queues q cross join generate_series(0, 15) n $$;
-comment on function pgsched.partitions() is 'Every partition of every queue.';
-
+-- Where a row lives when only its id or its key is known: one probe of each partition's own index.
 create or replace function pgsched.partition_with(id uuid) returns smallint language plpgsql stable parallel safe as $$
 declare
   home smallint;
 begin
-  select found.partition into home
-    from pgsched.partitions() as p(partition)
-   cross join lateral (select e.partition from pgsched.executions e
-                        where e.partition = p.partition and e.id = partition_with.id limit 1) found
-   limit 1;
+  select e.partition into home from pgsched.executions e where e.id = partition_with.id;
   return home;
 end $$;
 comment on function pgsched.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.';
@@ -169,12 +159,9 @@ create or replace function pgsched.partition_with(client text, key text, besides
 declare
   home smallint;
 begin
-  select found.partition into home
-    from pgsched.partitions() as p(partition)
-   cross join lateral (select e.partition from pgsched.executions e
-                        where e.partition = p.partition and e.client_id = partition_with.client
-                          and e.key = partition_with.key limit 1) found
-   where p.partition is distinct from partition_with.besides
+  select e.partition into home from pgsched.executions e
+   where e.client_id = partition_with.client and e.key = partition_with.key
+     and e.partition is distinct from partition_with.besides
    limit 1;
   return home;
 end $$;

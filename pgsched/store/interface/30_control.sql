@@ -18,20 +18,17 @@ comment on function pgsched.finish_waiting(pgsched.executions, pgsched.execution
 create or replace function pgsched.withdraw(job_id uuid, reason text default 'replaced') returns void
   language plpgsql volatile as $$
 declare
-  home smallint;
   waiting pgsched.executions;
 begin
-  for home in select pgsched.partitions() loop  -- an edit may have moved the job from one to another
-    for waiting in
-      select * from pgsched.executions e
-       where e.partition = home and e.job_id = withdraw.job_id and e.lease_token is null and e.attempt = 0
-         and e.plan is not null for update skip locked
-    loop
-      delete from pgsched.executions e where e.partition = home and e.id = waiting.id;
-      if coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now() then
-        perform pgsched.finish_waiting(waiting, 'skipped', withdraw.reason);
-      end if;
-    end loop;
+  for waiting in  -- in any partition: an edit may have moved the job from one to another
+    select * from pgsched.executions e
+     where e.job_id = withdraw.job_id and e.lease_token is null and e.attempt = 0 and e.plan is not null
+       for update skip locked
+  loop
+    delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
+    if coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now() then
+      perform pgsched.finish_waiting(waiting, 'skipped', withdraw.reason);
+    end if;
   end loop;
 end $$;
 comment on function pgsched.withdraw(uuid, text) is 'Takes back the planned row of a job that is edited, paused or cancelled.';

@@ -2,5 +2,5 @@
 -- Locks nothing: the insert looks again. Index: the primary key.
 select j.id, j.revision, j.cron, j.timezone, j.gap, j.overlap, (extract(epoch from j.every) * 1000000)::bigint, j.anchor
   from unnest(%(jobs)s, %(revisions)s) as c(id, revision)
-  join pgsched.jobs j on j.id = c.id and j.revision = c.revision
+  join pgsched.jobs j on j.id = any (array[c.id]) and j.revision = c.revision
  where j.state = 'active'

@@ -1,7 +1,7 @@
 -- settle: succeeded rows whose client keeps no history of them. A row with a key is kept all the same, for the key's
 -- own term. Fenced by the token; index: the primary key.
 delete from pgsched.executions_{p} e
- where e.partition = {p} and e.id = any (%(ids_{p})s) and e.lease_token = any (%(tokens)s)
+ where e.id = any (%(ids_{p})s) and e.lease_token = any (%(tokens)s)
 returning e.id, e.fire_at, e.scheduled_for, e.created_at, e.job_id, e.partition, e.attempt, e.client_id, e.target, e.key,
           e.ordering_key
 -- then

@@ -1,12 +1,13 @@
 -- settle: rows that ended in a way of their own (a result, a status code, a failure) leave the live table and enter
--- history; a failure also writes its last attempt. Fenced by (id, token); index: the primary key.
+-- history; a failure also writes its last attempt. Fenced by (id, token); index: the primary key;
+-- "any (array[…])" keeps it from being read whole to be joined in its order.
 with outcome as (
   select * from unnest(%(ids)s::uuid[], %(tokens)s::bigint[], %(statuses)s::pgsched.execution_status[],
                        %(codes)s::smallint[], %(results)s::jsonb[], %(reasons)s::text[], %(durations)s::float8[])
              as o(id, token, status, status_code, result, reason, seconds)
 ), settled as (
-  delete from pgsched.executions e using outcome o
-   where e.partition = %(partition)s and e.id = o.id and e.lease_token = o.token
+  delete from pgsched.executions_{p} e using outcome o
+   where e.id = any (array[o.id]) and e.lease_token = o.token
   returning e.*, o.status, o.status_code, o.result, o.reason, o.seconds
 ), attempts as (
   insert into pgsched.attempts (finished_at, execution_id, duration, worker, attempt, status_code, client_id, error)

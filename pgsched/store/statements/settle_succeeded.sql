@@ -1,7 +1,7 @@
 -- settle: succeeded rows leave the live table and enter history.
 -- Fenced: a row counts only under the token it was leased with. Index: the primary key.
 delete from pgsched.executions_{p} e
- where e.partition = {p} and e.id = any (%(ids_{p})s) and e.lease_token = any (%(tokens)s)
+ where e.id = any (%(ids_{p})s) and e.lease_token = any (%(tokens)s)
 returning e.*
 -- then
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
