@@ -95,6 +95,7 @@ class Worker:
     def _make_settler(self) -> Settler:
         return Settler(
             Link(self._url, "settle", warm=lambda new: executions.warm_settles(new, self.roster.partitions)),
+            self.clock,
             self.events,
             owner=lambda: self.roster.number,
             keeps_success=self.directory.keeps_success,

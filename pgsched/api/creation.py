@@ -1,5 +1,6 @@
 """POST /v1/jobs: one statement for a one-shot; for a job one transaction in which it is also planned."""
 
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -9,14 +10,16 @@ from litestar.openapi.spec import Example
 from litestar.params import Body, HeaderParameter
 from psycopg import AsyncConnection
 
-from pgsched.api.answers import Scheduled, problems
+from pgsched.api.answers import Scheduled, problems, recurrence
 from pgsched.api.database import Pooled
 from pgsched.api.requests import CreateJob
-from pgsched.domain.schedule import Every, Schedule, from_parts, instants
+from pgsched.domain.schedule import instants
+from pgsched.errors import InvalidSchedule
 from pgsched.store import calls
 from pgsched.store.jobs import plan_job
-from pgsched.store.listings import get_execution
+from pgsched.store.listings import get_execution, get_job, planned_instant
 from pgsched.store.order import Order, When, when
+from pgsched.store.rows import JobRow
 
 SHOWN = 5
 """How many of the next instants an answer names."""
@@ -42,7 +45,7 @@ _EXAMPLES = [
 @post(
     "/jobs",
     summary="Schedule a one-shot or a recurring job",
-    responses=problems(400, 413, 415, 422),
+    responses=problems(400, 409, 413, 415, 422),
     response_description="Committed: it will fire.",
 )
 async def create(
@@ -55,7 +58,9 @@ async def create(
         ),
     ] = None,
 ) -> Response[Scheduled]:
-    """Without a schedule it fires now. Scheduled again under the same client and key it replaces what still waits."""
+    """Without a schedule it fires now. Scheduled again under the same client and key it replaces what still waits,
+    unless on_conflict says otherwise.
+    """
     order = _order(data, idempotency_key)
     async with database.connection() as connection:
         if order.when.recurs:
@@ -76,6 +81,7 @@ def _order(data: CreateJob, idempotency_key: str | None) -> Order:
         ordering_key=data.ordering_key,
         queue=data.queue,
         options=None if data.options is None else msgspec.json.encode(data.options).decode(),
+        on_conflict=data.on_conflict,
     )
 
 
@@ -106,12 +112,20 @@ async def _place_job(connection: AsyncConnection[Any], order: Order, data: Creat
     async with connection.transaction():
         job_id: UUID = (await calls.schedule(connection, order)).id
         await calls.set_clock_policy(connection, job_id, gap=gap, overlap=overlap)
-        first = await plan_job(connection, job_id)
-    if first is None:
-        return Scheduled(id=job_id, kind="job", next_fires=[])
-    schedule: Schedule
-    if order.when.every is not None:
-        schedule = Every(interval=order.when.every, anchor=first)
-    else:
-        schedule = from_parts(cron=order.when.cron, timezone=order.when.timezone, gap=gap, overlap=overlap)
-    return Scheduled(id=job_id, kind="job", next_fires=[first, *instants(schedule, first, SHOWN - 1)])
+        await plan_job(connection, job_id)
+    row = await get_job(connection, job_id)
+    return Scheduled(id=job_id, kind="job", next_fires=await next_fires(connection, row) if row else [])
+
+
+async def next_fires(connection: AsyncConnection[Any], job: JobRow) -> list[datetime]:
+    """The next instants of a job; none of one that is not active."""
+    if job.state != "active":
+        return []
+    planned, now = await planned_instant(connection, job.id)
+    try:
+        schedule = recurrence(job)
+    except InvalidSchedule:  # inserted by SQL just now: the next planner marks it invalid
+        return []
+    if planned is None:
+        return instants(schedule, now, SHOWN)
+    return [planned, *instants(schedule, planned, SHOWN - 1)]

@@ -1,6 +1,5 @@
 """The recurring jobs: look them up, pause, resume, trigger and cancel them."""
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -18,14 +17,12 @@ from pgsched.api.answers import (
     job_detail,
     position,
     problems,
-    recurrence,
     split,
 )
-from pgsched.api.creation import SHOWN
+from pgsched.api.creation import next_fires
 from pgsched.api.database import Pooled
 from pgsched.api.requests import ApiRequest, Pause
-from pgsched.domain.schedule import instants
-from pgsched.errors import InvalidSchedule, NotFound
+from pgsched.errors import NotFound
 from pgsched.store import calls, listings
 from pgsched.store.order import check_text
 from pgsched.store.rows import ExecutionFilter, JobFilter, JobRow
@@ -62,7 +59,7 @@ async def list_jobs(
 async def get_job(job_id: JobId, database: Pooled) -> JobDetail:
     async with database.connection() as connection:
         row = await _found(connection, job_id)
-        return job_detail(row, await _next_fires(connection, row))
+        return job_detail(row, await next_fires(connection, row))
 
 
 @delete(
@@ -124,16 +121,3 @@ async def _found(connection: AsyncConnection[Any], job_id: UUID) -> JobRow:
     if row is None:
         raise NotFound(f"there is no job {job_id}; look it up in /v1/jobs, one-shots in /v1/executions")
     return row
-
-
-async def _next_fires(connection: AsyncConnection[Any], row: JobRow) -> list[datetime]:
-    if row.state != "active":
-        return []
-    planned, now = await listings.planned_instant(connection, row.id)
-    try:
-        schedule = recurrence(row)
-    except InvalidSchedule:  # inserted by SQL just now: the next planner marks it invalid
-        return []
-    if planned is None:
-        return instants(schedule, now, SHOWN)
-    return [planned, *instants(schedule, planned, SHOWN - 1)]

@@ -45,10 +45,16 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     options: (
         Annotated[
             dict[str, Any],
-            Meta(description="timeout, max_attempts, backoff, method, headers, retry_on, fail_on."),
+            Meta(
+                description="timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, "
+                "retry_on, fail_on."
+            ),
         ]
         | None
     ) = None
+    on_conflict: Annotated[
+        str, Meta(description="Where the key is taken: replace, keep, reject or debounce.", examples=["keep"])
+    ] = "replace"
 
 
 class Pause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

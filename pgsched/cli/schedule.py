@@ -24,7 +24,14 @@ from pgsched.cli.reply import Reply, json_option
 )
 @click.option("--payload", type=JSON, metavar="JSON", help="What to deliver; @FILE reads a file, - standard input.")
 @click.option("--client", default="default", show_default=True, metavar="NAME", help="Whose it is.")
-@click.option("--key", metavar="KEY", help="Name, unique for the client; replaces what waits under it.")
+@click.option("--key", metavar="KEY", help="Name, unique for the client.")
+@click.option(
+    "--on-conflict",
+    default="replace",
+    show_default=True,
+    metavar="POLICY",
+    help="Where --key is taken: replace, keep, reject, debounce.",
+)
 @click.option("--ordering-key", metavar="KEY", help="What shares it lives in one partition.")
 @click.option("--queue", default="default", show_default=True, metavar="NAME", help="Queue to put it in.")
 @click.option(

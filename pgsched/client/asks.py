@@ -25,7 +25,8 @@ class OrderOptions(TypedDict, total=False):
 
     ``payload`` is anything JSON; of ``at`` (a datetime with an offset, or RFC 3339), ``delay`` (timedelta, ``PT10M`` or
     ``10m``), ``cron`` with ``timezone``, and ``every`` at most one. With none of them it fires now. A second call under
-    the same ``client`` and ``key`` replaces what still waits.
+    the same ``client`` and ``key`` replaces what still waits, unless ``on_conflict`` is ``keep``, ``reject`` or
+    ``debounce``.
     """
 
     payload: Any
@@ -39,6 +40,7 @@ class OrderOptions(TypedDict, total=False):
     ordering_key: str | None
     queue: str
     options: Mapping[str, Any] | None
+    on_conflict: str
 
 
 class JobOptions(OrderOptions, total=False):
@@ -106,6 +108,7 @@ def schedule(
     ordering_key: str | None = None,
     queue: str | None = None,
     options: Mapping[str, Any] | None = None,
+    on_conflict: str | None = None,
 ) -> Ask[Scheduled]:
     asked = when(at=at, delay=delay, cron=cron, every=every, timezone=timezone, gap=gap, overlap=overlap)
     timing = _timing(asked) | {"gap": gap, "overlap": overlap}
@@ -118,6 +121,7 @@ def schedule(
         "ordering_key": ordering_key,
         "queue": queue,
         "options": None if options is None else dict(options),
+        "on_conflict": on_conflict,
     }
     return Ask(method="POST", path="/v1/jobs", answer=Scheduled, body=encode(_given(body), "payload"))
 

@@ -147,7 +147,7 @@ def _names_the_key() -> Iterator[None]:
     try:
         yield
     except psycopg.errors.UniqueViolation as error:
-        found = re.search(r"=\(\d+, (.+)\)", error.diag.message_detail or "")
+        found = re.search(r"=\((.+), \d+\)", error.diag.message_detail or "")
         which = f"the client and key ({found[1]})" if found else "a client and key"
         raise Conflict(
             f"{which} have a live execution, or come twice; nothing was scheduled: leave that request out, or call "

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, assert_never
 
+from pgsched.domain.duration import format_duration
 from pgsched.domain.policy import Options
 
 LONGEST_ERROR = 2000
@@ -37,6 +38,14 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Late:
+    """Its time had passed before the attempt began, so nobody was called."""
+
+    status: Literal["expired", "failed"]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
     """The attempt did not take place or was cut short by the worker itself; it does not count."""
 
@@ -46,17 +55,18 @@ class Settled:
     """Its success is already recorded, in the handler's own transaction."""
 
 
-Outcome = Succeeded | Failed | Released | Settled
+Outcome = Succeeded | Failed | Late | Released | Settled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finish:
-    """The row is final. ``result`` is JSON text that jsonb accepts."""
+    """The row is final. ``result`` is JSON text that jsonb accepts; ``begun`` says whether this attempt took place."""
 
-    status: Literal["succeeded", "failed"]
+    status: Literal["succeeded", "failed", "expired"]
     status_code: int | None = None
     result: str | None = None
     reason: str | None = None
+    begun: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,13 +91,29 @@ class Leave:
 Decision = Finish | Retry | HandBack | Leave
 
 
-def decide(outcome: Outcome, attempt: int, options: Options, *, rng: random.Random) -> Decision:
-    """What becomes of a row after the attempt of this number (from 1), under its options."""
+def lateness(options: Options, age: float) -> Late | None:
+    """Why an attempt must not begin any more, so many seconds after the nominal instant; None when it may."""
+    if options.relevant_for is not None and age > options.relevant_for:
+        return Late(status="expired", reason=f"not begun within {_span(options.relevant_for)} of its instant")
+    if options.deadline is not None and age >= options.deadline:
+        return Late(
+            status="failed", reason=f"not begun before its deadline, {_span(options.deadline)} after its instant"
+        )
+    return None
+
+
+def decide(outcome: Outcome, attempt: int, options: Options, *, age: float, rng: random.Random) -> Decision:
+    """What becomes of a row after the attempt of this number (from 1), under its options.
+
+    ``age`` is how many seconds ago its nominal instant was.
+    """
     match outcome:
         case Succeeded(result=result, status_code=code):
             return Finish(status="succeeded", status_code=code, result=_json_text(result))
         case Failed():
-            return _after_failure(outcome, attempt, options, rng)
+            return _after_failure(outcome, attempt, options, age, rng)
+        case Late(status=status, reason=reason):
+            return Finish(status=status, reason=reason, begun=False)
         case Released():
             return HandBack()
         case Settled():
@@ -96,14 +122,29 @@ def decide(outcome: Outcome, attempt: int, options: Options, *, rng: random.Rand
             assert_never(outcome)
 
 
-def _after_failure(failure: Failed, attempt: int, options: Options, rng: random.Random) -> Finish | Retry:
+def _after_failure(failure: Failed, attempt: int, options: Options, age: float, rng: random.Random) -> Finish | Retry:
     error = _error_text(failure.error)
     if not failure.retryable or attempt >= options.max_attempts:
         return Finish(status="failed", status_code=failure.status_code, reason=error)
     after = options.backoff.delay(attempt, rng)
     if failure.retry_after is not None:
         after = max(after, min(failure.retry_after, LONGEST_RETRY_AFTER))
+    next_age = age + after.total_seconds()
+    if late := lateness(options, next_age) or _too_old(options, next_age):
+        return Finish(
+            status=late.status, status_code=failure.status_code, reason=_error_text(f"{error}; {late.reason}")
+        )
     return Retry(after=after, error=error, status_code=failure.status_code)
+
+
+def _too_old(options: Options, age: float) -> Late | None:
+    if options.max_retry_age is None or age <= options.max_retry_age:
+        return None
+    return Late(status="failed", reason=f"no retry begins later than {_span(options.max_retry_age)} after its instant")
+
+
+def _span(seconds: float) -> str:
+    return format_duration(timedelta(seconds=seconds))
 
 
 def _error_text(error: str) -> str:

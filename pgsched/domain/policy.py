@@ -41,12 +41,31 @@ class Backoff:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Waits:
+    """How long to wait between tries: exactly so many seconds each, the last of them again for all that follow."""
+
+    seconds: tuple[float, ...]
+
+    def delay(self, attempt: int, rng: random.Random) -> timedelta:
+        """The wait after the attempt of this number (from 1)."""
+        return timedelta(seconds=self.seconds[min(attempt, len(self.seconds)) - 1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The delivery policy of one execution. ``headers`` go with an HTTP call beside pgsched's own."""
+    """The delivery policy of one execution. ``headers`` go with an HTTP call beside pgsched's own.
+
+    Three spans, in seconds after the execution's nominal instant, bound it; None is without bound. No attempt begins
+    past ``relevant_for``: the execution expires instead. None begins again past ``max_retry_age``. All is over at
+    ``deadline``, and the last attempt is cut short for it.
+    """
 
     timeout_seconds: float = 30.0
     max_attempts: int = 5
-    backoff: Backoff = Backoff()
+    backoff: Backoff | Waits = Backoff()
+    relevant_for: float | None = None
+    max_retry_age: float | None = None
+    deadline: float | None = None
     method: str = "POST"
     headers: tuple[tuple[str, str], ...] = ()
     retry_on: frozenset[int] = frozenset()
@@ -62,6 +81,9 @@ def parse_options(raw: bytes | None) -> Options:
     """
     given = {} if raw is None else _object(raw)
     parsed = {_FIELDS.get(key, key): _parser(key)(key, value) for key, value in given.items()}
+    backoff = parsed.get("backoff")
+    if isinstance(backoff, Waits):
+        parsed.setdefault("max_attempts", len(backoff.seconds) + 1)
     options = Options(**parsed)
     if both := sorted(options.retry_on & options.fail_on):
         raise InvalidOptions(f"retry_on and fail_on both name {both[0]}: leave it in one of them")
@@ -119,10 +141,13 @@ def _statuses(key: str, value: Any) -> frozenset[int]:
     return frozenset(int(number(f"each code of {key}", code)) for code in value)
 
 
-def _backoff(key: str, value: Any) -> Backoff:
+def _backoff(key: str, value: Any) -> Backoff | Waits:
+    if isinstance(value, list):
+        return _waits(key, value)
     if not isinstance(value, dict):
         raise InvalidOptions(
-            f'{key} must be an object such as {{"initial": "1s", "factor": 2, "maximum": "1h"}}; it is {_shown(value)}'
+            f'{key} must be an object such as {{"initial": "1s", "factor": 2, "maximum": "1h"}}, '
+            f'or a list of waits such as ["5s", "1m"]; it is {_shown(value)}'
         )
     if unknown := sorted(value.keys() - _BACKOFF_PARSERS.keys()):
         raise InvalidOptions(f"there is no {key}.{unknown[0]}; {key} has {', '.join(_BACKOFF_PARSERS)}")
@@ -133,6 +158,12 @@ def _backoff(key: str, value: Any) -> Backoff:
     if "maximum" in parsed:
         raise InvalidOptions(f"{key}.maximum must not be shorter than {key}.initial")
     return Backoff(**{**parsed, "maximum": backoff.initial})
+
+
+def _waits(key: str, value: list[Any]) -> Waits:
+    if not 1 <= len(value) <= _MOST_WAITS:
+        raise InvalidOptions(f"{key} must list 1 to {_MOST_WAITS} waits; it lists {len(value)}")
+    return Waits(seconds=tuple(_wait(f"each wait of {key}", wait) for wait in value))
 
 
 def _method(key: str, value: Any) -> str:
@@ -192,10 +223,16 @@ _OUR_HEADERS = frozenset(
     {"accept-encoding", "content-type", "idempotency-key", "traceparent", "tracestate", "user-agent"}
 )
 _FIELDS = {"timeout": "timeout_seconds"}
+_MOST_WAITS = 100
+_wait = _seconds(0.001, 604_800, "1 ms to 7 days")
+_span = _seconds(0.1, 315_619_200, "0.1 s to 3653 days")
 _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "timeout": _seconds(0.1, 86_400, "0.1 s to 24 h"),
     "max_attempts": _number(1, 1000, whole=True),
     "backoff": _backoff,
+    "relevant_for": _span,
+    "max_retry_age": _span,
+    "deadline": _span,
     "method": _method,
     "headers": _headers,
     "retry_on": _statuses,
@@ -204,5 +241,5 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
 _BACKOFF_PARSERS: dict[str, Callable[[str, Any], float]] = {
     "initial": _seconds(0.001, 86_400, "1 ms to 24 h"),
     "factor": _number(1, 100, whole=False),
-    "maximum": _seconds(0.001, 604_800, "1 ms to 7 days"),
+    "maximum": _wait,
 }

@@ -21,13 +21,13 @@ select pgsched.schedule(
          timezone => cast(%(timezone)s as text), client => cast(%(client)s as text),
          key => cast(%(key)s as text),
          ordering_key => cast(%(ordering_key)s as text), queue => cast(%(queue)s as text),
-         options => cast(%(options)s as jsonb)) as id,
+         options => cast(%(options)s as jsonb), on_conflict => cast(%(on_conflict)s as text)) as id,
        coalesce(cast(%(fire_at)s as timestamptz),
                 pgsched.now() + coalesce(cast(%(delay)s as interval), interval '0')) as fire_at
 """
 _CHANGE_CLOCK_POLICY: LiteralString = """
 update pgsched.jobs set gap = %(gap)s, overlap = %(overlap)s
- where id = %(id)s and (gap, overlap) is distinct from (%(gap)s, %(overlap)s)
+ where id = %(id)s and (gap, overlap) is distinct from (%(gap)s, %(overlap)s) and updated_at = pgsched.now()
 """
 _CANCEL: LiteralString = """
 with called as materialized (select pgsched.cancel(%(id)s) as changed),
@@ -78,7 +78,10 @@ async def schedule(connection: AsyncConnection[Any], order: Order) -> Placed:
 
 
 async def set_clock_policy(connection: AsyncConnection[Any], job_id: UUID, *, gap: str, overlap: str) -> None:
-    """What a job does when the clocks change; before it is planned, in the transaction that scheduled it."""
+    """What a job does when the clocks change; before it is planned, in the transaction that made or edited it.
+
+    One that the transaction found and kept is left as it is.
+    """
     await connection.execute(_CHANGE_CLOCK_POLICY, {"id": job_id, "gap": gap, "overlap": overlap})
 
 

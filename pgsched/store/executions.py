@@ -176,7 +176,8 @@ def _parameters(groups: Groups) -> Iterator[tuple[tuple[int, ...], dict[str, Any
 
 
 class Finished(NamedTuple):
-    """The end of an execution that has something to tell. Seconds is how long the last attempt took."""
+    """The end of an execution that has something to tell. Seconds is how long the last attempt took; None when it
+    never began, and does not count."""
 
     id: bytes
     token: int
@@ -184,7 +185,7 @@ class Finished(NamedTuple):
     status_code: int | None
     result: str | None
     reason: str | None
-    seconds: float
+    seconds: float | None
 
 
 async def settle_finished(connection: Connection, partition: int, rows: Sequence[Finished]) -> Answer:

@@ -42,9 +42,10 @@ class Order:
     ordering_key: str | None = None
     queue: str = "default"
     options: str | None = None
+    on_conflict: str = "replace"
 
     def __post_init__(self) -> None:
-        for name in ("target", "client", "key", "ordering_key", "queue"):
+        for name in ("target", "client", "key", "ordering_key", "queue", "on_conflict"):
             check_text(name, getattr(self, name))
 
     def parameters(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from datetime import timedelta
 
 from pgsched.delivery.channel import Channel
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Failed, Outcome, Released
+from pgsched.domain.outcome import Failed, Late, Outcome, Released, lateness
 from pgsched.domain.policy import Options, parse_options
 from pgsched.errors import InvalidOptions
 from pgsched.worker.alarm import Alarm
@@ -199,20 +199,20 @@ class Dispatcher:
     async def _attempt(self, lane: Lane, row: Execution) -> None:
         started = lane.started = time.monotonic()
         lane.execution = row
-        options = _DEFAULT
+        options, timeout, late = _DEFAULT, _DEFAULT.timeout_seconds, None
         try:
             if row.options is not None:
                 options = parse_options(row.options)
-            timeout = options.timeout_seconds
+                timeout, late = self._time_left(row, options)
             lane.expires = started + timeout
-            outcome = await self._channel.deliver(row, options, timeout)
+            outcome = late or await self._channel.deliver(row, options, timeout)
         except InvalidOptions as error:
             outcome = Failed(error=str(error), retryable=False)
         except asyncio.CancelledError:
             if self._draining:
                 self._settle(row, options, Released(), time.monotonic() - started)
                 raise
-            outcome = self._cancelled(lane, options)
+            outcome = self._cancelled(lane)
         except BaseException as error:  # a lane outlives whatever a handler raises
             outcome = Failed(error=f"{type(error).__name__}: {error}", retryable=True)
         finally:
@@ -221,13 +221,21 @@ class Dispatcher:
         self._typical += (seconds - self._typical) * _WEIGHT
         self._settle(row, options, outcome, seconds)
 
-    def _cancelled(self, lane: Lane, options: Options) -> Outcome:
+    def _time_left(self, row: Execution, options: Options) -> tuple[float, Late | None]:
+        """Seconds that an attempt may take now, and why it must not begin, if so."""
+        age = (self._clock.now() - row.scheduled_for) / 1e6
+        timeout = options.timeout_seconds
+        if options.deadline is not None:
+            timeout = min(timeout, options.deadline - age)
+        return timeout, lateness(options, age)
+
+    def _cancelled(self, lane: Lane) -> Outcome:
         """What a cancellation meant: this row's deadline, that of the row before come too late, or the handler's."""
         if lane.task is None or not lane.task.cancelling():
             return Failed(error="the handler cancelled itself", retryable=True)
         lane.task.uncancel()
         if lane.expired:
-            return Failed(error=f"no answer within {options.timeout_seconds:g} s", retryable=True)
+            return Failed(error=f"no answer within {round(lane.expires - lane.started, 3):g} s", retryable=True)
         return Released()
 
     def _set_alarm(self) -> None:

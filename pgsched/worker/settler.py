@@ -24,6 +24,7 @@ from pgsched.service import Service
 from pgsched.store import executions
 from pgsched.store.connect import Connection, Link
 from pgsched.store.executions import Finished, Group, Retried
+from pgsched.worker.clock import DatabaseClock
 
 _LONGEST_WINDOW = 0.05
 _SHORTEST_WINDOW = 0.001
@@ -55,7 +56,9 @@ class Batch:
     def finish(self, row: Execution, end: Finish, seconds: float) -> None:
         self.count += 1
         self.finished.setdefault(row.partition, []).append(
-            Finished(row.id, row.token, end.status, end.status_code, end.result, end.reason, seconds)
+            Finished(
+                row.id, row.token, end.status, end.status_code, end.result, end.reason, seconds if end.begun else None
+            )
         )
 
     def retry(self, row: Execution, retry: Retry, seconds: float) -> None:
@@ -107,6 +110,7 @@ class Settler(Service):
     def __init__(
         self,
         link: Link,
+        clock: DatabaseClock,
         events: Events,
         *,
         owner: Callable[[], int],
@@ -119,7 +123,7 @@ class Settler(Service):
         rng: random.Random,
     ) -> None:
         super().__init__(events)
-        self._link, self._owner, self._keeps_success = link, owner, keeps_success
+        self._link, self._clock, self._owner, self._keeps_success = link, clock, owner, keeps_success
         self._settled, self._in_hand, self._retrying, self._returned = settled, in_hand, retrying, returned
         self._batch, self._rng = batch, rng
         self._gathering = Batch()
@@ -149,7 +153,8 @@ class Settler(Service):
             else:
                 batch.discard(row)
             return
-        decision = decide(outcome, row.attempt, options, rng=self._rng)
+        age = (self._clock.now() - row.scheduled_for) / 1e6
+        decision = decide(outcome, row.attempt, options, age=age, rng=self._rng)
         match decision:
             case Finish():
                 batch.finish(row, decision, seconds)

@@ -122,3 +122,26 @@ async def test_a_paused_job_stays_paused_when_scheduled_again(api: httpx.AsyncCl
     again = await create(api, key="nightly", schedule={"every": "2h"})
     assert again == {"id": job["id"], "kind": "job", "next_fires": []}
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
+
+
+async def test_what_becomes_of_a_taken_key_is_chosen(api: httpx.AsyncClient, db: Connection) -> None:
+    made = await create(api, key="k", payload={"n": 1}, schedule={"at": "2031-03-01T09:00:00Z"})
+    kept = await create(api, key="k", payload={"n": 2}, schedule={"delay": "1h"}, on_conflict="keep")
+    assert kept == made
+    moved = await create(api, key="k", schedule={"at": "2032-03-01T09:00:00Z"}, on_conflict="debounce")
+    assert (moved["id"], moved["next_fires"]) == (made["id"], ["2032-03-01T09:00:00Z"])
+    refused = await api.post("/v1/jobs", json={"target": "python:a", "key": "k", "on_conflict": "reject"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "pgsched.conflict")
+    assert db.execute("select payload, target from pgsched.executions").fetchall() == [
+        ({"n": 1}, "https://shop.example/settle")
+    ]
+
+
+async def test_a_job_that_is_kept_keeps_its_clock_policies_and_says_when_it_fires(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
+    cron = {"cron": "30 2 * * *", "timezone": "Europe/Berlin", "gap": "skip", "overlap": "both"}
+    made = await create(api, key="k", schedule=cron)
+    kept = await create(api, key="k", schedule={"cron": "0 9 * * *"}, on_conflict="keep")
+    assert kept == made
+    assert db.execute("select cron, gap, overlap from pgsched.jobs").fetchall() == [("30 2 * * *", "skip", "both")]

@@ -43,6 +43,12 @@ def test_an_execution_is_scheduled_with_all_that_was_said(ask: Any, db: Db) -> N
     assert answer["kind"] == "execution"
 
 
+def test_what_waits_under_a_key_is_kept_when_that_is_asked_for(ask: Any, db: Db) -> None:
+    first = ask("schedule", TARGET, "--key", "k", "--payload", "1", "--delay", "1h")
+    assert ask("schedule", TARGET, "--key", "k", "--payload", "2", "--on-conflict", "keep") == first
+    assert db.execute("select payload from pgsched.status").fetchone() == (1,)
+
+
 def test_a_payload_is_read_from_standard_input(ask: Any, db: Db) -> None:
     ask("schedule", TARGET, "--payload", "-", input='{"from": "stdin"}')
     assert db.execute("select payload from pgsched.status").fetchone() == ({"from": "stdin"},)

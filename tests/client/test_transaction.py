@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from pgsched.client import schedule, schedule_async
 from pgsched.errors import (
+    Conflict,
     InvalidInput,
     InvalidOptions,
     InvalidPayload,
@@ -161,3 +162,10 @@ async def test_a_connection_of_the_other_kind_is_named(database_url: str) -> Non
 def test_what_is_no_connection_is_named() -> None:
     with pytest.raises(TypeError, match="str has no execute"):
         schedule("postgresql://", "notify:a")  # type: ignore[arg-type]
+
+
+def test_a_taken_key_is_refused_when_that_is_asked_for(database_url: str, opens: Opens) -> None:
+    with opens(database_url) as connection:
+        schedule(connection, "python:a", key="k")
+    with pytest.raises(Conflict, match="taken by execution"), opens(database_url) as connection:
+        schedule(connection, "python:a", key="k", on_conflict="reject")

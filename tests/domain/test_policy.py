@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsched.domain.policy import Backoff, Options, parse_options
+from pgsched.domain.policy import Backoff, Options, Waits, parse_options
 from pgsched.errors import InvalidOptions
 
 
@@ -32,6 +32,9 @@ def test_every_option_is_read() -> None:
             "headers": {"X-Shop": "42"},
             "retry_on": [404],
             "fail_on": [500, 501],
+            "relevant_for": "10m",
+            "max_retry_age": "PT1H",
+            "deadline": "2h",
         }
     )
     assert options == Options(
@@ -42,6 +45,9 @@ def test_every_option_is_read() -> None:
         headers=(("X-Shop", "42"),),
         retry_on=frozenset({404}),
         fail_on=frozenset({500, 501}),
+        relevant_for=600,
+        max_retry_age=3600,
+        deadline=7200,
     )
 
 
@@ -77,6 +83,14 @@ REFUSED: list[tuple[Any, str]] = [
         {"backoff": {"initial": "5m", "maximum": "1m"}},
         "backoff.maximum must not be shorter than backoff.initial",
     ),
+    ({"backoff": []}, "backoff must list 1 to 100 waits; it lists 0"),
+    ({"backoff": ["1s"] * 101}, "backoff must list 1 to 100 waits; it lists 101"),
+    ({"backoff": ["1s", 5]}, "each wait of backoff must be a duration from 1 ms to 7 days"),
+    ({"backoff": ["8d"]}, "each wait of backoff must be a duration from 1 ms to 7 days"),
+    ({"relevant_for": 600}, "relevant_for must be a duration from 0.1 s to 3653 days"),
+    ({"relevant_for": "50ms"}, "relevant_for must be a duration from 0.1 s to 3653 days"),
+    ({"max_retry_age": "P3654D"}, "max_retry_age must be a duration"),
+    ({"deadline": None}, "deadline must be a duration"),
     ({"method": "post"}, "method must be one of GET, POST"),
     ({"method": ["POST"]}, "method must be one of GET, POST"),
     ({"retry_on": 404}, "retry_on must be a list"),
@@ -139,3 +153,15 @@ def test_waits_spread_over_the_whole_span() -> None:
     assert min(waits) < 0.1
     assert max(waits) > 7.9
     assert 3.7 < sum(waits) / len(waits) < 4.3
+
+
+def test_waits_are_those_of_the_list_and_then_its_last() -> None:
+    options = parsed({"backoff": ["5s", "1m"], "max_attempts": 5})
+    assert options.backoff == Waits(seconds=(5, 60))
+    waits = [options.backoff.delay(attempt, random.Random(1)).total_seconds() for attempt in range(1, 5)]
+    assert waits == [5, 60, 60, 60]
+
+
+@pytest.mark.parametrize(("given", "attempts"), [({}, 3), ({"max_attempts": 2}, 2), ({"max_attempts": 9}, 9)])
+def test_a_list_of_waits_has_an_attempt_after_each_unless_told_otherwise(given: dict[str, Any], attempts: int) -> None:
+    assert parsed({"backoff": ["5s", "1m"], **given}).max_attempts == attempts

@@ -240,6 +240,7 @@ function pgsched.cancel(text,text) returns boolean volatility v parallel u
 function pgsched.cancel(uuid) returns boolean volatility v parallel u
 function pgsched.carry_on(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.check_instant(timestamp with time zone) returns boolean volatility i parallel s
+function pgsched.check_on_conflict(text,text,text) returns boolean volatility i parallel s
 function pgsched.check_options(jsonb) returns boolean volatility i parallel s
 function pgsched.check_partition(smallint,text,text,text) returns boolean volatility i parallel s
 function pgsched.check_target(text) returns boolean volatility i parallel s
@@ -248,6 +249,7 @@ function pgsched.clients_changed() returns trigger volatility v parallel u
 function pgsched.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched.executions_inserted() returns trigger volatility v parallel u
 function pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) returns void volatility v parallel u
+function pgsched.give_up_key(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.is_duration(jsonb,interval,interval) returns boolean volatility i parallel s
 function pgsched.is_watched(integer) returns boolean volatility v parallel u
 function pgsched.jobs_changed() returns trigger volatility v parallel u
@@ -264,9 +266,9 @@ function pgsched.prepare_days(integer) returns integer volatility v parallel u s
 function pgsched.refuse(text,text,text) returns boolean volatility v parallel s
 function pgsched.reschedule(uuid,timestamp with time zone) returns void volatility v parallel u
 function pgsched.resume(uuid) returns boolean volatility v parallel u
-function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb) returns uuid volatility v parallel u
-function pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb) returns uuid volatility v parallel u
-function pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb) returns uuid volatility v parallel u
+function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text) returns uuid volatility v parallel u
+function pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text) returns uuid volatility v parallel u
+function pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) returns uuid volatility v parallel u
 function pgsched.setting(text,text) returns text volatility s parallel s
 function pgsched.slot_for(text,text,text) returns smallint volatility i parallel s
 function pgsched.trigger(uuid) returns uuid volatility v parallel u
@@ -293,6 +295,8 @@ grant execute on pgsched.carry_on(uuid) to pgsched_client
 grant execute on pgsched.carry_on(uuid) to pgsched_worker
 grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_client
 grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_worker
+grant execute on pgsched.check_on_conflict(text,text,text) to pgsched_client
+grant execute on pgsched.check_on_conflict(text,text,text) to pgsched_worker
 grant execute on pgsched.check_options(jsonb) to pgsched_client
 grant execute on pgsched.check_options(jsonb) to pgsched_worker
 grant execute on pgsched.check_partition(smallint,text,text,text) to pgsched_client
@@ -308,6 +312,8 @@ grant execute on pgsched.executions_inserted() to pgsched_client
 grant execute on pgsched.executions_inserted() to pgsched_worker
 grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) to pgsched_client
 grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) to pgsched_worker
+grant execute on pgsched.give_up_key(uuid) to pgsched_client
+grant execute on pgsched.give_up_key(uuid) to pgsched_worker
 grant execute on pgsched.is_duration(jsonb,interval,interval) to pgsched_client
 grant execute on pgsched.is_duration(jsonb,interval,interval) to pgsched_worker
 grant execute on pgsched.is_watched(integer) to pgsched_client
@@ -340,12 +346,12 @@ grant execute on pgsched.reschedule(uuid,timestamp with time zone) to pgsched_cl
 grant execute on pgsched.reschedule(uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched.resume(uuid) to pgsched_client
 grant execute on pgsched.resume(uuid) to pgsched_worker
-grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb) to pgsched_client
-grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb) to pgsched_worker
-grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb) to pgsched_client
-grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb) to pgsched_worker
-grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb) to pgsched_client
-grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb) to pgsched_worker
+grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text) to pgsched_client
+grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text) to pgsched_worker
+grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text) to pgsched_client
+grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text) to pgsched_worker
+grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) to pgsched_client
+grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) to pgsched_worker
 grant execute on pgsched.setting(text,text) to pgsched_client
 grant execute on pgsched.setting(text,text) to pgsched_worker
 grant execute on pgsched.slot_for(text,text,text) to pgsched_client
@@ -416,6 +422,7 @@ comment on pgsched.cancel(text,text) is 'Cancels what a client has under a key, 
 comment on pgsched.cancel(uuid) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
 comment on pgsched.carry_on(uuid) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
 comment on pgsched.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
+comment on pgsched.check_on_conflict(text,text,text) is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.'
 comment on pgsched.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.'
 comment on pgsched.check_partition(smallint,text,text,text) is 'True for the partition in which a key lives; raises PS000 with what to write otherwise.'
 comment on pgsched.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.'
@@ -424,6 +431,7 @@ comment on pgsched.clients_changed() is 'Has the workers read the clients'' sett
 comment on pgsched.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
 comment on pgsched.executions_inserted() is 'Wakes the workers for the near-term rows of one insert statement.'
 comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) is 'Writes the history row of an execution that ends without being delivered.'
+comment on pgsched.give_up_key(uuid) is 'Frees the key of an execution that is running, for the next one under it; called by pgsched.schedule.'
 comment on pgsched.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
 comment on pgsched.is_watched(integer) is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.'
 comment on pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.'
@@ -440,9 +448,9 @@ comment on pgsched.prepare_days(integer) is 'Makes the partitions of history and
 comment on pgsched.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.'
 comment on pgsched.reschedule(uuid,timestamp with time zone) is 'Moves a waiting one-shot to another instant; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.'
 comment on pgsched.resume(uuid) is 'Resumes a paused job from its next instant on. False if it was active already.'
-comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or finished less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice.'
-comment on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb) is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.'
-comment on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb) is 'One execution under a key; called by pgsched.schedule.'
+comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or finished less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant.'
+comment on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text) is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.'
+comment on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) is 'One execution under a key; called by pgsched.schedule.'
 comment on pgsched.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
 comment on pgsched.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'
 comment on pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.'

@@ -13,6 +13,7 @@ from tests.store.store_arrange import (
     counts,
     finish,
     lease,
+    refused,
     row,
     schedule,
     status,
@@ -192,3 +193,102 @@ def test_scheduling_while_the_row_goes_back_to_wait_replaces_it(db: Connection, 
                 wait_until_blocked(watcher, caller)
         assert late.result(20) == id
     assert column(db, "select payload from pgsched.executions") == [{"n": 2}]
+
+
+def test_what_waits_can_be_kept_as_it_is(db: Connection) -> None:
+    id = schedule(db, key="k", payload={"n": 1}, fire_at="2040-01-01Z")
+    assert schedule(db, key="k", payload={"n": 2}, on_conflict="keep") == id
+    assert row(db, "select payload, fire_at = '2040-01-01Z' from pgsched.executions") == ({"n": 1}, True)
+
+
+@pytest.mark.parametrize("ordering_key", [None, "another"])
+@pytest.mark.parametrize("there", ["waits", "runs", "ended"])
+def test_a_taken_key_can_be_refused(db: Connection, there: str, ordering_key: str | None) -> None:
+    id = schedule(db, key="k", payload={"n": 1})
+    if there == "runs":
+        lease(db, id)
+    elif there == "ended":
+        finish(db, id, ago="1 hour")
+    before = counts(db)
+    with refused("PS011", hint="another key"):
+        schedule(db, key="k", ordering_key=ordering_key, on_conflict="reject")
+    assert counts(db) == before
+    assert schedule(db, key="k", ordering_key=ordering_key, on_conflict="keep") == id
+    assert counts(db) == before
+
+
+@pytest.mark.parametrize("on_conflict", ["keep", "reject", "debounce"])
+def test_a_free_key_is_taken_whatever_was_asked_for(db: Connection, on_conflict: str) -> None:
+    id = schedule(db, key="k", on_conflict=on_conflict)
+    assert status(db, id) == "scheduled"
+
+
+def test_debouncing_moves_what_waits_and_nothing_else(db: Connection) -> None:
+    id = schedule(db, key="k", payload={"n": 1}, delay="5 seconds")
+    db.execute("update pgsched.executions set attempt = 2")
+    again = schedule(
+        db, key="k", payload={"n": 2}, target="python:other", fire_at="2040-01-01Z", on_conflict="debounce"
+    )
+    assert again == id
+    assert row(db, "select payload, target, attempt, fire_at = '2040-01-01Z' from pgsched.executions") == (
+        {"n": 1},
+        "https://shop.example/settle",
+        0,
+        True,
+    )
+
+
+def test_debouncing_beside_one_that_runs_makes_the_next(db: Connection) -> None:
+    running = schedule(db, key="k")
+    lease(db, running)
+    following = schedule(db, key="k", on_conflict="debounce")
+    assert following != running
+    assert schedule(db, key="k", on_conflict="debounce") == following
+    assert (status(db, running), status(db, following)) == ("running", "scheduled")
+    assert value(db, "select key from pgsched.executions where id = %s", [running]) is None
+
+
+def test_debouncing_after_one_that_ended_makes_the_next(db: Connection) -> None:
+    ended = schedule(db, key="k")
+    finish(db, ended, ago="1 minute")
+    assert schedule(db, key="k", on_conflict="debounce") != ended
+    assert counts(db) == (1, 0, 1)
+
+
+def test_debouncing_under_another_ordering_key_moves_it_there_as_it_is(db: Connection) -> None:
+    schedule(db, key="k", ordering_key="a", payload={"n": 1})
+    schedule(db, key="k", ordering_key="b", payload={"n": 2}, on_conflict="debounce")
+    assert row(db, "select ordering_key, payload, count(*) over () from pgsched.executions") == ("b", {"n": 1}, 1)
+
+
+def test_debouncing_under_another_ordering_key_beside_one_that_runs_makes_the_next(db: Connection) -> None:
+    running = schedule(db, key="k", ordering_key="a")
+    lease(db, running)
+    following = schedule(db, key="k", ordering_key="b", on_conflict="debounce")
+    assert column(db, "select id from pgsched.executions where key = 'k'") == [following]
+
+
+def test_a_job_can_be_kept_as_it_is_or_refused(db: Connection) -> None:
+    id = schedule(db, key="k", every="1 hour")
+    assert schedule(db, key="k", every="2 hours", on_conflict="keep") == id
+    assert row(db, "select every = '1 hour', revision from pgsched.jobs") == (True, 1)
+    with refused("PS011", hint="edit the job"):
+        schedule(db, key="k", every="2 hours", on_conflict="reject")
+    call(db, "cancel", id=id)
+    assert schedule(db, key="k", every="2 hours", on_conflict="reject") != id
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ({"key": "k", "on_conflict": "ignore"}, "replace, keep, reject or debounce"),
+        ({"key": "k", "on_conflict": None}, "replace, keep, reject or debounce"),
+        ({"on_conflict": "keep"}, "give key"),
+        ({"key": "k", "on_conflict": "debounce", "cron": "@daily"}, "replace, keep or reject"),
+        ({"key": "k", "on_conflict": "debounce", "every": "1 hour"}, "replace, keep or reject"),
+    ],
+)
+def test_what_cannot_become_of_a_key_is_refused(db: Connection, arguments: dict[str, str | None], hint: str) -> None:
+    with refused("PS000", hint=hint):
+        schedule(db, **arguments)
+    assert counts(db) == (0, 0, 0)

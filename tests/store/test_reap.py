@@ -86,6 +86,14 @@ async def test_without_an_option_the_fifth_loss_is_the_last(db: Session, worker:
     assert await executions.reap(worker, partition_of(db, id), [5]) == (0, 1)
 
 
+async def test_a_list_of_waits_has_one_attempt_more_than_waits(db: Session, worker: Connection) -> None:
+    id = await leased(db, worker, owner=5, options={"backoff": ["1s", "2s"]})
+    db.execute("update pgsched.executions set attempt = 2")
+    assert await executions.reap(worker, partition_of(db, id), [5]) == (1, 0)
+    db.execute("update pgsched.executions set attempt = 3, lease_owner = 5, lease_token = 5")
+    assert await executions.reap(worker, partition_of(db, id), [5]) == (0, 1)
+
+
 async def test_reaping_passes_over_what_is_being_settled(db: Session, worker: Connection, store_url: str) -> None:
     id = await leased(db, worker, owner=5)
     partition = partition_of(db, id)

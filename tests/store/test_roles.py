@@ -293,3 +293,17 @@ def test_a_reader_writes_nothing_and_reads_no_secret(db: Connection, reader: Con
 def test_anybody_else_may_do_nothing(anybody: Connection, query: str) -> None:
     with refused(DENIED):
         anybody.execute(query.encode())
+
+
+def test_a_client_debounces_beside_its_running_row(db: Connection, payments: Connection) -> None:
+    running = schedule(payments, client="payments", key="k")
+    lease(db, running)
+    following = schedule(payments, client="payments", key="k", on_conflict="debounce")
+    assert (status(db, running), status(db, following)) == ("running", "scheduled")
+
+
+def test_a_client_cannot_take_the_key_of_anothers_running_row(db: Connection, payments: Connection) -> None:
+    running = schedule(db, client="billing", key="k")
+    lease(db, running)
+    call(payments, "give_up_key", execution_id=running)
+    assert value(db, "select key from pgsched.executions") == "k"

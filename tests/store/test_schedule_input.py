@@ -87,6 +87,15 @@ OPTIONS: list[tuple[Any, str]] = [
     ({"retry_on": ["404"]}, "retry_on"),
     ({"fail_on": [[500]]}, "fail_on"),
     ({"fail_on": None}, "fail_on"),
+    ({"fail_on": None, "backoff": ["5s"]}, "fail_on"),
+    ({"backoff": []}, "5s"),
+    ({"backoff": ["5s", 60]}, "5s"),
+    ({"backoff": ["8d"]}, "5s"),
+    ({"backoff": ["1s"] * 101}, "5s"),
+    ({"relevant_for": 600}, "relevant_for"),
+    ({"relevant_for": "50ms"}, "relevant_for"),
+    ({"max_retry_age": "3654d"}, "relevant_for"),
+    ({"deadline": None}, "relevant_for"),
 ]
 
 
@@ -193,9 +202,13 @@ def test_every_option_is_taken_in_its_right_form(db: Connection) -> None:
             "headers": {"X-Shop": "42"},
             "retry_on": [404],
             "fail_on": [500],
+            "relevant_for": "10m",
+            "max_retry_age": "PT1H",
+            "deadline": "P1D",
         },
     )
-    assert counts(db) == (1, 0, 0)
+    schedule(db, options={"backoff": ["5s", "PT1M"]})
+    assert counts(db) == (2, 0, 0)
 
 
 @pytest.mark.parametrize("when", [{}, {"key": "k"}, {"every": "1 hour"}])

@@ -215,6 +215,7 @@ async def test_a_fresh_lease_is_not_renewed_yet(db: Session, worker: Connection)
         ("all", "succeeded", 1),
         ("failures", "failed", 1),
         ("failures", "succeeded", 0),
+        ("failures", "expired", 1),
         ("nothing", "failed", 0),
         ("nothing", "succeeded", 0),
     ],
@@ -224,6 +225,21 @@ async def test_a_client_keeps_what_it_chose(db: Session, worker: Connection, kee
     found = await one(db, worker)
     await executions.settle_finished(worker, found.partition, [finished(found, how)])
     assert counts(db) == (0, 0, kept)
+
+
+async def test_an_attempt_that_never_began_is_none(db: Session, worker: Connection) -> None:
+    found = await one(db, worker)
+    end = finished(found, "expired", reason="late")._replace(status_code=None, seconds=None)
+    await executions.settle_finished(worker, found.partition, [end])
+    assert row(db, "select status::text, attempt, reason from pgsched.history") == ("expired", 0, "late")
+    assert value(db, "select count(*) from pgsched.attempts") == 0
+
+
+async def test_an_attempt_after_which_it_expired_is_one(db: Session, worker: Connection) -> None:
+    found = await one(db, worker)
+    await executions.settle_finished(worker, found.partition, [finished(found, "expired", reason="busy")])
+    assert row(db, "select status::text, attempt, status_code from pgsched.history") == ("expired", 1, 503)
+    assert row(db, "select attempt, error from pgsched.attempts") == (1, "busy")
 
 
 async def test_a_row_with_a_key_is_kept_whatever_the_client_chose(db: Session, worker: Connection) -> None:

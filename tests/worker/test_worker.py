@@ -82,6 +82,54 @@ async def test_a_retryable_failure_is_tried_again_and_each_try_recorded(db: Conn
     assert await value(db, "select scheduled_for < fire_at from pgsched.history")
 
 
+async def test_past_its_relevancy_window_an_execution_expires_undelivered(db: Connection, running: Running) -> None:
+    app, calls = counting_app()
+    async with running(app):
+        for options in ('{"relevant_for": "30s"}', '{"relevant_for": "2m"}'):
+            await db.execute(
+                "select pgsched.schedule('python:count', fire_at => now() - interval '1 minute', options => %s::jsonb)",
+                [options],
+            )
+        await until_history(db, 1, status="expired")
+        await until_history(db, 1)
+    assert len(calls) == 1
+    rows = await (await db.execute("select attempt, reason from pgsched.history where status = 'expired'")).fetchall()
+    assert rows == [(0, "not begun within PT30S of its instant")]
+    assert await value(db, "select count(*) from pgsched.attempts") == 0
+
+
+async def test_an_execution_whose_retry_would_come_too_late_expires(db: Connection, running: Running) -> None:
+    app = App()
+
+    @app.handler("busy")
+    async def busy() -> None:
+        raise Retry("busy")
+
+    async with running(app):
+        options = '{"relevant_for": "10s", "backoff": ["1ms", "1h"]}'
+        await db.execute("select pgsched.schedule('python:busy', options => %s::jsonb)", [options])
+        await until_history(db, 1, status="expired")
+    assert await value(db, "select reason from pgsched.history") == "busy; not begun within PT10S of its instant"
+    assert await value(db, "select attempt from pgsched.history") == 2
+    assert await value(db, "select count(*) from pgsched.attempts") == 2
+
+
+async def test_a_deadline_cuts_the_last_attempt_short(db: Connection, running: Running) -> None:
+    app = App()
+
+    @app.handler("slow")
+    async def slow() -> None:
+        await asyncio.sleep(60)
+
+    async with running(app):
+        await db.execute("select pgsched.schedule('python:slow', options => '{\"deadline\": \"500ms\"}')")
+        await until_history(db, 1, status="failed")
+    reason = await value(db, "select reason from pgsched.history")
+    assert reason.startswith("no answer within 0.")
+    assert reason.endswith("not begun before its deadline, PT0.5S after its instant")
+    assert await value(db, "select finished_at < scheduled_for + interval '5 seconds' from pgsched.history")
+
+
 async def test_exhausted_retries_are_dead_letters(db: Connection, running: Running) -> None:
     app = App()
 

@@ -83,10 +83,11 @@ begin
   end if;
   backoff := coalesce(options -> 'backoff', '{}');
   select string_agg(name, ', ') into unknown from jsonb_object_keys(options) as name
-   where name not in ('timeout', 'max_attempts', 'backoff', 'method', 'headers', 'retry_on', 'fail_on');
+   where name not in ('timeout', 'max_attempts', 'backoff', 'relevant_for', 'max_retry_age', 'deadline', 'method', 'headers',
+                      'retry_on', 'fail_on');
   if unknown is not null then
     return pgsched.refuse('PS004', format('unknown option: %s', unknown),
-      'the options are timeout, max_attempts, backoff, method, headers, retry_on and fail_on');
+      'the options are timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, retry_on and fail_on');
   elsif options ? 'max_attempts' and (jsonb_typeof(options -> 'max_attempts') <> 'number'
       or (options ->> 'max_attempts')::numeric not between 1 and 1000
       or (options ->> 'max_attempts')::numeric % 1 <> 0) then
@@ -99,13 +100,21 @@ begin
   elsif options ? 'method' and (jsonb_typeof(options -> 'method') <> 'string'
       or options ->> 'method' not in ('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD')) then
     return pgsched.refuse('PS004', 'method must be GET, POST, PUT, PATCH, DELETE or HEAD', 'write {"method": "POST"}');
-  elsif jsonb_typeof(backoff) <> 'object'
+  elsif exists (select from unnest(array['relevant_for', 'max_retry_age', 'deadline']) as span
+                 where options ? span and not pgsched.is_duration(options -> span, '0.1 s', '3653 days')) then
+    return pgsched.refuse('PS004', 'relevant_for, max_retry_age and deadline must be durations from 0.1 s to 3653 days',
+      'write {"relevant_for": "10m"}');
+  elsif (case when jsonb_typeof(backoff) = 'array' then jsonb_array_length(backoff) not between 1 and 100 or exists (
+          select from jsonb_array_elements(backoff) as wait where not pgsched.is_duration(wait, '1 ms', '7 days')) end) then
+    return pgsched.refuse('PS004', 'a list as backoff has 1 to 100 waits, each a duration from 1 ms to 7 days',
+      'write {"backoff": ["5s", "1m", "10m"]}');
+  elsif jsonb_typeof(backoff) <> 'array' and (jsonb_typeof(backoff) <> 'object'
       or exists (select from jsonb_object_keys(case jsonb_typeof(backoff) when 'object' then backoff else '{}' end) k
                   where k not in ('initial', 'factor', 'maximum'))
       or (backoff ? 'initial' and not pgsched.is_duration(backoff -> 'initial', '1 ms', '24 h'))
       or (backoff ? 'maximum' and not pgsched.is_duration(backoff -> 'maximum', '1 ms', '7 days'))
-      or (backoff ? 'factor' and not coalesce(jsonb_path_match(backoff, '$.factor >= 1 && $.factor <= 100', silent => true), false)) then
-    return pgsched.refuse('PS004', 'backoff has initial and maximum, which are durations, and factor, from 1 to 100',
+      or (backoff ? 'factor' and not coalesce(jsonb_path_match(backoff, '$.factor >= 1 && $.factor <= 100', silent => true), false))) then
+    return pgsched.refuse('PS004', 'backoff has initial and maximum, which are durations, and factor, from 1 to 100; or it is a list of waits',
       'write {"backoff": {"initial": "1s", "factor": 2, "maximum": "1h"}}');
   elsif exists (select from (values (options -> 'retry_on'), (options -> 'fail_on')) as l(codes)
                  where codes is not null and (jsonb_typeof(codes) <> 'array' or jsonb_path_exists(codes,

@@ -28,10 +28,26 @@ end $$;
 comment on function pgsched.check_instant(timestamptz)
   is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.';
 
+create or replace function pgsched.check_on_conflict(on_conflict text, key text, recurrence text) returns boolean
+  language plpgsql immutable parallel safe as $$
+begin
+  if on_conflict is null or on_conflict not in ('replace', 'keep', 'reject', 'debounce') then
+    return pgsched.refuse('PS000', format('on_conflict cannot be %L', on_conflict), 'write replace, keep, reject or debounce');
+  elsif key is null then
+    return pgsched.refuse('PS000', 'on_conflict goes with a key', 'give key, or leave on_conflict out');
+  elsif on_conflict = 'debounce' and recurrence is not null then
+    return pgsched.refuse('PS000', 'debounce moves one instant, and a job has many', 'write replace, keep or reject');
+  end if;
+  return true;
+end $$;
+comment on function pgsched.check_on_conflict(text, text, text)
+  is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.';
+
 create or replace function pgsched.schedule(
   target text, payload jsonb default null, fire_at timestamptz default null, delay interval default null,
   cron text default null, every interval default null, timezone text default null, client text default 'default',
-  key text default null, ordering_key text default null, queue text default 'default', options jsonb default null
+  key text default null, ordering_key text default null, queue text default 'default', options jsonb default null,
+  on_conflict text default 'replace'
 ) returns uuid language plpgsql volatile as $$
 declare
   told constant boolean := current_setting('pgsched.notify', true) is distinct from 'off';
@@ -47,15 +63,18 @@ begin
     perform pgsched.refuse('PS002', 'the delay is negative', 'give delay => ''10 minutes'', or fire_at for an instant in the past');
   elsif schedule.target is null then
     perform pgsched.check_target(schedule.target);
+  elsif on_conflict is distinct from 'replace' then
+    perform pgsched.check_on_conflict(on_conflict, key, coalesce(cron, every::text));
   end if;
   if cron is not null or every is not null then
-    return pgsched.schedule_job(target, payload, cron, every, timezone, client, key, ordering_key, queue, options);
+    return pgsched.schedule_job(target, payload, cron, every, timezone, client, key, ordering_key, queue, options,
+      on_conflict);
   end if;
   instant := coalesce(schedule.fire_at, now() + coalesce(delay, interval '0'));
   if instant not between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' then
     perform pgsched.check_instant(instant);
   elsif key is not null then
-    return pgsched.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options);
+    return pgsched.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options, on_conflict);
   end if;
   home := pgsched.partition_for(queue, client, null, schedule.ordering_key);
   if told then  -- the trigger would have to look through what the statement inserted for what is known here
@@ -72,20 +91,38 @@ begin
   end if;
   return new_id;
 end $$;
-comment on function pgsched.schedule(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb)
+comment on function pgsched.schedule(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb, text)
   is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id.
 Scheduled again under the same client and key it replaces what still waits; what is running or finished less than
-pgsched.key_retention (24 hours) ago answers with its id instead of firing twice.';
+pgsched.key_retention (24 hours) ago answers with its id instead of firing twice. on_conflict says otherwise: keep what
+there is, reject, or debounce, which moves what waits to the new instant.';
+
+-- Whoever may not change a running row may let its key go, if the row is his: by the session's own user, since this
+-- function runs with its owner's rights.
+create or replace function pgsched.give_up_key(execution_id uuid) returns void
+  language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  update pgsched.executions e set key = null
+   where e.id = execution_id and e.lease_token is not null
+     and (pg_catalog.has_table_privilege(session_user, 'pgsched.executions', 'UPDATE')
+       or exists (select from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
+                   where c.client_id = e.client_id and pg_catalog.pg_has_role(session_user, r.oid, 'MEMBER')))
+$$;
+comment on function pgsched.give_up_key(uuid)
+  is 'Frees the key of an execution that is running, for the next one under it; called by pgsched.schedule.';
 
 -- Insert first, look at history second: the unique index makes a settle of the same key finish before the insert
--- does, so the second statement's snapshot sees whatever that settle wrote.
+-- does, so the second statement's snapshot sees whatever that settle wrote. What has ended answers for its key for a
+-- while, unless the caller debounces: that asks for a run after this moment.
 create or replace function pgsched.schedule_keyed(
-  target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb
+  target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb,
+  on_conflict text
 ) returns uuid language plpgsql volatile as $$
 #variable_conflict use_column
 declare
   home constant smallint := pgsched.partition_for(queue, client, key, ordering_key);
   new_id constant uuid := pgsched.new_id();
+  moves constant boolean := on_conflict in ('replace', 'debounce');
+  debounces constant boolean := on_conflict = 'debounce';
   found_id uuid;
   away smallint;
   elsewhere pgsched.executions;
@@ -95,14 +132,16 @@ begin
     values (new_id, schedule_keyed.fire_at, client, schedule_keyed.target, schedule_keyed.payload, schedule_keyed.options,
             schedule_keyed.key, schedule_keyed.ordering_key, home)
     on conflict (partition, client_id, key) where key is not null do update
-      set fire_at = excluded.fire_at, scheduled_for = null, target = excluded.target, payload = excluded.payload,
-          options = excluded.options, attempt = 0
-      where e.lease_token is null
+      set fire_at = excluded.fire_at, scheduled_for = null, attempt = 0,
+          target = case when debounces then e.target else excluded.target end,
+          payload = case when debounces then e.payload else excluded.payload end,
+          options = case when debounces then e.options else excluded.options end
+      where e.lease_token is null and moves
     returning e.id into found_id;
     if found_id = new_id then
       select h.id into found_id from pgsched.history h
        where h.client_id = schedule_keyed.client and h.key = schedule_keyed.key and h.status <> 'cancelled'
-         and h.finished_at > pgsched.now() - pgsched.setting('key_retention', '24 hours')::interval
+         and h.finished_at > pgsched.now() - pgsched.setting('key_retention', '24 hours')::interval and not debounces
        order by h.finished_at desc limit 1;
       if found_id is null then
         -- Under another ordering key or in another queue the same key lives in another partition.
@@ -114,36 +153,54 @@ begin
          where e.partition = away and e.client_id = client and e.key = schedule_keyed.key for update;
         if not found then
           return new_id;
-        elsif elsewhere.lease_token is null then
+        elsif elsewhere.lease_token is null and moves then
+          if debounces then
+            update pgsched.executions e set target = elsewhere.target, payload = elsewhere.payload, options = elsewhere.options
+             where e.partition = home and e.id = new_id;
+          end if;
           delete from pgsched.executions e where e.partition = elsewhere.partition and e.id = elsewhere.id;
           perform pgsched.finish_waiting(elsewhere, 'cancelled', 'replaced');
+          return new_id;
+        elsif debounces then
+          perform pgsched.give_up_key(elsewhere.id);
           return new_id;
         end if;
         found_id := elsewhere.id;
       end if;
-      delete from pgsched.executions e where e.partition = home and e.id = new_id;
-      return found_id;
+      if on_conflict <> 'reject' then
+        delete from pgsched.executions e where e.partition = home and e.id = new_id;
+        return found_id;
+      end if;
     elsif found_id is not null then
       perform pgsched.notify_wake(home, schedule_keyed.fire_at);  -- the trigger sees inserted rows only
       return found_id;
+    else
+      select e.id into found_id from pgsched.executions e
+       where e.partition = home and e.client_id = schedule_keyed.client and e.key = schedule_keyed.key;
     end if;
-    select e.id into found_id from pgsched.executions e
-     where e.partition = home and e.client_id = schedule_keyed.client and e.key = schedule_keyed.key;
-    if found_id is not null then
+    if found_id is null then
+      continue;  -- settled at this very moment
+    elsif on_conflict = 'reject' then
+      perform pgsched.refuse('PS011', format('the key %L is taken by execution %s', key, found_id),
+        'give another key, or leave on_conflict out to replace what waits');
+    elsif debounces then
+      perform pgsched.give_up_key(found_id);
+    else
       return found_id;
     end if;
   end loop;
   perform pgsched.refuse('PS011', format('the key %L is being settled just now', key), 'schedule it again');
 end $$;
-comment on function pgsched.schedule_keyed(text, jsonb, timestamptz, text, text, text, text, jsonb)
+comment on function pgsched.schedule_keyed(text, jsonb, timestamptz, text, text, text, text, jsonb, text)
   is 'One execution under a key; called by pgsched.schedule.';
 
 create or replace function pgsched.schedule_job(
   target text, payload jsonb, cron text, every interval, timezone text, client text, key text, ordering_key text,
-  queue text, options jsonb
+  queue text, options jsonb, on_conflict text
 ) returns uuid language plpgsql volatile as $$
 #variable_conflict use_column
 declare
+  replaces constant boolean := on_conflict = 'replace';
   found_id uuid;
   found_revision integer;
 begin
@@ -164,11 +221,21 @@ begin
         payload = excluded.payload, options = excluded.options, cron = excluded.cron, timezone = excluded.timezone,
         every = excluded.every, revision = j.revision + 1, reason = null, updated_at = pgsched.now(),
         state = case when j.state = 'paused' then j.state else 'active' end
+    where replaces
   returning j.id, j.revision into found_id, found_revision;
   if found_revision > 1 then
     perform pgsched.withdraw(found_id);
+  elsif found_id is null then
+    select j.id into found_id from pgsched.jobs j
+     where j.client_id = client and j.key = schedule_job.key and j.state <> 'cancelled';
+    if found_id is null then
+      perform pgsched.refuse('PS011', format('the key %L is being cancelled just now', key), 'schedule it again');
+    elsif on_conflict = 'reject' then
+      perform pgsched.refuse('PS011', format('the key %L is taken by job %s', key, found_id),
+        'give another key, or leave on_conflict out to edit the job');
+    end if;
   end if;
   return found_id;
 end $$;
-comment on function pgsched.schedule_job(text, jsonb, text, interval, text, text, text, text, text, jsonb)
+comment on function pgsched.schedule_job(text, jsonb, text, interval, text, text, text, text, text, jsonb, text)
   is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.';

@@ -2,7 +2,9 @@
 -- ran out. Each lost try is an attempt; a row out of attempts fails. Reads the due rows of one partition, so it runs
 -- only where there is something to take back. Skips what a settle holds at this moment. Index: executions_fire_at.
 with lost as (
-  select e.ctid, e.attempt >= coalesce((e.options ->> 'max_attempts')::numeric, 5) as exhausted
+  select e.ctid, e.attempt >= coalesce((e.options ->> 'max_attempts')::numeric,
+           case jsonb_typeof(e.options -> 'backoff') when 'array' then jsonb_array_length(e.options -> 'backoff') + 1 end,
+           5) as exhausted
     from pgsched.executions e
    where e.partition = %(partition)s and e.fire_at <= pgsched.now() + interval '1 minute'
      and (e.lease_owner = any (%(owners)s) or e.lease_expires_at < pgsched.now())
