@@ -13,6 +13,7 @@ from litestar.openapi.datastructures import ResponseSpec
 from pgsched.api.problems import MEDIA_TYPE, Fault, Problem, Unreadable
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import Schedule, from_parts
+from pgsched.domain.spread import identity_of
 from pgsched.store.rows import Attempt, Execution, JobRow, Json
 
 _Item = TypeVar("_Item", JobRow, Execution)
@@ -143,7 +144,8 @@ def execution_detail(row: Execution, attempts: list[Attempt]) -> ExecutionDetail
 def recurrence(row: JobRow) -> Schedule:
     """What the row means. Raises InvalidSchedule."""
     if row.cron is not None:
-        return from_parts(cron=row.cron, timezone=row.timezone, gap=row.gap, overlap=row.overlap)
+        identity = identity_of(row.client, row.key, row.id)
+        return from_parts(cron=row.cron, timezone=row.timezone, gap=row.gap, overlap=row.overlap, identity=identity)
     return from_parts(every=row.every, anchor=row.anchor)
 
 

@@ -113,8 +113,9 @@ async def _place_job(connection: AsyncConnection[Any], order: Order, data: Creat
         job_id: UUID = (await calls.schedule(connection, order)).id
         await calls.set_clock_policy(connection, job_id, gap=gap, overlap=overlap)
         await plan_job(connection, job_id)
-    row = await get_job(connection, job_id)
-    return Scheduled(id=job_id, kind="job", next_fires=await next_fires(connection, row) if row else [])
+        row = await get_job(connection, job_id)
+        fires = await next_fires(connection, row) if row else []
+    return Scheduled(id=job_id, kind="job", next_fires=fires)
 
 
 async def next_fires(connection: AsyncConnection[Any], job: JobRow) -> list[datetime]:

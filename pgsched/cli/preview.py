@@ -18,6 +18,7 @@ from pgsched.cli.reply import Reply, json_option, table
 @click.option(
     "--overlap", metavar="POLICY", help="--cron, hour twice in autumn: first, second or both.  [default: first]"
 )
+@click.option("--identity", metavar="CLIENT/KEY", help="--cron with H: whose job it is, such as default/nightly.")
 @click.option("--anchor", metavar="INSTANT", help="--every counts from here.  [default: --from]")
 @click.option("--from", "after", type=INSTANT, metavar="INSTANT", help="Instants later than this.  [default: now]")
 @click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many.")

@@ -282,8 +282,10 @@ def _check_field(name: str, field: str) -> None:
 def _check_item(name: str, item: str) -> None:
     """Refuses what croniter would read otherwise: ``5-5`` as every value, ``6-1/2`` as 6, ``R`` by chance."""
     problem = f"cron {name} {item!r}"
-    if item.startswith(("H", "R")):
-        raise InvalidSchedule(f"{problem}: H and R are not supported; write the value itself, such as 7")
+    if item.startswith("H"):
+        raise InvalidSchedule(f"{problem}: H is drawn from a job: give its identity, or write the value")
+    if item.startswith("R"):
+        raise InvalidSchedule(f"{problem}: R is not supported; write H, which is drawn once for each job, or the value")
     found = _RANGE.fullmatch(item)
     low, high = (_number(end) for end in found.group(1, 2)) if found else (0, 1)
     if low == high or (name, low, high) == ("day-of-week", 7, 0):

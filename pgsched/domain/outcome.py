@@ -91,14 +91,18 @@ class Leave:
 Decision = Finish | Retry | HandBack | Leave
 
 
-def lateness(options: Options, age: float) -> Late | None:
-    """Why an attempt must not begin any more, so many seconds after the nominal instant; None when it may."""
+def lateness(options: Options, attempt: int, age: float) -> Late | None:
+    """Why the attempt of this number (from 1) must not begin any more, so many seconds after the nominal instant; None
+    when it may."""
     if options.relevant_for is not None and age > options.relevant_for:
         return Late(status="expired", reason=f"not begun within {_span(options.relevant_for)} of its instant")
     if options.deadline is not None and age >= options.deadline:
         return Late(
             status="failed", reason=f"not begun before its deadline, {_span(options.deadline)} after its instant"
         )
+    if options.max_retry_age is not None and attempt > 1 and age > options.max_retry_age:
+        reason = f"no retry begins later than {_span(options.max_retry_age)} after its instant"
+        return Late(status="failed", reason=reason)
     return None
 
 
@@ -129,18 +133,11 @@ def _after_failure(failure: Failed, attempt: int, options: Options, age: float, 
     after = options.backoff.delay(attempt, rng)
     if failure.retry_after is not None:
         after = max(after, min(failure.retry_after, LONGEST_RETRY_AFTER))
-    next_age = age + after.total_seconds()
-    if late := lateness(options, next_age) or _too_old(options, next_age):
+    if late := lateness(options, attempt + 1, age + after.total_seconds()):
         return Finish(
             status=late.status, status_code=failure.status_code, reason=_error_text(f"{error}; {late.reason}")
         )
     return Retry(after=after, error=error, status_code=failure.status_code)
-
-
-def _too_old(options: Options, age: float) -> Late | None:
-    if options.max_retry_age is None or age <= options.max_retry_age:
-        return None
-    return Late(status="failed", reason=f"no retry begins later than {_span(options.max_retry_age)} after its instant")
 
 
 def _span(seconds: float) -> str:

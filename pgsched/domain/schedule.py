@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from pgsched.domain.cron import Cron, Gap, Overlap, clock_note, next_occurrence
 from pgsched.domain.duration import check_duration, format_duration, parse_duration
+from pgsched.domain.spread import spread
 from pgsched.errors import InvalidSchedule
 
 __all__ = [
@@ -120,11 +121,13 @@ def from_parts(
     gap: str | None = None,
     overlap: str | None = None,
     anchor: str | datetime | None = None,
+    identity: str | None = None,
 ) -> Schedule:
     """The schedule that a request, a command line or a row describes; what is None was not given.
 
     Exactly one of ``at`` (ISO 8601 with offset), ``cron`` and ``every`` (a duration); ``timezone``, ``gap``
-    and ``overlap`` go with cron only, ``anchor`` goes with every, and must. Raises InvalidSchedule otherwise.
+    and ``overlap`` go with cron only, ``anchor`` goes with every, and must. ``identity`` is what an ``H`` in cron is
+    drawn from (``spread``), and must be there for one. Raises InvalidSchedule otherwise.
     """
     _check_combination({"at": at, "cron": cron, "every": every})
     _check_companions("cron", cron, {"timezone": timezone, "gap": gap, "overlap": overlap})
@@ -133,7 +136,7 @@ def from_parts(
         return Once(at=_instant(at, "at"))
     if cron is not None:
         return Cron(
-            expression=cron,
+            expression=cron if identity is None else spread(cron, identity),
             timezone="UTC" if timezone is None else timezone,
             gap=_policy(Gap, gap, "gap"),
             overlap=_policy(Overlap, overlap, "overlap"),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import AsyncConnection
@@ -12,6 +12,7 @@ from psycopg.rows import class_row, tuple_row
 
 from pgsched.domain.execution import Execution
 from pgsched.domain.schedule import Schedule, from_parts, next_instant
+from pgsched.domain.spread import spread
 from pgsched.errors import InvalidSchedule
 from pgsched.store.sql import statement, statement_in
 from pgsched.store.wire import Instants, Tokens, Uuids, to_datetime, to_instant
@@ -31,11 +32,13 @@ class Job:
     gap: str
     overlap: str
     planned_revision: int
+    identity: str
 
     def schedule(self) -> Schedule:
         """What the row means. Raises InvalidSchedule."""
         if self.cron is not None:
-            return from_parts(cron=self.cron, timezone=self.timezone, gap=self.gap, overlap=self.overlap)
+            policies = {"gap": self.gap, "overlap": self.overlap}
+            return from_parts(cron=self.cron, timezone=self.timezone, identity=self.identity, **policies)
         return from_parts(every=self.every, anchor=self.anchor)
 
 
@@ -50,6 +53,14 @@ class _Definition(NamedTuple):
     overlap: str
     every: int | None
     anchor: int
+    identity: str
+
+    def resolved(self) -> "_Definition":
+        """With values for each H, so that planning need not draw them again."""
+        try:
+            return self if self.cron is None else self._replace(cron=spread(self.cron, self.identity))
+        except InvalidSchedule:  # raised again, and dealt with, by ``following``
+            return self
 
     def following(self, instant: int) -> int | None:
         """The instant of the job after this one. Raises InvalidSchedule."""
@@ -68,6 +79,7 @@ def _following(cron: str, timezone: str, gap: str, overlap: str, instant: int) -
 
 # By id and revision, so that nothing here is ever out of date: what is planned by an old revision is not inserted.
 _definitions: dict[tuple[bytes | None, int | None], _Definition] = {}
+_UNLESS_IT_STANDS: LiteralString = "on conflict do nothing"
 _MOST_DEFINITIONS = 50_000  # about 400 bytes each
 
 
@@ -101,7 +113,7 @@ async def plan_successors(
         jobs, revisions, instants = zip(*sorted(successors), strict=True)
         parameters = {"jobs": Uuids(jobs), "revisions": Tokens(revisions), "instants": Instants(instants)}
         insert = statement_in("plan_successors", partition)
-        await connection.execute(f"{insert} on conflict do nothing" if again else insert, parameters)
+        await connection.execute(insert + _UNLESS_IT_STANDS if again else insert, parameters)
     return {partition: min(row[2] for row in successors) for partition, successors in planned.items()}
 
 
@@ -118,7 +130,7 @@ async def _define(connection: AsyncConnection[Any], rows: Iterable[Execution]) -
     }
     cursor = await connection.execute(statement("jobs_in_hand"), named, binary=True)
     for found in map(_Definition._make, await cursor.fetchall()):
-        _definitions[found.id, found.revision] = found
+        _definitions[found.id, found.revision] = found.resolved()
 
 
 async def plan_jobs(connection: AsyncConnection[Any], *, batch: int) -> tuple[int, list[tuple[Any, str]]]:

@@ -83,7 +83,7 @@ def when(
     if delay is not None:
         return When(delay=_delay(delay))
     if cron is not None:
-        from_parts(cron=cron, timezone=timezone, gap=gap, overlap=overlap)
+        from_parts(cron=cron, timezone=timezone, gap=gap, overlap=overlap, identity="")
         return When(cron=cron, timezone=timezone)
     if every is not None:
         interval = parse_duration(every) if isinstance(every, str) else every

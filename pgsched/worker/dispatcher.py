@@ -218,7 +218,8 @@ class Dispatcher:
         finally:
             lane.execution, lane.expires, lane.expired = None, float("inf"), False
         seconds = time.monotonic() - started
-        self._typical += (seconds - self._typical) * _WEIGHT
+        if late is None:
+            self._typical += (seconds - self._typical) * _WEIGHT
         self._settle(row, options, outcome, seconds)
 
     def _time_left(self, row: Execution, options: Options) -> tuple[float, Late | None]:
@@ -227,7 +228,7 @@ class Dispatcher:
         timeout = options.timeout_seconds
         if options.deadline is not None:
             timeout = min(timeout, options.deadline - age)
-        return timeout, lateness(options, age)
+        return timeout, lateness(options, row.attempt, age)
 
     def _cancelled(self, lane: Lane) -> Outcome:
         """What a cancellation meant: this row's deadline, that of the row before come too late, or the handler's."""

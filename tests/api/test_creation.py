@@ -7,6 +7,8 @@ import httpx
 import psycopg
 import pytest
 
+from pgsched.domain.schedule import from_parts, instants
+
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
@@ -145,3 +147,24 @@ async def test_a_job_that_is_kept_keeps_its_clock_policies_and_says_when_it_fire
     kept = await create(api, key="k", schedule={"cron": "0 9 * * *"}, on_conflict="keep")
     assert kept == made
     assert db.execute("select cron, gap, overlap from pgsched.jobs").fetchall() == [("30 2 * * *", "skip", "both")]
+
+
+async def test_a_hashed_schedule_is_the_jobs_own_and_outlives_it(api: httpx.AsyncClient) -> None:
+    cron = {"cron": "H H * * *", "timezone": "Europe/Berlin"}
+    made = await create(api, client="payments", key="nightly", schedule=cron)
+    resolved = from_parts(cron=cron["cron"], timezone=cron["timezone"], identity="payments/nightly")
+    first = datetime.fromisoformat(made["next_fires"][0])
+    assert instants(resolved, first - timedelta(seconds=1), 1) == [first]
+    await api.delete(f"/v1/jobs/{made['id']}")
+    again = await create(api, client="payments", key="nightly", schedule=cron)
+    assert again["next_fires"] == made["next_fires"]
+    assert (await api.get(f"/v1/jobs/{again['id']}")).json()["schedule"]["cron"] == "H H * * *"
+
+
+async def test_keeping_a_job_plans_nothing(api: httpx.AsyncClient, db: Connection) -> None:
+    job = {"key": "k", "schedule": {"cron": "30 2 * * *"}}
+    await create(api, **job)
+    db.execute("select pgsched.cancel(id) from pgsched.executions")
+    db.execute("update pgsched.jobs set planned_revision = revision")
+    await create(api, **job, on_conflict="keep")
+    assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)

@@ -129,6 +129,13 @@ def test_preview_shows_the_change_of_the_clocks(ask: Any) -> None:
     assert [row["at"] for row in found["next"]][:1] == ["2026-10-24T00:30:00Z"]
 
 
+def test_preview_draws_a_hashed_schedule_for_the_job_it_is_told(ask: Any) -> None:
+    asked = ("preview", "--cron", "H H * * *", "--from", "2026-03-01T00:00:00Z", "--count", "1", "--identity")
+    first = ask(*asked, "default/nightly")
+    assert ask(*asked, "default/nightly") == first
+    assert ask(*asked, "default/weekly") != first
+
+
 def test_preview_of_an_interval_counts_from_its_beginning(ask: Any) -> None:
     found = ask("preview", "--every", "90s", "--from", "2026-03-01T00:00:00Z", "--count", "2")
     assert [row["at"] for row in found["next"]] == ["2026-03-01T00:01:30Z", "2026-03-01T00:03:00Z"]

@@ -115,18 +115,18 @@ IN_A_MINUTE = Waits(seconds=(60.0,))
 
 @pytest.mark.parametrize(("age", "late"), [(-0.1, False), (29.9, False), (30.0, False), (30.1, True)])
 def test_an_execution_expires_past_its_relevancy_window(age: float, late: bool) -> None:
-    found = lateness(Options(relevant_for=30), age)
+    found = lateness(Options(relevant_for=30), 1, age)
     assert found == (Late(status="expired", reason="not begun within PT30S of its instant") if late else None)
 
 
 def test_an_attempt_that_would_begin_at_the_deadline_or_after_fails() -> None:
-    assert lateness(Options(deadline=30), 29.9) is None
-    found = lateness(Options(deadline=30), 30.0)
+    assert lateness(Options(deadline=30), 1, 29.9) is None
+    found = lateness(Options(deadline=30), 1, 30.0)
     assert found == Late(status="failed", reason="not begun before its deadline, PT30S after its instant")
 
 
 def test_without_bounds_nothing_is_ever_late() -> None:
-    assert lateness(Options(), 1e9) is None
+    assert lateness(Options(), 2, 1e9) is None
 
 
 def test_what_was_too_late_to_begin_does_not_count_as_an_attempt() -> None:
@@ -153,7 +153,10 @@ def test_a_retry_that_would_begin_out_of_bounds_is_not_waited_for(
 
 def test_a_first_attempt_that_is_very_late_has_no_retry_but_is_made() -> None:
     options = Options(max_retry_age=10, backoff=IN_A_MINUTE)
-    assert lateness(options, 3600) is None
+    assert lateness(options, 1, 3600) is None
+    assert lateness(options, 2, 3600) == Late(
+        status="failed", reason="no retry begins later than PT10S after its instant"
+    )
     assert isinstance(decide(BUSY, 1, options, age=3600, rng=RNG), Finish)
 
 

@@ -431,7 +431,7 @@ comment on pgsched.clients_changed() is 'Has the workers read the clients'' sett
 comment on pgsched.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
 comment on pgsched.executions_inserted() is 'Wakes the workers for the near-term rows of one insert statement.'
 comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) is 'Writes the history row of an execution that ends without being delivered.'
-comment on pgsched.give_up_key(uuid) is 'Frees the key of an execution that is running, for the next one under it; called by pgsched.schedule.'
+comment on pgsched.give_up_key(uuid) is 'Frees the key of an execution that is running, for the next one under it; called by pgsched.schedule. PS012 where the session acts as another client.'
 comment on pgsched.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
 comment on pgsched.is_watched(integer) is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.'
 comment on pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.'

@@ -152,7 +152,7 @@ def test_a_session_that_waited_for_a_rollback_makes_the_row_itself(db: Connectio
     assert counts(db) == (1, 0, 0)
 
 
-def _while_it_is_settled(db: Connection, store_url: str, id: UUID, ended: str) -> UUID:
+def _while_it_is_settled(db: Connection, store_url: str, id: UUID, ended: str, on_conflict: str = "replace") -> UUID:
     """Schedules the key "k" while another transaction moves its row into history, and lets that commit."""
     with (
         psycopg.connect(store_url, autocommit=True) as caller,
@@ -160,7 +160,7 @@ def _while_it_is_settled(db: Connection, store_url: str, id: UUID, ended: str) -
     ):
         with db.transaction():
             finish(db, id, ended=ended)
-            late = threads.submit(lambda: schedule(caller, key="k"))
+            late = threads.submit(lambda: schedule(caller, key="k", on_conflict=on_conflict))
             with psycopg.connect(store_url, autocommit=True) as watcher:
                 wait_until_blocked(watcher, caller)
         return late.result(20)
@@ -179,7 +179,8 @@ def test_scheduling_while_the_row_is_cancelled_makes_a_new_one(db: Connection, s
     assert counts(db) == (1, 0, 1)
 
 
-def test_scheduling_while_the_row_goes_back_to_wait_replaces_it(db: Connection, store_url: str) -> None:
+@pytest.mark.parametrize("on_conflict", ["replace", "debounce"])
+def test_scheduling_while_the_row_goes_back_to_wait_moves_it(db: Connection, store_url: str, on_conflict: str) -> None:
     id = schedule(db, key="k", payload={"n": 1})
     lease(db, id)
     with (
@@ -188,11 +189,51 @@ def test_scheduling_while_the_row_goes_back_to_wait_replaces_it(db: Connection, 
     ):
         with db.transaction():
             db.execute("update pgsched.executions set lease_owner = null, lease_token = null, lease_expires_at = null")
-            late = threads.submit(lambda: schedule(caller, key="k", payload={"n": 2}))
+            late = threads.submit(lambda: schedule(caller, key="k", payload={"n": 2}, on_conflict=on_conflict))
             with psycopg.connect(store_url, autocommit=True) as watcher:
                 wait_until_blocked(watcher, caller)
         assert late.result(20) == id
-    assert column(db, "select payload from pgsched.executions") == [{"n": 2}]
+    assert column(db, "select payload from pgsched.executions") == [{"n": 2 if on_conflict == "replace" else 1}]
+
+
+def test_keeping_what_is_being_settled_answers_with_what_was_settled(db: Connection, store_url: str) -> None:
+    id = schedule(db, key="k")
+    lease(db, id)
+    assert _while_it_is_settled(db, store_url, id, "succeeded", "keep") == id
+    assert counts(db) == (0, 0, 1)
+
+
+def test_debouncing_what_is_being_settled_makes_the_next(db: Connection, store_url: str) -> None:
+    id = schedule(db, key="k")
+    lease(db, id)
+    assert _while_it_is_settled(db, store_url, id, "succeeded", "debounce") != id
+    assert counts(db) == (1, 0, 1)
+
+
+def test_two_who_debounce_beside_one_that_runs_make_one_row(db: Connection, store_url: str) -> None:
+    lease(db, schedule(db, key="k"))
+    with (
+        psycopg.connect(store_url, autocommit=True) as loser,
+        ThreadPoolExecutor() as threads,
+    ):
+        with db.transaction():
+            first = schedule(db, key="k", on_conflict="debounce")
+            late = threads.submit(lambda: schedule(loser, key="k", on_conflict="debounce"))
+            with psycopg.connect(store_url, autocommit=True) as watcher:
+                wait_until_blocked(watcher, loser)
+        assert late.result(20) == first
+    assert counts(db) == (2, 0, 0)
+
+
+def test_what_is_kept_is_free_for_others_before_the_commit(db: Connection, store_url: str) -> None:
+    one_shot = schedule(db, key="one-shot")
+    job = schedule(db, key="job", every="1 hour")
+    with psycopg.connect(store_url, autocommit=True) as worker, db.transaction():
+        assert schedule(db, key="one-shot", on_conflict="keep") == one_shot
+        assert schedule(db, key="one-shot", ordering_key="another", on_conflict="keep") == one_shot
+        assert schedule(db, key="job", every="1 hour", on_conflict="keep") == job
+        assert column(worker, "select id from pgsched.executions for update nowait") == [one_shot]
+        assert column(worker, "select id from pgsched.jobs for share nowait") == [job]
 
 
 def test_what_waits_can_be_kept_as_it_is(db: Connection) -> None:

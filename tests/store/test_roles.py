@@ -305,5 +305,17 @@ def test_a_client_debounces_beside_its_running_row(db: Connection, payments: Con
 def test_a_client_cannot_take_the_key_of_anothers_running_row(db: Connection, payments: Connection) -> None:
     running = schedule(db, client="billing", key="k")
     lease(db, running)
-    call(payments, "give_up_key", execution_id=running)
+    with refused("PS012", hint="role of that client"):
+        call(payments, "give_up_key", execution_id=running)
     assert value(db, "select key from pgsched.executions") == "k"
+
+
+def test_a_login_that_acts_as_one_client_cannot_take_the_key_of_another(db: Connection, payments: Connection) -> None:
+    """The login itself may do everything; what counts is the role it has taken."""
+    [role] = column(payments, "select session_user::text")
+    running = schedule(db, client="billing", key="k")
+    lease(db, running)
+    with db.transaction(force_rollback=True):
+        db.execute(sql.SQL("set local role {}").format(sql.Identifier(role)))
+        with refused("PS012", hint="role of that client"):
+            call(db, "give_up_key", execution_id=running)

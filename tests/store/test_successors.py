@@ -8,6 +8,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from pgsched.domain.spread import spread
 from pgsched.store import executions, jobs
 from pgsched.store.connect import Connection
 from pgsched.store.executions import Claimed, Lease, Share
@@ -196,6 +197,29 @@ async def test_a_successor_that_stands_already_stays_the_only_one(db: Session, w
     assert {row.job_id for row in answer.rows} == {foreseen.bytes, other.bytes}
     assert waiting(db, foreseen) == waiting(db, other) == [BEGAN + HOUR]
     assert counts(db) == (4, 2, 0)
+
+
+async def test_a_successor_that_another_is_writing_is_waited_for(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    foreseen = job(db)
+    planned_row(db, foreseen, BEGAN)
+    with psycopg.connect(store_url) as other:
+        planned_row(other, foreseen, BEGAN + HOUR, fire_at=datetime(2400, 1, 1, tzinfo=UTC))
+        claiming = asyncio.create_task(claim(worker))
+        await asyncio.to_thread(wait_until_blocked, db, worker)  # type: ignore[arg-type]  # only its number is asked
+        other.commit()
+        answer = await claiming
+    assert [row.job_id for row in answer.rows] == [foreseen.bytes]
+    assert waiting(db, foreseen) == [BEGAN + HOUR]
+
+
+async def test_a_hashed_minute_is_the_same_each_time(db: Session, worker: Connection) -> None:
+    minute = int(spread("H * * * *", "default/nightly").split()[0])
+    hashed = job(db, cron="H * * * *", key="nightly")
+    planned_row(db, hashed, BEGAN.replace(minute=minute))
+    await claim(worker)
+    assert waiting(db, hashed) == [BEGAN.replace(minute=minute) + HOUR]
 
 
 async def test_a_definition_is_read_once_for_each_revision(

@@ -97,18 +97,29 @@ Scheduled again under the same client and key it replaces what still waits; what
 pgsched.key_retention (24 hours) ago answers with its id instead of firing twice. on_conflict says otherwise: keep what
 there is, reject, or debounce, which moves what waits to the new instant.';
 
--- Whoever may not change a running row may let its key go, if the row is his: by the session's own user, since this
--- function runs with its owner's rights.
+-- Nobody may change a running row, but its client may let its key go. The function runs with its owner's rights, so it
+-- judges by the role that the session acts as.
 create or replace function pgsched.give_up_key(execution_id uuid) returns void
-  language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
-  update pgsched.executions e set key = null
-   where e.id = execution_id and e.lease_token is not null
-     and (pg_catalog.has_table_privilege(session_user, 'pgsched.executions', 'UPDATE')
-       or exists (select from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
-                   where c.client_id = e.client_id and pg_catalog.pg_has_role(session_user, r.oid, 'MEMBER')))
-$$;
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  caller constant name := coalesce(nullif(current_setting('role'), 'none'), session_user);
+  whose text;
+begin
+  select e.client_id into whose from pgsched.executions e
+   where e.id = give_up_key.execution_id and e.lease_token is not null for update;
+  if not found then
+    return;
+  elsif not has_table_privilege(caller, 'pgsched.executions', 'UPDATE')
+      and not exists (select from pgsched.clients c join pg_roles r on r.rolname = c.database_role
+                       where c.client_id = whose and pg_has_role(caller, r.oid, 'MEMBER')) then
+    perform pgsched.refuse('PS012', format('%I may not take the key of an execution of client %L that is running', caller, whose),
+      'act as a role of that client');
+  end if;
+  update pgsched.executions e set key = null where e.id = give_up_key.execution_id;
+end $$;
 comment on function pgsched.give_up_key(uuid)
-  is 'Frees the key of an execution that is running, for the next one under it; called by pgsched.schedule.';
+  is 'Frees the key of an execution that is running, for the next one under it; called by pgsched.schedule. PS012 where
+the session acts as another client.';
 
 -- Insert first, look at history second: the unique index makes a settle of the same key finish before the insert
 -- does, so the second statement's snapshot sees whatever that settle wrote. What has ended answers for its key for a
@@ -128,16 +139,24 @@ declare
   elsewhere pgsched.executions;
 begin
   for try in 1..3 loop
-    insert into pgsched.executions as e (id, fire_at, client_id, target, payload, options, key, ordering_key, partition)
-    values (new_id, schedule_keyed.fire_at, client, schedule_keyed.target, schedule_keyed.payload, schedule_keyed.options,
-            schedule_keyed.key, schedule_keyed.ordering_key, home)
-    on conflict (partition, client_id, key) where key is not null do update
-      set fire_at = excluded.fire_at, scheduled_for = null, attempt = 0,
-          target = case when debounces then e.target else excluded.target end,
-          payload = case when debounces then e.payload else excluded.payload end,
-          options = case when debounces then e.options else excluded.options end
-      where e.lease_token is null and moves
-    returning e.id into found_id;
+    if moves then
+      insert into pgsched.executions as e (id, fire_at, client_id, target, payload, options, key, ordering_key, partition)
+      values (new_id, schedule_keyed.fire_at, client, schedule_keyed.target, schedule_keyed.payload, schedule_keyed.options,
+              schedule_keyed.key, schedule_keyed.ordering_key, home)
+      on conflict (partition, client_id, key) where key is not null do update
+        set fire_at = excluded.fire_at, scheduled_for = null, attempt = 0,
+            target = case when debounces then e.target else excluded.target end,
+            payload = case when debounces then e.payload else excluded.payload end,
+            options = case when debounces then e.options else excluded.options end
+        where e.lease_token is null
+      returning e.id into found_id;
+    else  -- what is left as it is, is not locked either: a claim or a settle would have to wait
+      insert into pgsched.executions as e (id, fire_at, client_id, target, payload, options, key, ordering_key, partition)
+      values (new_id, schedule_keyed.fire_at, client, schedule_keyed.target, schedule_keyed.payload, schedule_keyed.options,
+              schedule_keyed.key, schedule_keyed.ordering_key, home)
+      on conflict (partition, client_id, key) where key is not null do nothing
+      returning e.id into found_id;
+    end if;
     if found_id = new_id then
       select h.id into found_id from pgsched.history h
        where h.client_id = schedule_keyed.client and h.key = schedule_keyed.key and h.status <> 'cancelled'
@@ -149,8 +168,13 @@ begin
         if away is null then
           return new_id;
         end if;
-        select * into elsewhere from pgsched.executions e
-         where e.partition = away and e.client_id = client and e.key = schedule_keyed.key for update;
+        if moves then
+          select * into elsewhere from pgsched.executions e
+           where e.partition = away and e.client_id = client and e.key = schedule_keyed.key for update;
+        else
+          select * into elsewhere from pgsched.executions e
+           where e.partition = away and e.client_id = client and e.key = schedule_keyed.key;
+        end if;
         if not found then
           return new_id;
         elsif elsewhere.lease_token is null and moves then
@@ -200,7 +224,6 @@ create or replace function pgsched.schedule_job(
 ) returns uuid language plpgsql volatile as $$
 #variable_conflict use_column
 declare
-  replaces constant boolean := on_conflict = 'replace';
   found_id uuid;
   found_revision integer;
 begin
@@ -212,17 +235,25 @@ begin
         'write five fields (minute hour day month weekday), six with seconds first, or @daily and its like');
     end if;
   end if;
-  insert into pgsched.jobs as j (client_id, key, queue, ordering_key, target, payload, options, cron, timezone, every)
-  values (client, schedule_job.key, schedule_job.queue, schedule_job.ordering_key, schedule_job.target,
-          schedule_job.payload, schedule_job.options, schedule_job.cron, coalesce(schedule_job.timezone, 'UTC'),
-          schedule_job.every)
-  on conflict (client_id, key) where key is not null and state <> 'cancelled' do update
-    set queue = excluded.queue, ordering_key = excluded.ordering_key, target = excluded.target,
-        payload = excluded.payload, options = excluded.options, cron = excluded.cron, timezone = excluded.timezone,
-        every = excluded.every, revision = j.revision + 1, reason = null, updated_at = pgsched.now(),
-        state = case when j.state = 'paused' then j.state else 'active' end
-    where replaces
-  returning j.id, j.revision into found_id, found_revision;
+  if on_conflict = 'replace' then
+    insert into pgsched.jobs as j (client_id, key, queue, ordering_key, target, payload, options, cron, timezone, every)
+    values (client, schedule_job.key, schedule_job.queue, schedule_job.ordering_key, schedule_job.target,
+            schedule_job.payload, schedule_job.options, schedule_job.cron, coalesce(schedule_job.timezone, 'UTC'),
+            schedule_job.every)
+    on conflict (client_id, key) where key is not null and state <> 'cancelled' do update
+      set queue = excluded.queue, ordering_key = excluded.ordering_key, target = excluded.target,
+          payload = excluded.payload, options = excluded.options, cron = excluded.cron, timezone = excluded.timezone,
+          every = excluded.every, revision = j.revision + 1, reason = null, updated_at = pgsched.now(),
+          state = case when j.state = 'paused' then j.state else 'active' end
+    returning j.id, j.revision into found_id, found_revision;
+  else  -- what is left as it is, is not locked either: a claim of its rows would have to wait
+    insert into pgsched.jobs as j (client_id, key, queue, ordering_key, target, payload, options, cron, timezone, every)
+    values (client, schedule_job.key, schedule_job.queue, schedule_job.ordering_key, schedule_job.target,
+            schedule_job.payload, schedule_job.options, schedule_job.cron, coalesce(schedule_job.timezone, 'UTC'),
+            schedule_job.every)
+    on conflict (client_id, key) where key is not null and state <> 'cancelled' do nothing
+    returning j.id, j.revision into found_id, found_revision;
+  end if;
   if found_revision > 1 then
     perform pgsched.withdraw(found_id);
   elsif found_id is null then

@@ -1,0 +1,61 @@
+"""``H`` in a cron expression: a value drawn from the job's identity, so that a fleet's jobs do not fire all at once."""
+
+import re
+from hashlib import blake2b
+
+from pgsched.errors import InvalidSchedule
+
+_HASHED = re.compile(r"H(?:\((\d{1,2})-(\d{1,2})\))?(?:/(\d{1,2}))?", re.ASCII)
+_NUMBER = re.compile(r"\d+", re.ASCII)
+_LIMITS = {
+    "second": (0, 59),
+    "minute": (0, 59),
+    "hour": (0, 23),
+    "day-of-month": (1, 31),
+    "month": (1, 12),
+    "day-of-week": (0, 6),
+}
+_EVERY_MONTH_HAS = 28
+
+
+def identity_of(client: str, key: str | None, id: object) -> str:
+    """What a job is known by: its client's name for it, which outlives the job, or its id where it has none."""
+    return f"{client}/{key or id}"
+
+
+def spread(expression: str, identity: str) -> str:
+    """The expression with a number, a range or a step in place of each ``H``; the same ones for the same identity.
+
+    ``H`` is one value of the field (of days of the month, one that every month has), ``H(a-b)`` one from a to b,
+    ``H/n`` and ``H(a-b)/n`` each n-th value from one of the first n on. What has no ``H`` is returned as it is. Raises
+    InvalidSchedule for a range or step that the field does not have.
+    """
+    fields = expression.upper().split()
+    if not 5 <= len(fields) <= 6 or not any(item.startswith("H") for field in fields for item in field.split(",")):
+        return expression
+    if fields[-2].startswith("H") and any(int(day[:3]) > _EVERY_MONTH_HAS for day in _NUMBER.findall(fields[-3])):
+        raise InvalidSchedule(f"cron {expression[:64]!r}: not every month that H may stand for has that day; write L")
+    names = list(_LIMITS)[-len(fields) :]
+    return " ".join(_resolve(name, field, identity) for name, field in zip(names, fields, strict=True))
+
+
+def _resolve(name: str, field: str, identity: str) -> str:
+    drawn = int.from_bytes(blake2b(f"{identity}\n{name}".encode(), digest_size=8).digest())
+    return ",".join(_value(name, item, drawn) if item.startswith("H") else item for item in field.split(","))
+
+
+def _value(name: str, item: str, drawn: int) -> str:
+    lowest, highest = _LIMITS[name]
+    found = _HASHED.fullmatch(item)
+    if found is None:
+        raise InvalidSchedule(f"cron {name} {item!r} cannot be read: write H, H({lowest}-{highest}), H/2 or H(0-9)/2")
+    given, step = found[1] is not None, int(found[3] or 0)
+    low, high = (int(found[1]), int(found[2])) if given else (lowest, highest)
+    if not lowest <= low < high <= highest:
+        raise InvalidSchedule(f"cron {name} {item!r}: write a range from {lowest} to {highest}, the lower end first")
+    if found[3] is None:
+        last = high if given or name != "day-of-month" else _EVERY_MONTH_HAS
+        return str(low + drawn % (last - low + 1))
+    if not 1 <= step <= high - low:
+        raise InvalidSchedule(f"cron {name} {item!r}: write a step from 1 to {high - low}, or H without one")
+    return f"{low + drawn % step}-{high}/{step}"

@@ -1,0 +1,100 @@
+"""H in cron expressions: what it stands for, that it stays, and that it spreads."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgsched.domain.schedule import Cron, from_parts
+from pgsched.domain.spread import identity_of, spread
+from pgsched.errors import InvalidSchedule
+
+FORMS = [
+    "H * * * *",
+    "H H * * *",
+    "H(0-29) H H * *",
+    "H/15 * * * *",
+    "H(10-50)/5 H/6 * H H",
+    "H H * * * H",
+    "h 3 * * *",
+]
+
+
+@pytest.mark.parametrize(
+    "expression", ["0 9 * * THU", "@hourly", "30 2 * MAR SUN", "", "H * *", "H * * * * * *", "0 9 * * WED,THU"]
+)
+def test_what_has_no_h_is_left_as_it_is(expression: str) -> None:
+    assert spread(expression, "default/nightly") == expression
+
+
+@given(st.sampled_from(FORMS), st.text(max_size=50))
+def test_whatever_the_identity_it_is_a_schedule_and_always_the_same(expression: str, identity: str) -> None:
+    found = spread(expression, identity)
+    assert "H" not in found
+    assert Cron(expression=found)
+    assert spread(expression, identity) == found
+    assert spread(found, identity) == found
+
+
+def test_a_fleet_is_spread_over_all_minutes_and_hours() -> None:
+    jobs = [spread("H H * * *", f"payments/job-{n}").split() for n in range(6000)]
+    minutes, hours = Counter(job[0] for job in jobs), Counter(job[1] for job in jobs)
+    assert len(minutes) == 60
+    assert len(hours) == 24
+    assert max(minutes.values()) < 2 * 6000 / 60
+    assert len({(job[0], job[1]) for job in jobs}) > 1200  # of 1440: minute and hour are drawn apart
+
+
+@given(st.text(max_size=50))
+def test_a_value_is_within_its_range(identity: str) -> None:
+    low, hour, day, _, _ = spread("H(20-30) H H * *", identity).split()
+    assert 20 <= int(low) <= 30
+    assert 0 <= int(hour) <= 23
+    assert 1 <= int(day) <= 28
+
+
+@given(st.text(max_size=50))
+def test_a_step_begins_with_one_of_its_first_values(identity: str) -> None:
+    start, rest = spread("H/15 * * * *", identity).split()[0].split("-")
+    assert 0 <= int(start) < 15
+    assert rest == "59/15"
+
+
+@pytest.mark.parametrize(
+    ("expression", "says"),
+    [
+        ("H(0-60) * * * *", "a range from 0 to 59"),
+        ("H(30-10) * * * *", "the lower end first"),
+        ("* * H(0-5) * *", "a range from 1 to 31"),
+        ("H/0 * * * *", "a step from 1 to 59"),
+        ("H/60 * * * *", "a step from 1 to 59"),
+        ("H(0-9)/10 * * * *", "a step from 1 to 9"),
+        ("HH * * * *", "cannot be read"),
+        ("H-5 * * * *", "cannot be read"),
+        ("H() * * * *", "cannot be read"),
+        (f"H({'1' * 5000}-5) * * * *", "cannot be read"),
+        (f"H/{'1' * 5000} * * * *", "cannot be read"),
+        ("0 0 30 H *", "write L"),
+        (f"0 0 {'1' * 5000} H *", "write L"),
+    ],
+)
+def test_what_a_field_does_not_have_is_refused(expression: str, says: str) -> None:
+    with pytest.raises(InvalidSchedule, match=says):
+        spread(expression, "default/nightly")
+
+
+def test_without_an_identity_h_stands_for_nothing() -> None:
+    with pytest.raises(InvalidSchedule, match="give its identity"):
+        from_parts(cron="H * * * *")
+
+
+def test_a_schedule_is_made_for_an_identity() -> None:
+    mine, yours = (from_parts(cron="H H * * *", identity=identity) for identity in ("default/mine", "default/yours"))
+    assert mine != yours
+    assert mine == from_parts(cron=spread("H H * * *", "default/mine"))
+
+
+def test_a_job_is_known_by_its_key_or_its_id() -> None:
+    assert identity_of("payments", "nightly", 7) == "payments/nightly"
+    assert identity_of("payments", None, 7) == "payments/7"
