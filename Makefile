@@ -41,7 +41,7 @@ test-18: $(VENV)/.dev
 
 test-15: $(VENV)/.dev
 	found="$$($(BIN)/python scripts/postgresql15.py)" && \
-	PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=15 $(BIN)/pytest $(PYTEST_ARGS)
+	PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=15 $(BIN)/pytest $(PYTEST_ARGS) --ignore=tests/domain --ignore=tests/delivery  # no database in those
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix
