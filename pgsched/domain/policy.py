@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from pgsched.domain.duration import parse_duration
+from pgsched.domain.duration import LONGEST, parse_duration
 from pgsched.errors import InvalidOptions, InvalidSchedule
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
@@ -225,7 +225,7 @@ _OUR_HEADERS = frozenset(
 _FIELDS = {"timeout": "timeout_seconds"}
 _MOST_WAITS = 100
 _wait = _seconds(0.001, 604_800, "1 ms to 7 days")
-_span = _seconds(0.1, 315_619_200, "0.1 s to 3653 days")
+_span = _seconds(0.1, LONGEST.total_seconds(), f"0.1 s to {LONGEST.days} days")
 _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "timeout": _seconds(0.1, 86_400, "0.1 s to 24 h"),
     "max_attempts": _number(1, 1000, whole=True),

@@ -12,7 +12,7 @@ from psycopg.rows import class_row, tuple_row
 
 from pgsched.domain.execution import Execution
 from pgsched.domain.schedule import Schedule, from_parts, next_instant
-from pgsched.domain.spread import spread
+from pgsched.domain.spread import identity_of, spread
 from pgsched.errors import InvalidSchedule
 from pgsched.store.sql import statement, statement_in
 from pgsched.store.wire import Instants, Tokens, Uuids, to_datetime, to_instant
@@ -32,13 +32,16 @@ class Job:
     gap: str
     overlap: str
     planned_revision: int
-    identity: str
+    client: str
+    key: str | None
 
     def schedule(self) -> Schedule:
         """What the row means. Raises InvalidSchedule."""
         if self.cron is not None:
-            policies = {"gap": self.gap, "overlap": self.overlap}
-            return from_parts(cron=self.cron, timezone=self.timezone, identity=self.identity, **policies)
+            identity = identity_of(self.client, self.key, self.id)
+            return from_parts(
+                cron=self.cron, timezone=self.timezone, gap=self.gap, overlap=self.overlap, identity=identity
+            )
         return from_parts(every=self.every, anchor=self.anchor)
 
 
@@ -53,12 +56,15 @@ class _Definition(NamedTuple):
     overlap: str
     every: int | None
     anchor: int
-    identity: str
+    client: str
+    key: str | None
 
     def resolved(self) -> "_Definition":
         """With values for each H, so that planning need not draw them again."""
+        if self.cron is None:
+            return self
         try:
-            return self if self.cron is None else self._replace(cron=spread(self.cron, self.identity))
+            return self._replace(cron=spread(self.cron, identity_of(self.client, self.key, UUID(bytes=self.id))))
         except InvalidSchedule:  # raised again, and dealt with, by ``following``
             return self
 
@@ -140,20 +146,19 @@ async def plan_jobs(connection: AsyncConnection[Any], *, batch: int) -> tuple[in
     """
     async with connection.transaction():
         jobs = await _fetch(connection, statement("jobs_to_plan"), {"batch": batch})
-        _, invalid = await _plan(connection, jobs)
+        invalid = await _plan(connection, jobs)
     return len(jobs), invalid
 
 
-async def plan_job(connection: AsyncConnection[Any], job_id: UUID) -> datetime | None:
-    """Plans one job in the caller's transaction and returns its next instant; None when it is not active.
+async def plan_job(connection: AsyncConnection[Any], job_id: UUID) -> None:
+    """Plans one job in the caller's transaction, if it is active and not planned yet.
 
     Raises InvalidSchedule for a schedule that makes no sense.
     """
     jobs = await _fetch(connection, statement("job_to_plan"), {"job": job_id})
-    instants, invalid = await _plan(connection, jobs)
+    invalid = await _plan(connection, jobs)
     if invalid:
         raise InvalidSchedule(invalid[0][1])
-    return instants[0] if instants else None
 
 
 async def repair_jobs(connection: AsyncConnection[Any]) -> int:
@@ -162,7 +167,8 @@ async def repair_jobs(connection: AsyncConnection[Any]) -> int:
     return cursor.rowcount
 
 
-async def _plan(connection: AsyncConnection[Any], jobs: Sequence[Job]) -> tuple[list[datetime], list[tuple[Any, str]]]:
+async def _plan(connection: AsyncConnection[Any], jobs: Sequence[Job]) -> list[tuple[Any, str]]:
+    """Returns (id, reason) of those whose schedule makes no sense."""
     planned: list[tuple[UUID, datetime]] = []
     invalid: list[tuple[Any, str]] = []
     for job in jobs:
@@ -178,7 +184,7 @@ async def _plan(connection: AsyncConnection[Any], jobs: Sequence[Job]) -> tuple[
     refused = {id for id, _ in invalid}
     if done := [job.id for job in jobs if job.id not in refused]:
         await connection.execute(statement("mark_planned"), {"jobs": done})
-    return [instant for _, instant in planned], invalid
+    return invalid
 
 
 async def _planned_from(connection: AsyncConnection[Any], job: Job) -> datetime:

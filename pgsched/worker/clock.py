@@ -37,6 +37,10 @@ class DatabaseClock:
         """The database's time, as an instant."""
         return int((time.monotonic() + self._offset) * 1e6)
 
+    def age(self, instant: int) -> float:
+        """Seconds since an instant; negative before it."""
+        return (self.now() - instant) / 1e6
+
     def monotonic(self, instant: int) -> float:
         """When an instant comes, on the monotonic clock."""
         return instant / 1e6 - self._offset

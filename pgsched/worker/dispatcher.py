@@ -224,7 +224,7 @@ class Dispatcher:
 
     def _time_left(self, row: Execution, options: Options) -> tuple[float, Late | None]:
         """Seconds that an attempt may take now, and why it must not begin, if so."""
-        age = (self._clock.now() - row.scheduled_for) / 1e6
+        age = self._clock.age(row.scheduled_for)
         timeout = options.timeout_seconds
         if options.deadline is not None:
             timeout = min(timeout, options.deadline - age)

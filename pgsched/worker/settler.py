@@ -153,7 +153,7 @@ class Settler(Service):
             else:
                 batch.discard(row)
             return
-        age = (self._clock.now() - row.scheduled_for) / 1e6
+        age = self._clock.age(row.scheduled_for)
         decision = decide(outcome, row.attempt, options, age=age, rng=self._rng)
         match decision:
             case Finish():

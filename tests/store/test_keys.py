@@ -1,6 +1,8 @@
 """A key: one row for it, however often and by however many it is scheduled."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -110,72 +112,55 @@ def test_a_key_that_runs_under_another_ordering_key_answers_with_its_id(db: Conn
     assert counts(db) == (1, 0, 0)
 
 
-def test_two_sessions_with_the_same_key_make_one_row(db: Connection, store_url: str) -> None:
+def behind(
+    db: Connection, store_url: str, held: Callable[[], object], *, undone: bool = False, **arguments: Any
+) -> UUID:
+    """Schedules in another session, which has to wait until what ``held`` did here is committed, or ``undone``."""
     with (
-        psycopg.connect(store_url, autocommit=True) as loser,
+        psycopg.connect(store_url, autocommit=True) as other,
+        psycopg.connect(store_url, autocommit=True) as watcher,
         ThreadPoolExecutor() as threads,
     ):
-        with db.transaction():
-            first = schedule(db, key="k", payload={"n": 1})
-            late = threads.submit(lambda: schedule(loser, key="k", payload={"n": 2}))
-            with psycopg.connect(store_url, autocommit=True) as watcher:
-                wait_until_blocked(watcher, loser)
-        assert late.result(20) == first
+        with db.transaction(force_rollback=undone):
+            held()
+            late = threads.submit(lambda: schedule(other, **arguments))
+            wait_until_blocked(watcher, other)
+        return late.result(20)
+
+
+def test_two_sessions_with_the_same_key_make_one_row(db: Connection, store_url: str) -> None:
+    made: list[UUID] = []
+    late = behind(
+        db, store_url, lambda: made.append(schedule(db, key="k", payload={"n": 1})), key="k", payload={"n": 2}
+    )
+    assert [late] == made
     assert column(db, "select payload from pgsched.executions") == [{"n": 2}]
 
 
 def test_two_sessions_with_the_same_job_key_make_one_job(db: Connection, store_url: str) -> None:
-    with (
-        psycopg.connect(store_url, autocommit=True) as loser,
-        ThreadPoolExecutor() as threads,
-    ):
-        with db.transaction():
-            first = schedule(db, key="k", every="1 hour")
-            late = threads.submit(lambda: schedule(loser, key="k", every="2 hours"))
-            with psycopg.connect(store_url, autocommit=True) as watcher:
-                wait_until_blocked(watcher, loser)
-        assert late.result(20) == first
+    made: list[UUID] = []
+    late = behind(db, store_url, lambda: made.append(schedule(db, key="k", every="1 hour")), key="k", every="2 hours")
+    assert [late] == made
     assert row(db, "select revision, every = '2 hours' from pgsched.jobs") == (2, True)
 
 
 def test_a_session_that_waited_for_a_rollback_makes_the_row_itself(db: Connection, store_url: str) -> None:
-    with (
-        psycopg.connect(store_url, autocommit=True) as other,
-        ThreadPoolExecutor() as threads,
-    ):
-        with db.transaction(force_rollback=True):
-            undone = schedule(db, key="k")
-            late = threads.submit(lambda: schedule(other, key="k"))
-            with psycopg.connect(store_url, autocommit=True) as watcher:
-                wait_until_blocked(watcher, other)
-        assert late.result(20) != undone
+    made: list[UUID] = []
+    late = behind(db, store_url, lambda: made.append(schedule(db, key="k")), undone=True, key="k")
+    assert [late] != made
     assert counts(db) == (1, 0, 0)
-
-
-def _while_it_is_settled(db: Connection, store_url: str, id: UUID, ended: str, on_conflict: str = "replace") -> UUID:
-    """Schedules the key "k" while another transaction moves its row into history, and lets that commit."""
-    with (
-        psycopg.connect(store_url, autocommit=True) as caller,
-        ThreadPoolExecutor() as threads,
-    ):
-        with db.transaction():
-            finish(db, id, ended=ended)
-            late = threads.submit(lambda: schedule(caller, key="k", on_conflict=on_conflict))
-            with psycopg.connect(store_url, autocommit=True) as watcher:
-                wait_until_blocked(watcher, caller)
-        return late.result(20)
 
 
 def test_scheduling_while_the_row_is_settled_answers_with_what_was_settled(db: Connection, store_url: str) -> None:
     id = schedule(db, key="k")
     lease(db, id)
-    assert _while_it_is_settled(db, store_url, id, "succeeded") == id
+    assert behind(db, store_url, lambda: finish(db, id), key="k") == id
     assert counts(db) == (0, 0, 1)
 
 
 def test_scheduling_while_the_row_is_cancelled_makes_a_new_one(db: Connection, store_url: str) -> None:
     id = schedule(db, key="k")
-    assert _while_it_is_settled(db, store_url, id, "cancelled") != id
+    assert behind(db, store_url, lambda: finish(db, id, ended="cancelled"), key="k") != id
     assert counts(db) == (1, 0, 1)
 
 
@@ -183,45 +168,32 @@ def test_scheduling_while_the_row_is_cancelled_makes_a_new_one(db: Connection, s
 def test_scheduling_while_the_row_goes_back_to_wait_moves_it(db: Connection, store_url: str, on_conflict: str) -> None:
     id = schedule(db, key="k", payload={"n": 1})
     lease(db, id)
-    with (
-        psycopg.connect(store_url, autocommit=True) as caller,
-        ThreadPoolExecutor() as threads,
-    ):
-        with db.transaction():
-            db.execute("update pgsched.executions set lease_owner = null, lease_token = null, lease_expires_at = null")
-            late = threads.submit(lambda: schedule(caller, key="k", payload={"n": 2}, on_conflict=on_conflict))
-            with psycopg.connect(store_url, autocommit=True) as watcher:
-                wait_until_blocked(watcher, caller)
-        assert late.result(20) == id
+    back = "update pgsched.executions set lease_owner = null, lease_token = null, lease_expires_at = null"
+    late = behind(db, store_url, lambda: db.execute(back), key="k", payload={"n": 2}, on_conflict=on_conflict)
+    assert late == id
     assert column(db, "select payload from pgsched.executions") == [{"n": 2 if on_conflict == "replace" else 1}]
 
 
 def test_keeping_what_is_being_settled_answers_with_what_was_settled(db: Connection, store_url: str) -> None:
     id = schedule(db, key="k")
     lease(db, id)
-    assert _while_it_is_settled(db, store_url, id, "succeeded", "keep") == id
+    assert behind(db, store_url, lambda: finish(db, id), key="k", on_conflict="keep") == id
     assert counts(db) == (0, 0, 1)
 
 
 def test_debouncing_what_is_being_settled_makes_the_next(db: Connection, store_url: str) -> None:
     id = schedule(db, key="k")
     lease(db, id)
-    assert _while_it_is_settled(db, store_url, id, "succeeded", "debounce") != id
+    assert behind(db, store_url, lambda: finish(db, id), key="k", on_conflict="debounce") != id
     assert counts(db) == (1, 0, 1)
 
 
 def test_two_who_debounce_beside_one_that_runs_make_one_row(db: Connection, store_url: str) -> None:
     lease(db, schedule(db, key="k"))
-    with (
-        psycopg.connect(store_url, autocommit=True) as loser,
-        ThreadPoolExecutor() as threads,
-    ):
-        with db.transaction():
-            first = schedule(db, key="k", on_conflict="debounce")
-            late = threads.submit(lambda: schedule(loser, key="k", on_conflict="debounce"))
-            with psycopg.connect(store_url, autocommit=True) as watcher:
-                wait_until_blocked(watcher, loser)
-        assert late.result(20) == first
+    made: list[UUID] = []
+    debounced: dict[str, Any] = {"key": "k", "on_conflict": "debounce"}
+    late = behind(db, store_url, lambda: made.append(schedule(db, **debounced)), **debounced)
+    assert [late] == made
     assert counts(db) == (2, 0, 0)
 
 

@@ -216,7 +216,6 @@ async def test_plans_hold_where_the_statistics_saw_an_empty_table(worker: Connec
             await explain(worker, "renew", rows),
             await explain(worker, "settle_retried", {**rows, "tokens": Tokens([7] * BATCH), "owner": 1}),
         ]
-        await lease(worker)
         by_id.append(await explain(worker, "settle_succeeded", {**rows, **await lease(worker)}))
     assert claim.indexes == {"executions_0_partition_fire_at_idx"}
     assert claim.rows_read <= 2 * BATCH
