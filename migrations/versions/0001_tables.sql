@@ -4,7 +4,7 @@
 create type pgsched.execution_status as enum (
   'scheduled', 'retrying', 'held', 'running', 'succeeded', 'failed', 'cancelled', 'expired', 'skipped'
 );
-create type pgsched.job_state as enum ('active', 'paused', 'invalid', 'cancelled');
+create type pgsched.job_state as enum ('active', 'paused', 'invalid', 'cancelled', 'finished');
 create type pgsched.keep as enum ('all', 'failures', 'nothing');
 
 create function pgsched.now() returns timestamptz
@@ -27,6 +27,15 @@ create function pgsched.check_target(target text) returns boolean
   language sql immutable parallel safe as 'select true';
 
 create function pgsched.check_options(options jsonb) returns boolean
+  language sql immutable parallel safe as 'select true';
+
+create function pgsched.check_cron(cron text) returns boolean
+  language sql immutable parallel safe as 'select true';
+
+create function pgsched.check_rules(rules jsonb) returns boolean
+  language sql immutable parallel safe as 'select true';
+
+create function pgsched.check_labels(labels jsonb) returns boolean
   language sql immutable parallel safe as 'select true';
 
 create function pgsched.check_partition(partition smallint, client_id text, key text, ordering_key text) returns boolean
@@ -53,6 +62,9 @@ create domain pgsched.target as text constraint target_is_a_known_uri check (val
   or pgsched.check_target(value));
 create domain pgsched.payload as jsonb constraint payload_is_at_most_1_mib check (value is null or pg_column_size(value) <= 1048576
   or pgsched.refuse('PS003', 'the payload is over the limit of 1 MiB', 'store the data elsewhere and schedule a reference to it'));
+create domain pgsched.cron as text constraint cron_is_readable check (value is null or pgsched.check_cron(value));
+create domain pgsched.rules as jsonb constraint rules_are_known check (value is null or pgsched.check_rules(value));
+create domain pgsched.labels as jsonb constraint labels_are_text check (value is null or pgsched.check_labels(value));
 create domain pgsched.options as jsonb constraint options_are_known check (value is null or pgsched.check_options(value));
 
 create table pgsched.clients (
@@ -91,7 +103,9 @@ create table pgsched.jobs (
   target           pgsched.target not null,
   payload          pgsched.payload,
   options          pgsched.options,
-  cron             text,
+  rules            pgsched.rules,
+  labels           pgsched.labels,
+  cron             pgsched.cron,
   timezone         text not null default 'UTC',
   every            interval,
   anchor           timestamptz not null default pgsched.now() constraint anchor_is_an_instant
@@ -102,6 +116,8 @@ create table pgsched.jobs (
   reason           text,
   revision         integer not null default 1,
   planned_revision integer not null default 0,
+  runs             integer not null default 0,
+  paused_at        timestamptz,
   created_at       timestamptz not null default pgsched.now(),
   updated_at       timestamptz not null default pgsched.now(),
   constraint either_cron_or_every check (num_nonnulls(cron, every) = 1
@@ -111,6 +127,8 @@ create table pgsched.jobs (
     or pgsched.refuse('PS002', 'every must be between 1 second and 3653 days, without months or years', 'write every => ''15 minutes'', or a cron expression for calendar months'))
 );
 create unique index jobs_client_key on pgsched.jobs (client_id, key) where key is not null and state <> 'cancelled';
+create index jobs_labels on pgsched.jobs using gin (labels jsonb_path_ops) where labels is not null;
+create index jobs_ended on pgsched.jobs (updated_at) where state in ('finished', 'cancelled') and rules ? 'delete_after';
 create index jobs_unplanned on pgsched.jobs (id) where state = 'active' and planned_revision <> revision;
 
 -- The live rows only. Fixed-width columns first; no lease column is in any index, so that a claim is a HOT update. Only
@@ -127,9 +145,11 @@ create table pgsched.executions (
   job_id           uuid,
   lease_owner      integer,
   plan             integer,
+  run              integer,
   partition        smallint not null default (floor(random() * 16))::smallint,
   attempt          smallint not null default 0
                      constraint attempt_is_0_to_1000 check (lease_token is not null or attempt between 0 and 1000),
+  awaited          boolean,
   client_id        pgsched.client_id not null default 'default',
   target           pgsched.target not null,
   payload          pgsched.payload,
@@ -154,17 +174,22 @@ begin
   end loop;
 end $$;
 
+-- A row with instants stands for so many of them that did not run, from scheduled_for to last_scheduled_for.
 create table pgsched.history (
   finished_at   timestamptz not null,
   fire_at       timestamptz not null,
   scheduled_for timestamptz not null,
+  last_scheduled_for timestamptz,
   created_at    timestamptz not null,
+  instants      bigint,
   id            uuid not null,
   job_id        uuid,
   status        pgsched.execution_status not null,
+  run           integer,
   partition     smallint not null,
   attempt       smallint not null,
   status_code   smallint,
+  awaited       boolean,
   client_id     text not null,
   target        text not null,
   payload       jsonb,
@@ -178,6 +203,7 @@ create index history_id on pgsched.history (id);
 create index history_key on pgsched.history (client_id, key) where key is not null;
 create index history_job on pgsched.history (job_id, scheduled_for) where job_id is not null;
 create index history_failed on pgsched.history (client_id, id) where status = 'failed';
+create index history_awaited on pgsched.history (id) where awaited;
 create table pgsched.history_default partition of pgsched.history default;
 
 -- The failed tries of executions, live and finished.
@@ -193,6 +219,46 @@ create table pgsched.attempts (
 ) partition by range (finished_at);
 create index attempts_execution on pgsched.attempts (execution_id);
 create table pgsched.attempts_default partition of pgsched.attempts default;
+
+-- What an execution waits for: it is held until each of them has ended. The one waited for is marked as awaited, so that
+-- whoever settles it knows. Where delay is given, the execution fires so long after the end.
+create table pgsched.dependencies (
+  execution_id uuid not null,
+  after_id     uuid not null,
+  outcome      text not null default 'success' constraint outcome_is_success_or_any check (outcome in ('success', 'any')),
+  delay        interval,
+  status       pgsched.execution_status,
+  finished_at  timestamptz,
+  primary key (execution_id, after_id)
+);
+create index dependencies_after on pgsched.dependencies (after_id);
+
+-- A range of a job's instants that somebody wants run: instants counts them, planned how many of them have had a row.
+create table pgsched.backfills (
+  id          uuid primary key default pgsched.new_id(),
+  job_id      uuid not null references pgsched.jobs on delete cascade,
+  starts_at   timestamptz not null,
+  ends_at     timestamptz not null,
+  reached     timestamptz,
+  rate        real not null default 10 constraint rate_is_positive check (rate > 0 and rate <= 100000),
+  state       text not null default 'active' constraint backfill_state_is_known check (state in ('active', 'cancelled', 'finished')),
+  instants    bigint,
+  planned     bigint not null default 0,
+  passed_over bigint not null default 0,
+  created_at  timestamptz not null default pgsched.now(),
+  updated_at  timestamptz not null default pgsched.now(),
+  constraint backfill_ends_after_it_starts check (starts_at < ends_at
+    or pgsched.refuse('PS002', 'a backfill must end after it starts', 'give the range as the earlier instant and the later one'))
+);
+create index backfills_active on pgsched.backfills (id) where state = 'active';
+create index backfills_job on pgsched.backfills (job_id);
+
+-- What the whole installation has agreed on, such as the version of the time zone rules that rows are planned by.
+create table pgsched.facts (
+  name       text primary key,
+  value      text not null,
+  updated_at timestamptz not null default pgsched.now()
+);
 
 -- One row a worker process; lease_owner points here. Its session holds the advisory lock ('pgsc', id) while it lives.
 create table pgsched.workers (

@@ -82,6 +82,8 @@ def _order(data: CreateJob, idempotency_key: str | None) -> Order:
         queue=data.queue,
         options=None if data.options is None else msgspec.json.encode(data.options).decode(),
         on_conflict=data.on_conflict,
+        rules=None if data.rules is None else msgspec.json.encode(data.rules).decode(),
+        labels=None if data.labels is None else msgspec.json.encode(data.labels).decode(),
     )
 
 

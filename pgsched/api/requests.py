@@ -52,6 +52,17 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         ]
         | None
     ) = None
+    rules: (
+        Annotated[
+            dict[str, Any],
+            Meta(
+                description="How a job recurs: also, exclude, starts_at, ends_at, max_runs, jitter, window, anchor, "
+                "after_completion, on_overlap, on_missed, catch_up, pause_after, delete_after."
+            ),
+        ]
+        | None
+    ) = None
+    labels: Annotated[dict[str, str], Meta(description="What a job is found by, beside its key.")] | None = None
     on_conflict: Annotated[
         str, Meta(description="Where the key is taken: replace, keep, reject or debounce.", examples=["keep"])
     ] = "replace"

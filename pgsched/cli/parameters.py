@@ -68,6 +68,20 @@ class Assignment(click.ParamType[tuple[str, Any]]):
             return name, text
 
 
+class Label(click.ParamType[tuple[str, str]]):
+    """NAME=TEXT."""
+
+    name = "label"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        name, equals, text = value.partition("=")
+        if not equals or not name:
+            self.fail(f"{value!r} is no label: write NAME=TEXT, such as team=payments", param, ctx)
+        return name, text
+
+
 class Identity(click.ParamType[UUID]):
     """The id of a job or an execution."""
 
@@ -82,4 +96,4 @@ class Identity(click.ParamType[UUID]):
             self.fail(f"{value!r} is no id: write the UUID that scheduling answered with", param, ctx)
 
 
-INSTANT, JSON, ASSIGNMENT, IDENTITY = Instant(), Json(), Assignment(), Identity()
+INSTANT, JSON, ASSIGNMENT, LABEL, IDENTITY = Instant(), Json(), Assignment(), Label(), Identity()

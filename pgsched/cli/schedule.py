@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
-from pgsched.cli.parameters import ASSIGNMENT, JSON
+from pgsched.cli.parameters import ASSIGNMENT, JSON, LABEL
 from pgsched.cli.reply import Reply, json_option
 
 
@@ -42,11 +42,13 @@ from pgsched.cli.reply import Reply, json_option
     metavar="NAME=VALUE",
     help="Delivery option, such as timeout=5s.",
 )
+@click.option(
+    "--rule", "rules", type=ASSIGNMENT, multiple=True, metavar="NAME=VALUE", help="How it recurs, such as jitter=5m."
+)
+@click.option("--label", "labels", type=LABEL, multiple=True, metavar="NAME=TEXT", help="What a job is found by.")
 @json_option
 @click.pass_obj
-def schedule(
-    reply: Reply, /, target: str, payload: str | None, options: tuple[tuple[str, Any], ...], **rest: Any
-) -> None:
+def schedule(reply: Reply, /, target: str, payload: str | None, **rest: Any) -> None:
     """Schedule a call of TARGET: once, now or later, or again and again.
 
     TARGET is one URI, such as https://host/path or python:name. Prints the id.
@@ -56,8 +58,9 @@ def schedule(
     flags = {name: rest.pop(name) for name in (*DATABASE, "config")}
     policy = {name: rest[name] for name in ("gap", "overlap")}
     timing = {name: rest.pop(name) for name in ("at", "delay", "cron", "every", "timezone", "gap", "overlap")}
-    chosen = json.dumps(dict(options)) if options else None
-    order = Order(target=target, when=when(**timing), payload=payload, options=chosen, **rest)
+    for name in ("options", "rules", "labels"):
+        rest[name] = json.dumps(dict(rest[name])) if rest[name] else None
+    order = Order(target=target, when=when(**timing), payload=payload, **rest)
     found = _place(flags, order, policy)
     reply.give({"id": found, "kind": "job" if order.when.recurs else "execution"}, str(found))
 

@@ -41,6 +41,8 @@ class OrderOptions(TypedDict, total=False):
     queue: str
     options: Mapping[str, Any] | None
     on_conflict: str
+    rules: Mapping[str, Any] | None
+    labels: Mapping[str, str] | None
 
 
 class JobOptions(OrderOptions, total=False):
@@ -109,6 +111,8 @@ def schedule(
     queue: str | None = None,
     options: Mapping[str, Any] | None = None,
     on_conflict: str | None = None,
+    rules: Mapping[str, Any] | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> Ask[Scheduled]:
     asked = when(at=at, delay=delay, cron=cron, every=every, timezone=timezone, gap=gap, overlap=overlap)
     timing = _timing(asked) | {"gap": gap, "overlap": overlap}
@@ -122,6 +126,8 @@ def schedule(
         "queue": queue,
         "options": None if options is None else dict(options),
         "on_conflict": on_conflict,
+        "rules": None if rules is None else dict(rules),
+        "labels": None if labels is None else dict(labels),
     }
     return Ask(method="POST", path="/v1/jobs", answer=Scheduled, body=encode(_given(body), "payload"))
 

@@ -67,6 +67,8 @@ def _order(
     *,
     payload: Any = None,
     options: Mapping[str, Any] | None = None,
+    rules: Mapping[str, Any] | None = None,
+    labels: Mapping[str, str] | None = None,
     at: datetime | str | None = None,
     delay: timedelta | str | None = None,
     cron: str | None = None,
@@ -79,6 +81,8 @@ def _order(
         when=when(at=at, delay=delay, cron=cron, every=every, timezone=timezone),
         payload=None if payload is None else encode(payload, "payload").decode(),
         options=None if options is None else encode(dict(options), "options").decode(),
+        rules=None if rules is None else encode(dict(rules), "rules").decode(),
+        labels=None if labels is None else encode(dict(labels), "labels").decode(),
         **{name: value for name, value in names.items() if value is not None},
     )
 

@@ -21,7 +21,8 @@ select pgsched.schedule(
          timezone => cast(%(timezone)s as text), client => cast(%(client)s as text),
          key => cast(%(key)s as text),
          ordering_key => cast(%(ordering_key)s as text), queue => cast(%(queue)s as text),
-         options => cast(%(options)s as jsonb), on_conflict => cast(%(on_conflict)s as text)) as id,
+         options => cast(%(options)s as jsonb), on_conflict => cast(%(on_conflict)s as text),
+         rules => cast(%(rules)s as jsonb), labels => cast(%(labels)s as jsonb)) as id,
        coalesce(cast(%(fire_at)s as timestamptz),
                 pgsched.now() + coalesce(cast(%(delay)s as interval), interval '0')) as fire_at
 """

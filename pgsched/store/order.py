@@ -29,7 +29,7 @@ class When:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """The parameters of ``pgsched.schedule``; ``payload`` and ``options`` are JSON text.
+    """The parameters of ``pgsched.schedule``; ``payload``, ``options``, ``rules`` and ``labels`` are JSON text.
 
     Raises InvalidInput for text that PostgreSQL cannot store.
     """
@@ -43,6 +43,8 @@ class Order:
     queue: str = "default"
     options: str | None = None
     on_conflict: str = "replace"
+    rules: str | None = None
+    labels: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("target", "client", "key", "ordering_key", "queue", "on_conflict"):

@@ -3,25 +3,31 @@
 
 -- types
 type pgsched.execution_status as enum ('scheduled', 'retrying', 'held', 'running', 'succeeded', 'failed', 'cancelled', 'expired', 'skipped')
-type pgsched.job_state as enum ('active', 'paused', 'invalid', 'cancelled')
+type pgsched.job_state as enum ('active', 'paused', 'invalid', 'cancelled', 'finished')
 type pgsched.keep as enum ('all', 'failures', 'nothing')
 
 -- domains
 domain pgsched.client_id as text constraint client_id_is_1_to_100_characters CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 100)))
+domain pgsched.cron as text constraint cron_is_readable CHECK (((VALUE IS NULL) OR pgsched.check_cron(VALUE)))
 domain pgsched.instant as timestamp with time zone constraint fire_at_is_an_instant CHECK ((((VALUE >= '0001-01-01 00:00:00+00'::timestamp with time zone) AND (VALUE <= '9999-12-31 00:00:00+00'::timestamp with time zone)) OR (VALUE = 'infinity'::timestamp with time zone) OR pgsched.refuse('PS002'::text, 'fire_at must be an instant between the years 1 and 9999'::text, 'write now() + interval ''10 minutes'', or ''infinity'' to hold the row'::text)))
 domain pgsched.key as text constraint key_is_1_to_200_characters CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 200)))
+domain pgsched.labels as jsonb constraint labels_are_text CHECK (((VALUE IS NULL) OR pgsched.check_labels(VALUE)))
 domain pgsched.nominal_instant as timestamp with time zone constraint scheduled_for_is_an_instant CHECK (((VALUE >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (VALUE <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
 domain pgsched.options as jsonb constraint options_are_known CHECK (((VALUE IS NULL) OR pgsched.check_options(VALUE)))
 domain pgsched.ordering_key as text constraint ordering_key_is_1_to_200_characters CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 200)))
 domain pgsched.payload as jsonb constraint payload_is_at_most_1_mib CHECK (((VALUE IS NULL) OR (pg_column_size(VALUE) <= 1048576) OR pgsched.refuse('PS003'::text, 'the payload is over the limit of 1 MiB'::text, 'store the data elsewhere and schedule a reference to it'::text)))
+domain pgsched.rules as jsonb constraint rules_are_known CHECK (((VALUE IS NULL) OR pgsched.check_rules(VALUE)))
 domain pgsched.target as text constraint target_is_a_known_uri CHECK (((VALUE IS NULL) OR ((octet_length(VALUE) <= 2048) AND ((VALUE ~~ 'https://%'::text) OR (VALUE ~~ 'http://%'::text)) AND (substr(VALUE, (POSITION(('://'::text) IN (VALUE)) + 3)) ~ '^[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'::text)) OR ((octet_length(VALUE) <= 200) AND (VALUE ~~ 'python:%'::text) AND (substr(VALUE, 8) ~ '^[A-Za-z_][A-Za-z0-9_.:-]*$'::text)) OR pgsched.check_target(VALUE)))
 
 -- tables
 table pgsched.api_keys
 table pgsched.attempts partition by RANGE (finished_at) row level security
 table pgsched.audit_log
+table pgsched.backfills
 table pgsched.clients row level security
+table pgsched.dependencies
 table pgsched.executions partition by LIST (partition) row level security
+table pgsched.facts
 table pgsched.history partition by RANGE (finished_at) row level security
 table pgsched.jobs row level security
 table pgsched.queues
@@ -50,11 +56,29 @@ column pgsched.audit_log.03 actor text not null
 column pgsched.audit_log.04 action text not null
 column pgsched.audit_log.05 subject uuid
 column pgsched.audit_log.06 detail jsonb
+column pgsched.backfills.01 id uuid not null default pgsched.new_id()
+column pgsched.backfills.02 job_id uuid not null
+column pgsched.backfills.03 starts_at timestamp with time zone not null
+column pgsched.backfills.04 ends_at timestamp with time zone not null
+column pgsched.backfills.05 reached timestamp with time zone
+column pgsched.backfills.06 rate real not null default 10
+column pgsched.backfills.07 state text not null default 'active'::text
+column pgsched.backfills.08 instants bigint
+column pgsched.backfills.09 planned bigint not null default 0
+column pgsched.backfills.10 passed_over bigint not null default 0
+column pgsched.backfills.11 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.backfills.12 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.clients.01 client_id text not null
 column pgsched.clients.02 keep pgsched.keep not null default 'all'::pgsched.keep
 column pgsched.clients.03 signing_secret text
 column pgsched.clients.04 database_role name
 column pgsched.clients.05 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.dependencies.01 execution_id uuid not null
+column pgsched.dependencies.02 after_id uuid not null
+column pgsched.dependencies.03 outcome text not null default 'success'::text
+column pgsched.dependencies.04 delay interval
+column pgsched.dependencies.05 status pgsched.execution_status
+column pgsched.dependencies.06 finished_at timestamp with time zone
 column pgsched.executions.01 fire_at pgsched.instant not null
 column pgsched.executions.02 scheduled_for pgsched.nominal_instant
 column pgsched.executions.03 created_at timestamp with time zone not null default pgsched.now()
@@ -64,32 +88,41 @@ column pgsched.executions.06 id uuid not null default pgsched.new_id()
 column pgsched.executions.07 job_id uuid
 column pgsched.executions.08 lease_owner integer
 column pgsched.executions.09 plan integer
-column pgsched.executions.10 partition smallint not null default (floor((random() * (16)::double precision)))::smallint
-column pgsched.executions.11 attempt smallint not null default 0
-column pgsched.executions.12 client_id pgsched.client_id not null default 'default'::text
-column pgsched.executions.13 target pgsched.target not null
-column pgsched.executions.14 payload pgsched.payload
-column pgsched.executions.15 options pgsched.options
-column pgsched.executions.16 key pgsched.key
-column pgsched.executions.17 ordering_key pgsched.ordering_key
+column pgsched.executions.10 run integer
+column pgsched.executions.11 partition smallint not null default (floor((random() * (16)::double precision)))::smallint
+column pgsched.executions.12 attempt smallint not null default 0
+column pgsched.executions.13 awaited boolean
+column pgsched.executions.14 client_id pgsched.client_id not null default 'default'::text
+column pgsched.executions.15 target pgsched.target not null
+column pgsched.executions.16 payload pgsched.payload
+column pgsched.executions.17 options pgsched.options
+column pgsched.executions.18 key pgsched.key
+column pgsched.executions.19 ordering_key pgsched.ordering_key
+column pgsched.facts.01 name text not null
+column pgsched.facts.02 value text not null
+column pgsched.facts.03 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.history.01 finished_at timestamp with time zone not null
 column pgsched.history.02 fire_at timestamp with time zone not null
 column pgsched.history.03 scheduled_for timestamp with time zone not null
-column pgsched.history.04 created_at timestamp with time zone not null
-column pgsched.history.05 id uuid not null
-column pgsched.history.06 job_id uuid
-column pgsched.history.07 status pgsched.execution_status not null
-column pgsched.history.08 partition smallint not null
-column pgsched.history.09 attempt smallint not null
-column pgsched.history.10 status_code smallint
-column pgsched.history.11 client_id text not null
-column pgsched.history.12 target text not null
-column pgsched.history.13 payload jsonb
-column pgsched.history.14 options jsonb
-column pgsched.history.15 key text
-column pgsched.history.16 ordering_key text
-column pgsched.history.17 result jsonb
-column pgsched.history.18 reason text
+column pgsched.history.04 last_scheduled_for timestamp with time zone
+column pgsched.history.05 created_at timestamp with time zone not null
+column pgsched.history.06 instants bigint
+column pgsched.history.07 id uuid not null
+column pgsched.history.08 job_id uuid
+column pgsched.history.09 status pgsched.execution_status not null
+column pgsched.history.10 run integer
+column pgsched.history.11 partition smallint not null
+column pgsched.history.12 attempt smallint not null
+column pgsched.history.13 status_code smallint
+column pgsched.history.14 awaited boolean
+column pgsched.history.15 client_id text not null
+column pgsched.history.16 target text not null
+column pgsched.history.17 payload jsonb
+column pgsched.history.18 options jsonb
+column pgsched.history.19 key text
+column pgsched.history.20 ordering_key text
+column pgsched.history.21 result jsonb
+column pgsched.history.22 reason text
 column pgsched.jobs.01 id uuid not null default pgsched.new_id()
 column pgsched.jobs.02 client_id pgsched.client_id not null default 'default'::text
 column pgsched.jobs.03 key pgsched.key
@@ -98,18 +131,22 @@ column pgsched.jobs.05 ordering_key pgsched.ordering_key
 column pgsched.jobs.06 target pgsched.target not null
 column pgsched.jobs.07 payload pgsched.payload
 column pgsched.jobs.08 options pgsched.options
-column pgsched.jobs.09 cron text
-column pgsched.jobs.10 timezone text not null default 'UTC'::text
-column pgsched.jobs.11 every interval
-column pgsched.jobs.12 anchor timestamp with time zone not null default pgsched.now()
-column pgsched.jobs.13 gap text not null default 'shift'::text
-column pgsched.jobs.14 overlap text not null default 'first'::text
-column pgsched.jobs.15 state pgsched.job_state not null default 'active'::pgsched.job_state
-column pgsched.jobs.16 reason text
-column pgsched.jobs.17 revision integer not null default 1
-column pgsched.jobs.18 planned_revision integer not null default 0
-column pgsched.jobs.19 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.jobs.20 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.09 rules pgsched.rules
+column pgsched.jobs.10 labels pgsched.labels
+column pgsched.jobs.11 cron pgsched.cron
+column pgsched.jobs.12 timezone text not null default 'UTC'::text
+column pgsched.jobs.13 every interval
+column pgsched.jobs.14 anchor timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.15 gap text not null default 'shift'::text
+column pgsched.jobs.16 overlap text not null default 'first'::text
+column pgsched.jobs.17 state pgsched.job_state not null default 'active'::pgsched.job_state
+column pgsched.jobs.18 reason text
+column pgsched.jobs.19 revision integer not null default 1
+column pgsched.jobs.20 planned_revision integer not null default 0
+column pgsched.jobs.21 runs integer not null default 0
+column pgsched.jobs.22 paused_at timestamp with time zone
+column pgsched.jobs.23 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.24 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.queues.01 name text not null
 column pgsched.queues.02 first_partition smallint not null
 column pgsched.schema_version.01 version_num character varying(32) not null
@@ -146,12 +183,20 @@ constraint pgsched.api_keys.api_keys_client_id_fkey FOREIGN KEY (client_id) REFE
 constraint pgsched.api_keys.api_keys_hash_key UNIQUE (hash)
 constraint pgsched.api_keys.api_keys_pkey PRIMARY KEY (id)
 constraint pgsched.audit_log.audit_log_pkey PRIMARY KEY (id)
+constraint pgsched.backfills.backfill_ends_after_it_starts CHECK (((starts_at < ends_at) OR pgsched.refuse('PS002'::text, 'a backfill must end after it starts'::text, 'give the range as the earlier instant and the later one'::text)))
+constraint pgsched.backfills.backfill_state_is_known CHECK ((state = ANY (ARRAY['active'::text, 'cancelled'::text, 'finished'::text])))
+constraint pgsched.backfills.backfills_job_id_fkey FOREIGN KEY (job_id) REFERENCES pgsched.jobs(id) ON DELETE CASCADE
+constraint pgsched.backfills.backfills_pkey PRIMARY KEY (id)
+constraint pgsched.backfills.rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision)))
 constraint pgsched.clients.client_id_is_1_to_100_characters CHECK (((length(client_id) >= 1) AND (length(client_id) <= 100)))
 constraint pgsched.clients.clients_pkey PRIMARY KEY (client_id)
 constraint pgsched.clients.signing_secret_is_whsec_base64 CHECK ((signing_secret ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'::text))
+constraint pgsched.dependencies.dependencies_pkey PRIMARY KEY (execution_id, after_id)
+constraint pgsched.dependencies.outcome_is_success_or_any CHECK ((outcome = ANY (ARRAY['success'::text, 'any'::text])))
 constraint pgsched.executions.attempt_is_0_to_1000 CHECK (((lease_token IS NOT NULL) OR ((attempt >= 0) AND (attempt <= 1000))))
 constraint pgsched.executions.executions_pkey PRIMARY KEY (id, partition)
 constraint pgsched.executions.partition_follows_the_key CHECK (((lease_token IS NOT NULL) OR (COALESCE((key)::text, (ordering_key)::text) IS NULL) OR pgsched.check_partition(partition, (client_id)::text, (key)::text, (ordering_key)::text)))
+constraint pgsched.facts.facts_pkey PRIMARY KEY (name)
 constraint pgsched.jobs.anchor_is_an_instant CHECK (((anchor >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (anchor <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.either_cron_or_every CHECK (((num_nonnulls(cron, every) = 1) OR pgsched.refuse('PS002'::text, 'a job needs either cron or every'::text, 'give exactly one of the two, such as cron => ''*/5 * * * *'''::text)))
 constraint pgsched.jobs.every_is_whole_seconds_or_more CHECK (((every IS NULL) OR ((every >= '00:00:01'::interval) AND (every <= '3653 days'::interval) AND (EXTRACT(year FROM every) = (0)::numeric) AND (EXTRACT(month FROM every) = (0)::numeric)) OR pgsched.refuse('PS002'::text, 'every must be between 1 second and 3653 days, without months or years'::text, 'write every => ''15 minutes'', or a cron expression for calendar months'::text)))
@@ -168,19 +213,28 @@ constraint pgsched.workers.workers_pkey PRIMARY KEY (id)
 
 -- indexes
 CREATE INDEX attempts_execution ON ONLY pgsched.attempts USING btree (execution_id)
+CREATE INDEX backfills_active ON pgsched.backfills USING btree (id) WHERE (state = 'active'::text)
+CREATE INDEX backfills_job ON pgsched.backfills USING btree (job_id)
+CREATE INDEX dependencies_after ON pgsched.dependencies USING btree (after_id)
 CREATE INDEX executions_fire_at ON ONLY pgsched.executions USING btree (partition, fire_at)
+CREATE INDEX history_awaited ON ONLY pgsched.history USING btree (id) WHERE awaited
 CREATE INDEX history_failed ON ONLY pgsched.history USING btree (client_id, id) WHERE (status = 'failed'::pgsched.execution_status)
 CREATE INDEX history_id ON ONLY pgsched.history USING btree (id)
 CREATE INDEX history_job ON ONLY pgsched.history USING btree (job_id, scheduled_for) WHERE (job_id IS NOT NULL)
 CREATE INDEX history_key ON ONLY pgsched.history USING btree (client_id, key) WHERE (key IS NOT NULL)
+CREATE INDEX jobs_ended ON pgsched.jobs USING btree (updated_at) WHERE ((state = ANY (ARRAY['finished'::pgsched.job_state, 'cancelled'::pgsched.job_state])) AND ((rules)::jsonb ? 'delete_after'::text))
+CREATE INDEX jobs_labels ON pgsched.jobs USING gin (labels jsonb_path_ops) WHERE (labels IS NOT NULL)
 CREATE INDEX jobs_unplanned ON pgsched.jobs USING btree (id) WHERE ((state = 'active'::pgsched.job_state) AND (planned_revision <> revision))
 CREATE UNIQUE INDEX api_keys_hash_key ON pgsched.api_keys USING btree (hash)
 CREATE UNIQUE INDEX api_keys_pkey ON pgsched.api_keys USING btree (id)
 CREATE UNIQUE INDEX audit_log_pkey ON pgsched.audit_log USING btree (id)
+CREATE UNIQUE INDEX backfills_pkey ON pgsched.backfills USING btree (id)
 CREATE UNIQUE INDEX clients_pkey ON pgsched.clients USING btree (client_id)
+CREATE UNIQUE INDEX dependencies_pkey ON pgsched.dependencies USING btree (execution_id, after_id)
 CREATE UNIQUE INDEX executions_job ON ONLY pgsched.executions USING btree (job_id, scheduled_for, partition) WHERE (job_id IS NOT NULL)
 CREATE UNIQUE INDEX executions_key ON ONLY pgsched.executions USING btree (client_id, key, partition) WHERE (key IS NOT NULL)
 CREATE UNIQUE INDEX executions_pkey ON ONLY pgsched.executions USING btree (id, partition)
+CREATE UNIQUE INDEX facts_pkey ON pgsched.facts USING btree (name)
 CREATE UNIQUE INDEX jobs_client_key ON pgsched.jobs USING btree (client_id, key) WHERE ((key IS NOT NULL) AND (state <> 'cancelled'::pgsched.job_state))
 CREATE UNIQUE INDEX jobs_pkey ON pgsched.jobs USING btree (id)
 CREATE UNIQUE INDEX queues_first_partition_key ON pgsched.queues USING btree (first_partition)
@@ -239,10 +293,15 @@ policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true
 function pgsched.cancel(text,text) returns boolean volatility v parallel u
 function pgsched.cancel(uuid) returns boolean volatility v parallel u
 function pgsched.carry_on(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.check_cron(text) returns boolean volatility i parallel s
+function pgsched.check_exclusion(jsonb) returns boolean volatility i parallel s
 function pgsched.check_instant(timestamp with time zone) returns boolean volatility i parallel s
+function pgsched.check_labels(jsonb) returns boolean volatility i parallel s
 function pgsched.check_on_conflict(text,text,text) returns boolean volatility i parallel s
 function pgsched.check_options(jsonb) returns boolean volatility i parallel s
 function pgsched.check_partition(smallint,text,text,text) returns boolean volatility i parallel s
+function pgsched.check_rules(jsonb) returns boolean volatility i parallel s
+function pgsched.check_spec(jsonb) returns boolean volatility i parallel s
 function pgsched.check_target(text) returns boolean volatility i parallel s
 function pgsched.check_zone(text) returns boolean volatility s parallel s
 function pgsched.clients_changed() returns trigger volatility v parallel u
@@ -250,7 +309,9 @@ function pgsched.drop_days(integer) returns integer volatility v parallel u secu
 function pgsched.executions_inserted() returns trigger volatility v parallel u
 function pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) returns void volatility v parallel u
 function pgsched.give_up_key(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.is_day(text) returns boolean volatility i parallel s
 function pgsched.is_duration(jsonb,interval,interval) returns boolean volatility i parallel s
+function pgsched.is_instant(jsonb) returns boolean volatility i parallel s
 function pgsched.is_watched(integer) returns boolean volatility v parallel u
 function pgsched.jobs_changed() returns trigger volatility v parallel u
 function pgsched.my_clients() returns text[] volatility s parallel s
@@ -266,8 +327,8 @@ function pgsched.prepare_days(integer) returns integer volatility v parallel u s
 function pgsched.refuse(text,text,text) returns boolean volatility v parallel s
 function pgsched.reschedule(uuid,timestamp with time zone) returns void volatility v parallel u
 function pgsched.resume(uuid) returns boolean volatility v parallel u
-function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text) returns uuid volatility v parallel u
-function pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text) returns uuid volatility v parallel u
+function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) returns uuid volatility v parallel u
+function pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) returns uuid volatility v parallel u
 function pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) returns uuid volatility v parallel u
 function pgsched.setting(text,text) returns text volatility s parallel s
 function pgsched.slot_for(text,text,text) returns smallint volatility i parallel s
@@ -278,8 +339,11 @@ function pgsched.withdraw(uuid,text) returns void volatility v parallel u
 grant delete, insert, select, update on pgsched.api_keys to pgsched_worker
 grant delete, insert, select, update on pgsched.attempts to pgsched_worker
 grant delete, insert, select, update on pgsched.audit_log to pgsched_worker
+grant delete, insert, select, update on pgsched.backfills to pgsched_worker
 grant delete, insert, select, update on pgsched.clients to pgsched_worker
+grant delete, insert, select, update on pgsched.dependencies to pgsched_worker
 grant delete, insert, select, update on pgsched.executions to pgsched_worker
+grant delete, insert, select, update on pgsched.facts to pgsched_worker
 grant delete, insert, select, update on pgsched.history to pgsched_worker
 grant delete, insert, select, update on pgsched.jobs to pgsched_worker
 grant delete, insert, select, update on pgsched.queues to pgsched_worker
@@ -293,14 +357,24 @@ grant execute on pgsched.cancel(uuid) to pgsched_client
 grant execute on pgsched.cancel(uuid) to pgsched_worker
 grant execute on pgsched.carry_on(uuid) to pgsched_client
 grant execute on pgsched.carry_on(uuid) to pgsched_worker
+grant execute on pgsched.check_cron(text) to pgsched_client
+grant execute on pgsched.check_cron(text) to pgsched_worker
+grant execute on pgsched.check_exclusion(jsonb) to pgsched_client
+grant execute on pgsched.check_exclusion(jsonb) to pgsched_worker
 grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_client
 grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_worker
+grant execute on pgsched.check_labels(jsonb) to pgsched_client
+grant execute on pgsched.check_labels(jsonb) to pgsched_worker
 grant execute on pgsched.check_on_conflict(text,text,text) to pgsched_client
 grant execute on pgsched.check_on_conflict(text,text,text) to pgsched_worker
 grant execute on pgsched.check_options(jsonb) to pgsched_client
 grant execute on pgsched.check_options(jsonb) to pgsched_worker
 grant execute on pgsched.check_partition(smallint,text,text,text) to pgsched_client
 grant execute on pgsched.check_partition(smallint,text,text,text) to pgsched_worker
+grant execute on pgsched.check_rules(jsonb) to pgsched_client
+grant execute on pgsched.check_rules(jsonb) to pgsched_worker
+grant execute on pgsched.check_spec(jsonb) to pgsched_client
+grant execute on pgsched.check_spec(jsonb) to pgsched_worker
 grant execute on pgsched.check_target(text) to pgsched_client
 grant execute on pgsched.check_target(text) to pgsched_worker
 grant execute on pgsched.check_zone(text) to pgsched_client
@@ -314,8 +388,12 @@ grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_sta
 grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) to pgsched_worker
 grant execute on pgsched.give_up_key(uuid) to pgsched_client
 grant execute on pgsched.give_up_key(uuid) to pgsched_worker
+grant execute on pgsched.is_day(text) to pgsched_client
+grant execute on pgsched.is_day(text) to pgsched_worker
 grant execute on pgsched.is_duration(jsonb,interval,interval) to pgsched_client
 grant execute on pgsched.is_duration(jsonb,interval,interval) to pgsched_worker
+grant execute on pgsched.is_instant(jsonb) to pgsched_client
+grant execute on pgsched.is_instant(jsonb) to pgsched_worker
 grant execute on pgsched.is_watched(integer) to pgsched_client
 grant execute on pgsched.is_watched(integer) to pgsched_worker
 grant execute on pgsched.jobs_changed() to pgsched_client
@@ -346,10 +424,10 @@ grant execute on pgsched.reschedule(uuid,timestamp with time zone) to pgsched_cl
 grant execute on pgsched.reschedule(uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched.resume(uuid) to pgsched_client
 grant execute on pgsched.resume(uuid) to pgsched_worker
-grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text) to pgsched_client
-grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text) to pgsched_worker
-grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text) to pgsched_client
-grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text) to pgsched_worker
+grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) to pgsched_client
+grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) to pgsched_worker
+grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) to pgsched_client
+grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) to pgsched_worker
 grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) to pgsched_client
 grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) to pgsched_worker
 grant execute on pgsched.setting(text,text) to pgsched_client
@@ -379,11 +457,13 @@ grant insert, update on pgsched.jobs (cron) to pgsched_client
 grant insert, update on pgsched.jobs (every) to pgsched_client
 grant insert, update on pgsched.jobs (gap) to pgsched_client
 grant insert, update on pgsched.jobs (key) to pgsched_client
+grant insert, update on pgsched.jobs (labels) to pgsched_client
 grant insert, update on pgsched.jobs (options) to pgsched_client
 grant insert, update on pgsched.jobs (ordering_key) to pgsched_client
 grant insert, update on pgsched.jobs (overlap) to pgsched_client
 grant insert, update on pgsched.jobs (payload) to pgsched_client
 grant insert, update on pgsched.jobs (queue) to pgsched_client
+grant insert, update on pgsched.jobs (rules) to pgsched_client
 grant insert, update on pgsched.jobs (target) to pgsched_client
 grant insert, update on pgsched.jobs (timezone) to pgsched_client
 grant select on pgsched.attempts to pgsched_client
@@ -407,8 +487,10 @@ grant select on pgsched.status to pgsched_client
 grant select on pgsched.status to pgsched_reader
 grant select on pgsched.workers to pgsched_reader
 grant update on pgsched.executions (attempt) to pgsched_client
+grant update on pgsched.jobs (paused_at) to pgsched_client
 grant update on pgsched.jobs (reason) to pgsched_client
 grant update on pgsched.jobs (revision) to pgsched_client
+grant update on pgsched.jobs (runs) to pgsched_client
 grant update on pgsched.jobs (state) to pgsched_client
 grant update on pgsched.jobs (updated_at) to pgsched_client
 grant usage on pgsched.audit_log_id_seq to pgsched_worker
@@ -421,10 +503,15 @@ grant usage on schema pgsched to pgsched_worker
 comment on pgsched.cancel(text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
 comment on pgsched.cancel(uuid) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
 comment on pgsched.carry_on(uuid) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
+comment on pgsched.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.'
+comment on pgsched.check_exclusion(jsonb) is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.'
 comment on pgsched.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
+comment on pgsched.check_labels(jsonb) is 'True for labels, an object of texts; raises PS000 with what to write otherwise.'
 comment on pgsched.check_on_conflict(text,text,text) is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.'
 comment on pgsched.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.'
 comment on pgsched.check_partition(smallint,text,text,text) is 'True for the partition in which a key lives; raises PS000 with what to write otherwise.'
+comment on pgsched.check_rules(jsonb) is 'True for rules of recurrence that pgsched knows; raises PS002 with what to write otherwise.'
+comment on pgsched.check_spec(jsonb) is 'True for one more schedule of a job; raises PS002 with what to write otherwise.'
 comment on pgsched.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.'
 comment on pgsched.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
 comment on pgsched.clients_changed() is 'Has the workers read the clients'' settings again.'
@@ -432,7 +519,9 @@ comment on pgsched.drop_days(integer) is 'Drops the days of history and attempts
 comment on pgsched.executions_inserted() is 'Wakes the workers for the near-term rows of one insert statement.'
 comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) is 'Writes the history row of an execution that ends without being delivered.'
 comment on pgsched.give_up_key(uuid) is 'Frees the key of an execution that is running, for the next one under it; called by pgsched.schedule. PS012 where the session acts as another client.'
+comment on pgsched.is_day(text) is 'True for text such as 2026-12-25.'
 comment on pgsched.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
+comment on pgsched.is_instant(jsonb) is 'True for JSON text such as "2026-03-01T09:00:00+01:00".'
 comment on pgsched.is_watched(integer) is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.'
 comment on pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.'
 comment on pgsched.my_clients() is 'The clients whose rows the current role may see and change.'
@@ -448,8 +537,8 @@ comment on pgsched.prepare_days(integer) is 'Makes the partitions of history and
 comment on pgsched.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.'
 comment on pgsched.reschedule(uuid,timestamp with time zone) is 'Moves a waiting one-shot to another instant; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.'
 comment on pgsched.resume(uuid) is 'Resumes a paused job from its next instant on. False if it was active already.'
-comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or finished less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant.'
-comment on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text) is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.'
+comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or finished less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant.'
+comment on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.'
 comment on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) is 'One execution under a key; called by pgsched.schedule.'
 comment on pgsched.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
 comment on pgsched.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'

@@ -47,7 +47,7 @@ create or replace function pgsched.schedule(
   target text, payload jsonb default null, fire_at timestamptz default null, delay interval default null,
   cron text default null, every interval default null, timezone text default null, client text default 'default',
   key text default null, ordering_key text default null, queue text default 'default', options jsonb default null,
-  on_conflict text default 'replace'
+  on_conflict text default 'replace', rules jsonb default null, labels jsonb default null
 ) returns uuid language plpgsql volatile as $$
 declare
   told constant boolean := current_setting('pgsched.notify', true) is distinct from 'off';
@@ -68,7 +68,9 @@ begin
   end if;
   if cron is not null or every is not null then
     return pgsched.schedule_job(target, payload, cron, every, timezone, client, key, ordering_key, queue, options,
-      on_conflict);
+      on_conflict, rules, labels);
+  elsif num_nonnulls(rules, labels) > 0 then
+    perform pgsched.refuse('PS002', 'rules and labels go with cron or every', 'leave them out, or give cron => or every =>');
   end if;
   instant := coalesce(schedule.fire_at, now() + coalesce(delay, interval '0'));
   if instant not between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' then
@@ -91,7 +93,7 @@ begin
   end if;
   return new_id;
 end $$;
-comment on function pgsched.schedule(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb, text)
+comment on function pgsched.schedule(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb)
   is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id.
 Scheduled again under the same client and key it replaces what still waits; what is running or finished less than
 pgsched.key_retention (24 hours) ago answers with its id instead of firing twice. on_conflict says otherwise: keep what
@@ -220,7 +222,7 @@ comment on function pgsched.schedule_keyed(text, jsonb, timestamptz, text, text,
 
 create or replace function pgsched.schedule_job(
   target text, payload jsonb, cron text, every interval, timezone text, client text, key text, ordering_key text,
-  queue text, options jsonb, on_conflict text
+  queue text, options jsonb, on_conflict text, rules jsonb, labels jsonb
 ) returns uuid language plpgsql volatile as $$
 #variable_conflict use_column
 declare
@@ -230,27 +232,26 @@ begin
   perform pgsched.partition_for(queue, client, key, ordering_key);
   if cron is not null then
     perform pgsched.check_zone(coalesce(timezone, 'UTC'));
-    if btrim(cron) !~ '^(@[a-z]+|\S+(\s+\S+){4,5})$' then
-      perform pgsched.refuse('PS002', format('%L is not a cron expression', cron),
-        'write five fields (minute hour day month weekday), six with seconds first, or @daily and its like');
-    end if;
   end if;
   if on_conflict = 'replace' then
-    insert into pgsched.jobs as j (client_id, key, queue, ordering_key, target, payload, options, cron, timezone, every)
+    insert into pgsched.jobs as j (client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron,
+                                   timezone, every)
     values (client, schedule_job.key, schedule_job.queue, schedule_job.ordering_key, schedule_job.target,
-            schedule_job.payload, schedule_job.options, schedule_job.cron, coalesce(schedule_job.timezone, 'UTC'),
-            schedule_job.every)
+            schedule_job.payload, schedule_job.options, schedule_job.rules, schedule_job.labels, schedule_job.cron,
+            coalesce(schedule_job.timezone, 'UTC'), schedule_job.every)
     on conflict (client_id, key) where key is not null and state <> 'cancelled' do update
       set queue = excluded.queue, ordering_key = excluded.ordering_key, target = excluded.target,
-          payload = excluded.payload, options = excluded.options, cron = excluded.cron, timezone = excluded.timezone,
-          every = excluded.every, revision = j.revision + 1, reason = null, updated_at = pgsched.now(),
+          payload = excluded.payload, options = excluded.options, rules = excluded.rules, labels = excluded.labels,
+          cron = excluded.cron, timezone = excluded.timezone, every = excluded.every, revision = j.revision + 1, reason = null, updated_at = pgsched.now(),
+          runs = case when j.state = 'finished' then 0 else j.runs end,
           state = case when j.state = 'paused' then j.state else 'active' end
     returning j.id, j.revision into found_id, found_revision;
   else  -- what is left as it is, is not locked either: a claim of its rows would have to wait
-    insert into pgsched.jobs as j (client_id, key, queue, ordering_key, target, payload, options, cron, timezone, every)
+    insert into pgsched.jobs as j (client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron,
+                                   timezone, every)
     values (client, schedule_job.key, schedule_job.queue, schedule_job.ordering_key, schedule_job.target,
-            schedule_job.payload, schedule_job.options, schedule_job.cron, coalesce(schedule_job.timezone, 'UTC'),
-            schedule_job.every)
+            schedule_job.payload, schedule_job.options, schedule_job.rules, schedule_job.labels, schedule_job.cron,
+            coalesce(schedule_job.timezone, 'UTC'), schedule_job.every)
     on conflict (client_id, key) where key is not null and state <> 'cancelled' do nothing
     returning j.id, j.revision into found_id, found_revision;
   end if;
@@ -268,5 +269,5 @@ begin
   end if;
   return found_id;
 end $$;
-comment on function pgsched.schedule_job(text, jsonb, text, interval, text, text, text, text, text, jsonb, text)
+comment on function pgsched.schedule_job(text, jsonb, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb)
   is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.';

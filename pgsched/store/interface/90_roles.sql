@@ -55,9 +55,10 @@ begin
     grant select (client_id, keep, database_role, created_at) on pgsched.clients to pgsched_client;
     grant insert (id, fire_at, scheduled_for, job_id, partition, client_id, target, payload, options, key, ordering_key),
           update (fire_at, scheduled_for, target, payload, options, attempt), delete on pgsched.executions to pgsched_client;
-    grant insert (id, client_id, key, queue, ordering_key, target, payload, options, cron, timezone, every, anchor, gap, overlap),
-          update (key, queue, ordering_key, target, payload, options, cron, timezone, every, anchor, gap, overlap, state,
-                  reason, revision, updated_at) on pgsched.jobs to pgsched_client;
+    grant insert (id, client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor,
+                  gap, overlap),
+          update (key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor, gap, overlap,
+                  state, reason, revision, runs, paused_at, updated_at) on pgsched.jobs to pgsched_client;
     grant insert on pgsched.history to pgsched_client;
     grant execute on all functions in schema pgsched to pgsched_client;
     revoke execute on function pgsched.prepare_days(integer), pgsched.drop_days(integer) from pgsched_client;
