@@ -130,6 +130,7 @@ class Worker:
             expect=self.claimer.expect,
             rung=self.claimer.ring,
             changed={"plan": self.planner.wake, "clients": self.directory.wake},
+            stop_row=self.dispatcher.stop_row,
             listen=self.settings.notify,
         )
 

@@ -145,7 +145,6 @@ create table pgsched.executions (
   job_id           uuid,
   lease_owner      integer,
   plan             integer,
-  run              integer,
   partition        smallint not null default (floor(random() * 16))::smallint,
   attempt          smallint not null default 0
                      constraint attempt_is_0_to_1000 check (lease_token is not null or attempt between 0 and 1000),
@@ -185,7 +184,6 @@ create table pgsched.history (
   id            uuid not null,
   job_id        uuid,
   status        pgsched.execution_status not null,
-  run           integer,
   partition     smallint not null,
   attempt       smallint not null,
   status_code   smallint,

@@ -112,6 +112,8 @@ def _parsed(raw: bytes | str) -> Rules:
     given = {key: value for key, value in given.items() if value is not None}
     _check_completion(given)
     parsed = {key: _parser(key)(key, value) for key, value in given.items()}
+    if parsed.get("on_missed") is OnMissed.ALL:  # who wants each of them wants them one after the other
+        parsed.setdefault("on_overlap", OnOverlap.QUEUE_ALL)
     rules = Rules(**parsed)
     _check_bounds(rules)
     if rules.jitter is not None and rules.window is not None:

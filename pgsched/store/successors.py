@@ -186,7 +186,7 @@ async def _insert(connection: AsyncConnection[Any], turn: _Turn) -> None:
     for row, definition, instant in turn.successors:
         fire = instant
         if definition.rules is not None:
-            fire = await starts.start_of(connection, definition, row.partition, instant)
+            fire = await starts.start_of(connection, definition, row, instant)
         planned[row.partition].append((definition.id, definition.revision, instant, fire))
     for partition, successors in planned.items():
         jobs, revisions, instants, fires = zip(*sorted(successors), strict=True)

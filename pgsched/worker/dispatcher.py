@@ -125,6 +125,12 @@ class Dispatcher:
                 self._wants_room = False
                 self._room()
 
+    def stop_row(self, id: bytes) -> None:
+        """Ends the attempt at a row that is not this worker's any more; its outcome will not count."""
+        for lane in self._lanes:
+            if lane.execution is not None and lane.execution.id == id and lane.task and not lane.expired:
+                lane.task.cancel()
+
     def hand_back(self) -> None:
         """Ends every row that has not started as Released."""
         unstarted = [*self._ready, *(row for _, _, row in self._held)]

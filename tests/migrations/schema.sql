@@ -88,16 +88,15 @@ column pgsched.executions.06 id uuid not null default pgsched.new_id()
 column pgsched.executions.07 job_id uuid
 column pgsched.executions.08 lease_owner integer
 column pgsched.executions.09 plan integer
-column pgsched.executions.10 run integer
-column pgsched.executions.11 partition smallint not null default (floor((random() * (16)::double precision)))::smallint
-column pgsched.executions.12 attempt smallint not null default 0
-column pgsched.executions.13 awaited boolean
-column pgsched.executions.14 client_id pgsched.client_id not null default 'default'::text
-column pgsched.executions.15 target pgsched.target not null
-column pgsched.executions.16 payload pgsched.payload
-column pgsched.executions.17 options pgsched.options
-column pgsched.executions.18 key pgsched.key
-column pgsched.executions.19 ordering_key pgsched.ordering_key
+column pgsched.executions.10 partition smallint not null default (floor((random() * (16)::double precision)))::smallint
+column pgsched.executions.11 attempt smallint not null default 0
+column pgsched.executions.12 awaited boolean
+column pgsched.executions.13 client_id pgsched.client_id not null default 'default'::text
+column pgsched.executions.14 target pgsched.target not null
+column pgsched.executions.15 payload pgsched.payload
+column pgsched.executions.16 options pgsched.options
+column pgsched.executions.17 key pgsched.key
+column pgsched.executions.18 ordering_key pgsched.ordering_key
 column pgsched.facts.01 name text not null
 column pgsched.facts.02 value text not null
 column pgsched.facts.03 updated_at timestamp with time zone not null default pgsched.now()
@@ -110,19 +109,18 @@ column pgsched.history.06 instants bigint
 column pgsched.history.07 id uuid not null
 column pgsched.history.08 job_id uuid
 column pgsched.history.09 status pgsched.execution_status not null
-column pgsched.history.10 run integer
-column pgsched.history.11 partition smallint not null
-column pgsched.history.12 attempt smallint not null
-column pgsched.history.13 status_code smallint
-column pgsched.history.14 awaited boolean
-column pgsched.history.15 client_id text not null
-column pgsched.history.16 target text not null
-column pgsched.history.17 payload jsonb
-column pgsched.history.18 options jsonb
-column pgsched.history.19 key text
-column pgsched.history.20 ordering_key text
-column pgsched.history.21 result jsonb
-column pgsched.history.22 reason text
+column pgsched.history.10 partition smallint not null
+column pgsched.history.11 attempt smallint not null
+column pgsched.history.12 status_code smallint
+column pgsched.history.13 awaited boolean
+column pgsched.history.14 client_id text not null
+column pgsched.history.15 target text not null
+column pgsched.history.16 payload jsonb
+column pgsched.history.17 options jsonb
+column pgsched.history.18 key text
+column pgsched.history.19 ordering_key text
+column pgsched.history.20 result jsonb
+column pgsched.history.21 reason text
 column pgsched.jobs.01 id uuid not null default pgsched.new_id()
 column pgsched.jobs.02 client_id pgsched.client_id not null default 'default'::text
 column pgsched.jobs.03 key pgsched.key
@@ -170,6 +168,8 @@ column pgsched.status.17 options jsonb
 column pgsched.status.18 ordering_key text
 column pgsched.status.19 lease_owner integer
 column pgsched.status.20 lease_expires_at timestamp with time zone
+column pgsched.status.21 instants bigint
+column pgsched.status.22 last_scheduled_for timestamp with time zone
 column pgsched.workers.01 id integer not null identity
 column pgsched.workers.02 name text not null
 column pgsched.workers.03 queues text[] not null
@@ -307,7 +307,7 @@ function pgsched.check_zone(text) returns boolean volatility s parallel s
 function pgsched.clients_changed() returns trigger volatility v parallel u
 function pgsched.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched.executions_inserted() returns trigger volatility v parallel u
-function pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) returns void volatility v parallel u
+function pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) returns void volatility v parallel u
 function pgsched.give_up_key(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.is_day(text) returns boolean volatility i parallel s
 function pgsched.is_duration(jsonb,interval,interval) returns boolean volatility i parallel s
@@ -384,8 +384,8 @@ grant execute on pgsched.clients_changed() to pgsched_worker
 grant execute on pgsched.drop_days(integer) to pgsched_worker
 grant execute on pgsched.executions_inserted() to pgsched_client
 grant execute on pgsched.executions_inserted() to pgsched_worker
-grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) to pgsched_client
-grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) to pgsched_worker
+grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) to pgsched_client
+grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) to pgsched_worker
 grant execute on pgsched.give_up_key(uuid) to pgsched_client
 grant execute on pgsched.give_up_key(uuid) to pgsched_worker
 grant execute on pgsched.is_day(text) to pgsched_client
@@ -517,7 +517,7 @@ comment on pgsched.check_zone(text) is 'True for an IANA time zone the server kn
 comment on pgsched.clients_changed() is 'Has the workers read the clients'' settings again.'
 comment on pgsched.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
 comment on pgsched.executions_inserted() is 'Wakes the workers for the near-term rows of one insert statement.'
-comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) is 'Writes the history row of an execution that ends without being delivered.'
+comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to the last one given.'
 comment on pgsched.give_up_key(uuid) is 'Frees the key of an execution that is running, for the next one under it; called by pgsched.schedule. PS012 where the session acts as another client.'
 comment on pgsched.is_day(text) is 'True for text such as 2026-12-25.'
 comment on pgsched.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
