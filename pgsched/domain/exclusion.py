@@ -90,11 +90,6 @@ class Excluded:
             return None
         return _EPOCH + self.stretches[found][1] * _MICROSECOND
 
-    def matches(self, instant: datetime) -> bool:
-        """Whether one of the patterns matches."""
-        day, second = divmod((instant - _EPOCH) // timedelta(seconds=1), DAY)
-        return bool(self._matching(day) >> second & 1)
-
     def remaining(self, seconds: int, day: int, fraction: int) -> int:
         """Of those seconds of the day what is left, for instants that lie ``fraction`` microseconds after each."""
         first = bisect_right(self.stretches, day * DAY * 1_000_000, key=itemgetter(0)) - 1

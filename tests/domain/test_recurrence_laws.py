@@ -50,7 +50,7 @@ def test_what_was_missed_is_counted_exactly(one: Drawn, moments: tuple[timedelta
         assert (missed.count, missed.first, missed.last) == (len(expected), expected[0], expected[-1])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(one=drawn(), moments=st.tuples(_MOMENTS, _MOMENTS))
 def test_bounds_hold_for_what_comes_next_and_for_what_was_missed(
     one: Drawn, moments: tuple[timedelta, timedelta]
@@ -112,12 +112,12 @@ _MONTHS = st.sampled_from(["*", "*", "FEB", "NOV-MAR", "*/5"])
 _WEEKDAYS = st.sampled_from(["*", "MON-FRI", "SAT,SUN", "FRI#2", "L5", "*/2", "0-6", "7"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     days=st.tuples(_DAYS, _MONTHS, _WEEKDAYS),
     clock=st.sampled_from(["30 2", "15 0,23", "59 59 23"]),
     zone=st.sampled_from(["Europe/Berlin", "Australia/Lord_Howe", "Africa/Casablanca", "Asia/Kathmandu"]),
-    excluded=st.tuples(_DAYS, _MONTHS, _WEEKDAYS),
+    excluded=st.tuples(_DAYS, _MONTHS.filter(lambda months: months != "*"), _WEEKDAYS),
 )
 def test_days_are_counted_as_they_are_found_one_by_one(
     days: tuple[str, str, str], clock: str, zone: str, excluded: tuple[str, str, str]
