@@ -29,7 +29,7 @@ def _from(instants: list[datetime], after: datetime) -> list[datetime]:
     return instants[bisect_right(instants, after) :]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(one=drawn(), moment=_MOMENTS)
 def test_the_next_instants_are_those_of_any_schedule_that_are_not_excluded(one: Drawn, moment: timedelta) -> None:
     after = one.change + moment
@@ -37,7 +37,7 @@ def test_the_next_instants_are_those_of_any_schedule_that_are_not_excluded(one: 
     assert _recurrence(one).instants(after, len(expected)) == expected
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(one=drawn(), moments=st.tuples(_MOMENTS, _MOMENTS))
 def test_what_was_missed_is_counted_exactly(one: Drawn, moments: tuple[timedelta, timedelta]) -> None:
     after, until = (one.change + moment for moment in sorted(moments))
@@ -73,7 +73,7 @@ def test_bounds_hold_for_what_comes_next_and_for_what_was_missed(
     assert (missed.count, missed.first, missed.last) == (len(expected), expected[0], expected[-1])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     one=drawn(),
     on_missed=st.sampled_from(OnMissed),
@@ -112,7 +112,7 @@ _MONTHS = st.sampled_from(["*", "*", "FEB", "NOV-MAR", "*/5"])
 _WEEKDAYS = st.sampled_from(["*", "MON-FRI", "SAT,SUN", "FRI#2", "L5", "*/2", "0-6", "7"])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     days=st.tuples(_DAYS, _MONTHS, _WEEKDAYS),
     clock=st.sampled_from(["30 2", "15 0,23", "59 59 23"]),
