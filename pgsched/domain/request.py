@@ -41,7 +41,8 @@ def check_request(
         _check_job(cron, every, timezone, gap, overlap, anchor, rules)
         return
     _only_with("cron", cron, timezone=timezone)
-    _only_with("cron or every", cron, rules=rules)
+    if rules is not None:
+        raise InvalidSchedule("rules go with cron or every only: leave them out, or give cron or every")
     if at is not None:
         instant_of(at, "at")
     if delay is not None:
