@@ -6,28 +6,23 @@ from typing import Any
 from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
 
-from pgsched.domain.execution import Execution
 from pgsched.domain.jitter import emptiest, jittered, slots
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import Rules
-from pgsched.store.definitions import Definition, was_queued
+from pgsched.store.definitions import Definition
 from pgsched.store.sql import statement_in
 from pgsched.store.wire import to_datetime, to_instant
 
 
-async def start_of(connection: AsyncConnection[Any], definition: Definition, before: Execution, instant: int) -> int:
-    """The start of the row for this instant that follows a claimed one; wire counts.
-
-    What passed while the one before was queued was queued behind it, and not missed: it does not start before it.
-    """
+async def start_of(connection: AsyncConnection[Any], definition: Definition, partition: int, instant: int) -> int:
+    """The start of a definition's row for this instant; wire counts."""
     rules = definition.parsed()
-    earliest = before.fire_at if was_queued(before, rules) else instant
     if rules.jitter is None and rules.window is None:
-        return max(instant, earliest)
+        return instant
     found = await start_within(
-        connection, definition.recurrence(), rules, definition.identity, before.partition, to_datetime(instant)
+        connection, definition.recurrence(), rules, definition.identity, partition, to_datetime(instant)
     )
-    return max(to_instant(found), earliest)
+    return to_instant(found)
 
 
 async def start_within(

@@ -202,3 +202,17 @@ async def test_after_completion_the_next_row_waits_for_the_end(db: Session, work
     )
     assert found == (True, None, 1, UUID(bytes=run.id), "any", HOUR)
     assert value(db, "select awaited from pgsched.executions where id = %s", [UUID(bytes=run.id)])
+
+
+async def test_what_runs_for_those_that_were_missed_runs_however_late_it_is_claimed(
+    db: Session, worker: Connection
+) -> None:
+    secondly = job(db, every=timedelta(seconds=1))
+    planned_row(db, secondly, BEGAN)
+    now, runs = BEGAN + timedelta(seconds=10), []
+    for _ in range(4):  # each claim comes five seconds after what it claims was planned
+        runs.append([run.nominal for run in (await claim(worker, now=now)).rows])
+        db.execute("delete from pgsched.executions where lease_token is not null")
+        now += timedelta(seconds=5)
+    assert [len(found) for found in runs] == [0, 1, 0, 1]
+    assert runs[1] == [BEGAN + timedelta(seconds=10)]

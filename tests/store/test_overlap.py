@@ -121,17 +121,16 @@ async def release(db: Session, at: datetime) -> None:
     db.execute("delete from pgsched.dependencies")
 
 
-async def test_of_instants_that_passed_while_one_was_queued_the_latest_runs_for_all(
-    db: Session, worker: Connection
-) -> None:
+async def test_instants_that_pass_while_one_is_queued_are_skipped(db: Session, worker: Connection) -> None:
     hourly, _ = await running(db, worker, on_overlap="queue_one", catch_up="1s")
     await at_second_instant(worker)
     ended = BEGAN + 4 * HOUR + AT
     await release(db, ended)
-    assert (await claim(worker, now=ended)).rows == []
     [run] = (await claim(worker, now=ended)).rows
-    assert run.nominal == BEGAN + 4 * HOUR
-    assert statuses(db, hourly)[0] == (BEGAN + HOUR, "skipped", "coalesced_into 2025-03-01T14:00:00Z")
+    assert run.nominal == BEGAN + HOUR
+    assert waiting(db, hourly) == [BEGAN + 5 * HOUR]
+    passed = row(db, "select scheduled_for, last_scheduled_for, instants, reason from pgsched.history")
+    assert passed == (BEGAN + 2 * HOUR, BEGAN + 4 * HOUR, 3, "overlap")
 
 
 async def test_queue_all_runs_each_of_them_in_turn(db: Session, worker: Connection) -> None:
