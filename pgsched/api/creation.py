@@ -97,6 +97,7 @@ def _when(data: CreateJob) -> When:
         timezone=timing.timezone,
         gap=timing.gap,
         overlap=timing.overlap,
+        rules=data.rules,
     )
 
 

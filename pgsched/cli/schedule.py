@@ -60,7 +60,7 @@ def schedule(reply: Reply, /, target: str, payload: str | None, **rest: Any) -> 
     timing = {name: rest.pop(name) for name in ("at", "delay", "cron", "every", "timezone", "gap", "overlap")}
     for name in ("options", "rules", "labels"):
         rest[name] = json.dumps(dict(rest[name])) if rest[name] else None
-    order = Order(target=target, when=when(**timing), payload=payload, **rest)
+    order = Order(target=target, when=when(**timing, rules=rest["rules"]), payload=payload, **rest)
     found = _place(flags, order, policy)
     reply.give({"id": found, "kind": "job" if order.when.recurs else "execution"}, str(found))
 

@@ -114,7 +114,7 @@ def schedule(
     rules: Mapping[str, Any] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Ask[Scheduled]:
-    asked = when(at=at, delay=delay, cron=cron, every=every, timezone=timezone, gap=gap, overlap=overlap)
+    asked = when(at=at, delay=delay, cron=cron, every=every, timezone=timezone, gap=gap, overlap=overlap, rules=rules)
     timing = _timing(asked) | {"gap": gap, "overlap": overlap}
     body = {
         "target": target,

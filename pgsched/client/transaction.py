@@ -78,7 +78,7 @@ def _order(
 ) -> Order:
     return Order(
         target=target,
-        when=when(at=at, delay=delay, cron=cron, every=every, timezone=timezone),
+        when=when(at=at, delay=delay, cron=cron, every=every, timezone=timezone, rules=rules),
         payload=None if payload is None else encode(payload, "payload").decode(),
         options=None if options is None else encode(dict(options), "options").decode(),
         rules=None if rules is None else encode(dict(rules), "rules").decode(),

@@ -28,7 +28,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reckoning:
-    """Whether the claimed row runs; it is the first that is skipped where not. ``successor`` is None at the job's end."""
+    """Whether the claimed row runs; it is the first one skipped where not. ``successor`` is None at the job's end."""
 
     runs: bool
     skipped: tuple[Range, ...] = ()

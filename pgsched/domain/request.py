@@ -12,6 +12,8 @@ from pgsched.errors import InvalidSchedule
 
 _SOME_ANCHOR = datetime(2000, 1, 1, tzinfo=UTC)
 _NO_TIME = timedelta(0)
+NO_DELAY = frozenset({"PT0S", "0s"})
+"""How no delay at all is written, which is no length of time that may be repeated."""
 
 
 def check_request(
@@ -76,6 +78,6 @@ def _only_with(kind: str, value: object, **companions: object) -> None:
 
 
 def _check_delay(delay: str | timedelta) -> None:
-    length = (_NO_TIME if delay in {"PT0S", "0s"} else parse_duration(delay)) if isinstance(delay, str) else delay
+    length = (_NO_TIME if delay in NO_DELAY else parse_duration(delay)) if isinstance(delay, str) else delay
     if length != _NO_TIME:
         check_duration(length)

@@ -57,7 +57,7 @@ declare
 begin
   if num_nonnulls(schedule.fire_at, delay, cron, every) > 1 then
     perform pgsched.refuse('PS002', 'fire_at, delay, cron and every exclude each other', 'give at most one of them; with none it fires now');
-  elsif timezone is not null and cron is null then
+  elsif timezone is not null and cron is null and (every is null or rules is null) then
     perform pgsched.refuse('PS002', 'timezone goes with cron', 'give fire_at with its own offset, such as ''2026-03-01 09:00+01''');
   elsif delay < interval '0' then
     perform pgsched.refuse('PS002', 'the delay is negative', 'give delay => ''10 minutes'', or fire_at for an instant in the past');
