@@ -62,7 +62,8 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """One instance at one instant. ``fire_at`` is None while it is held, ``attempts`` is None in listings."""
+    """One instance at one instant. ``fire_at`` is None while it is held; ``attempts`` and ``waits_for`` are None in
+    listings."""
 
     id: UUID
     client: str
@@ -85,6 +86,7 @@ class Execution:
     lease_owner: int | None
     lease_expires_at: datetime | None
     attempts: tuple[Attempt, ...] | None = None
+    waits_for: tuple[UUID, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
