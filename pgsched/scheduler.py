@@ -162,8 +162,8 @@ class Worker:
     def services(self) -> list[Service]:
         """Everything that runs in the background but the settler, which is the last to stop."""
         return [
-            self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper, self.releaser,
-            self.days,
+            self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
+            self.releaser, self.days,
         ]  # fmt: skip
 
     async def start(self) -> None:

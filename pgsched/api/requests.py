@@ -64,7 +64,9 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ) = None
     labels: Annotated[dict[str, str], Meta(description="What a job is found by, beside its key.")] | None = None
     after: Annotated[list[str], Meta(description="Ids or keys of executions to wait for.")] | None = None
-    after_outcome: Annotated[str, Meta(description="success: all of them must succeed; any: they must end.")] = "success"
+    after_outcome: Annotated[str, Meta(description="success: all of them must succeed; any: they must end.")] = (
+        "success"
+    )
     on_conflict: Annotated[
         str, Meta(description="Where the key is taken: replace, keep, reject or debounce.", examples=["keep"])
     ] = "replace"

@@ -46,7 +46,9 @@ from pgsched.cli.reply import Reply, json_option
     "--rule", "rules", type=ASSIGNMENT, multiple=True, metavar="NAME=VALUE", help="How it recurs, such as jitter=5m."
 )
 @click.option("--label", "labels", type=LABEL, multiple=True, metavar="NAME=TEXT", help="What a job is found by.")
-@click.option("--after", multiple=True, metavar="ID-or-KEY", help="Wait until this execution has succeeded; repeatable.")
+@click.option(
+    "--after", multiple=True, metavar="ID-or-KEY", help="Wait until this execution has succeeded; repeatable."
+)
 @click.option(
     "--after-outcome", default="success", show_default=True, metavar="OUTCOME", help="--after: success, or any end."
 )

@@ -1,12 +1,11 @@
 """Executions that wait for others: what holds them, what lets them fire, and what they are refused."""
 
-import threading
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
-import psycopg
 import pytest
 
+from tests.store.dependency_arrange import after, end, held, is_due, release, schedule_now, waits_for
 from tests.store.store_arrange import (
     Connection,
     call,
@@ -20,37 +19,7 @@ from tests.store.store_arrange import (
     schedule,
     status,
     value,
-    wait_until_blocked,
 )
-
-
-def after(db: Connection, *before: UUID | str, **arguments: Any) -> UUID:
-    """An execution that waits for others; due at once then."""
-    return schedule_now(db, after=[str(name) for name in before], **arguments)
-
-
-def schedule_now(db: Connection, **arguments: Any) -> UUID:
-    id = call(db, "schedule", **{"target": "python:next", **arguments})
-    assert isinstance(id, UUID)
-    return id
-
-
-def end(db: Connection, id: UUID, ended: str = "succeeded") -> None:
-    """A worker settles it, and the releaser has its turn."""
-    finish(db, id, ended=ended)
-    release(db)
-
-
-def release(db: Connection) -> int:
-    return int(value(db, "select pgsched.release_dependents(100)"))
-
-
-def waits_for(db: Connection, id: UUID) -> list[UUID]:
-    return column(db, "select after_id from pgsched.dependencies where execution_id = %s and status is null", [id])
-
-
-def is_due(db: Connection, id: UUID) -> bool:
-    return bool(value(db, "select fire_at <= now() from pgsched.executions where id = %s", [id]))
 
 
 def test_it_is_held_until_the_one_before_has_succeeded(db: Connection) -> None:
@@ -248,104 +217,6 @@ def test_after_nothing_is_at_once(db: Connection) -> None:
     assert is_due(db, schedule_now(db, after=[]))
 
 
-def test_cancelling_it_forgets_what_it_waited_for(db: Connection) -> None:
-    first = schedule(db)
-    last = after(db, first)
-    assert call(db, "cancel", id=last)
-    assert column(db, "select 1 from pgsched.dependencies") == []
-    end(db, first)
-    assert status(db, last) == "cancelled"
-
-
-def test_cancelling_the_one_before_has_it_skipped(db: Connection, store_url: str) -> None:
-    first = schedule(db)
-    last = after(db, first)
-    with listening(store_url) as listener:
-        call(db, "cancel", id=first)
-        assert heard(listener, db) == ["release"]
-    assert release(db) == 1
-    assert status(db, last) == "skipped"
-
-
-def test_rescheduled_it_waits_for_nobody(db: Connection) -> None:
-    first = schedule(db)
-    last = after(db, first)
-    call(db, "reschedule", id=last, fire_at="2090-01-01Z")
-    assert waits_for(db, last) == []
-    end(db, first, "failed")
-    assert status(db, last) == "scheduled"
-
-
-def test_replaced_under_its_key_it_waits_for_what_the_last_call_named(db: Connection) -> None:
-    first, second = schedule(db), schedule(db)
-    last = after(db, first, key="k")
-    assert after(db, second, key="k") == last
-    assert waits_for(db, last) == [second]
-    assert schedule(db, key="k") == last
-    assert waits_for(db, last) == []
-    assert status(db, last) == "scheduled"
-
-
-def test_kept_under_its_key_it_waits_for_what_the_first_call_named(db: Connection) -> None:
-    first, second = schedule(db), schedule(db)
-    last = after(db, first, key="k", on_conflict="keep")
-    assert after(db, second, key="k", on_conflict="keep") == last
-    assert waits_for(db, last) == [first]
-
-
-def test_a_key_that_is_kept_is_not_held(db: Connection) -> None:
-    first = schedule(db)
-    kept = schedule(db, key="k", fire_at="2090-01-01Z")
-    assert after(db, first, key="k", on_conflict="keep", fire_at="2090-01-01Z") == kept
-    assert status(db, kept) == "scheduled"
-
-
-def test_a_key_that_is_taken_refuses_it_where_it_says_so(db: Connection) -> None:
-    first = schedule(db, key="k")
-    with refused("PS011"):
-        after(db, first, key="k", on_conflict="reject")
-
-
-@pytest.mark.parametrize("ended", [True, False])
-def test_a_key_that_runs_or_has_ended_answers_for_itself(db: Connection, ended: bool) -> None:
-    first, taken = schedule(db), schedule(db, key="k")
-    if ended:
-        finish(db, taken, ended="skipped")
-    else:
-        lease(db, taken)
-    assert after(db, first, key="k") == taken
-    assert waits_for(db, taken) == []
-
-
-def test_replacing_the_one_before_leaves_who_waits_for_it(db: Connection) -> None:
-    first = schedule(db, key="k")
-    last = after(db, "k")
-    assert schedule(db, key="k") == first
-    end(db, first)
-    assert is_due(db, last)
-
-
-def test_two_do_not_wait_for_each_other(db: Connection) -> None:
-    other = schedule(db)
-    first = after(db, other, key="first")
-    second = after(db, "first", key="second")
-    with refused("PS011", hint="leave one of the two out"):
-        after(db, "second", key="first")
-    with refused("PS011"):
-        after(db, "first", key="first")
-    assert waits_for(db, first) == [other]
-    assert waits_for(db, second) == [first]
-
-
-def test_a_chain_can_be_scheduled_again_as_it_is(db: Connection) -> None:
-    def chain() -> list[UUID]:
-        return [schedule(db, key="a"), after(db, "a", key="b"), after(db, "b", key="c")]
-
-    first = chain()
-    assert chain() == first
-    assert [waits_for(db, id) for id in first[1:]] == [[first[0]], [first[1]]]
-
-
 def test_what_is_deleted_by_hand_counts_as_cancelled(db: Connection) -> None:
     first = schedule(db)
     last = after(db, first)
@@ -389,77 +260,3 @@ def test_marking_who_is_waited_for_is_a_hot_update(db: Connection) -> None:
         after(db, first)
         hot = "select sum(pg_stat_get_xact_tuples_hot_updated(inhrelid)) from pg_inherits"
         assert value(db, f"{hot} where inhparent = 'pgsched.executions'::regclass") == 1
-
-
-def held(db: Connection) -> UUID:
-    id = value(db, "insert into pgsched.executions (target, fire_at) values ('python:next', 'infinity') returning id")
-    assert isinstance(id, UUID)
-    return id
-
-
-def test_its_end_waits_until_it_is_known_who_waits_for_it(db: Connection, store_url: str) -> None:
-    first = schedule(db)
-    with psycopg.connect(store_url) as scheduler, psycopg.connect(store_url, autocommit=True) as settler:
-        last = after(scheduler, first)
-        lease_and_settle = "with gone as (delete from pgsched.executions where id = %s returning *)" + (
-            " insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt,"
-            " client_id, target, awaited) select now(), fire_at, fire_at, created_at, id, 'succeeded', partition, 1,"
-            " client_id, target, awaited from gone"
-        )
-        settling = threading.Thread(target=lambda: settler.execute(lease_and_settle, [first]))
-        settling.start()
-        wait_until_blocked(db, settler)
-        scheduler.commit()
-        settling.join()
-    assert release(db) == 1
-    assert is_due(db, last)
-
-
-def test_two_ends_at_the_same_moment_release_it_once(db: Connection, store_url: str) -> None:
-    first, second = schedule(db), schedule(db)
-    last = after(db, first, second)
-    finish(db, first)
-    with psycopg.connect(store_url) as one:
-        assert release(one) == 0
-        finish(db, second)
-        assert release(db) == 0  # the other has the row that waits in hand, and has not seen this end
-        assert status(db, last) == "held"
-        one.commit()
-    assert release(db) == 1
-    assert is_due(db, last)
-    assert release(db) == 0
-
-
-def test_a_release_passes_over_what_somebody_else_changes_just_now(db: Connection, store_url: str) -> None:
-    first = schedule(db)
-    last, other = after(db, first), after(db, first)
-    finish(db, first)
-    with psycopg.connect(store_url) as canceller:
-        call(canceller, "cancel", id=last)
-        assert release(db) == 1
-        assert is_due(db, other)
-        canceller.rollback()
-    assert release(db) == 1
-    assert is_due(db, last)
-
-
-def test_of_two_that_close_a_circle_at_the_same_time_one_is_refused(db: Connection, store_url: str) -> None:
-    first, second = schedule(db, key="a"), schedule(db, key="b")
-    refusals: list[str | None] = []
-
-    def cross(session: Connection) -> None:
-        try:
-            after(session, "a", key="b")
-            session.commit()
-        except psycopg.Error as error:
-            refusals.append(error.sqlstate)
-
-    with psycopg.connect(store_url) as one, psycopg.connect(store_url) as two:
-        after(one, "b", key="a")
-        crossing = threading.Thread(target=cross, args=[two])
-        crossing.start()
-        wait_until_blocked(db, two)
-        one.commit()
-        crossing.join()
-    assert refusals == ["PS011"]
-    assert waits_for(db, first) == [second]

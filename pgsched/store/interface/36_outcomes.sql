@@ -64,6 +64,7 @@ declare
   ended record;
   decided integer := 0;
 begin
+  perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, and these rows are anybody's
   for ended in
     select h.id, h.status, h.finished_at from pgsched.history h where h.awaited limit most for update skip locked
   loop
@@ -83,6 +84,7 @@ declare
   gone uuid;
   decided integer := 0;
 begin
+  perform set_config('pgsched.notify', 'on', true);
   for gone in
     select distinct d.after_id from pgsched.dependencies d
      where d.status is null and not exists (select from pgsched.executions e where e.id = d.after_id)
@@ -102,17 +104,20 @@ create or replace function pgsched.tell_outcome(
 declare
   told constant text := options ->> case status when 'succeeded' then 'on_success' when 'failed' then 'on_failure'
                                                 when 'expired' then 'on_expired' end;
+  before constant text := coalesce(nullif(current_setting('pgsched.notify', true), ''), 'on');
   new_id uuid;
 begin
   if told is null then
     return null;
   end if;
+  perform set_config('pgsched.notify', 'on', true);  -- a settling session is silent
   insert into pgsched.executions as e (fire_at, client_id, target, partition, payload)
   values (pgsched.now(), tell_outcome.client_id, told, (tell_outcome.partition & ~15) + floor(random() * 16)::smallint,
     jsonb_build_object('execution', id, 'job', job_id, 'client', client_id, 'key', key, 'target', target, 'status', status,
         'scheduled_for', scheduled_for, 'finished_at', pgsched.now(), 'attempt', attempt, 'status_code', status_code, 'reason', reason)
       || case when coalesce(pg_column_size(result), 0) <= 524288 then jsonb_build_object('result', result) else '{}' end)
   returning e.id into new_id;
+  perform set_config('pgsched.notify', before, true);
   return new_id;
 end $$;
 comment on function pgsched.tell_outcome(uuid, uuid, text, text, text, jsonb, smallint, timestamptz, smallint,
