@@ -22,9 +22,14 @@ async def are_open(connection: Connection) -> bool:
     return bool(await _value(connection, "dependencies_open", {}))
 
 
-async def release(connection: Connection, *, most: int) -> int:
-    """Releases or skips what waited for executions that have ended, looking at so many ends; returns how many."""
-    return int(await _value(connection, "release_dependents", {"most": most}))
+async def release(connection: Connection, *, most: int) -> tuple[int, int]:
+    """Releases or skips what waited for executions that have ended, looking at so many ends.
+
+    Returns how many ends were noted with all that wait for them, and how many executions were released or skipped.
+    """
+    cursor = await connection.execute(statement("release_dependents"), {"most": most})
+    noted, decided = await cursor.fetchone() or (0, 0)
+    return noted, decided
 
 
 async def release_abandoned(connection: Connection, *, most: int) -> int:

@@ -47,12 +47,12 @@ class Releaser(Service):
         self._open = await dependencies.are_open(connection)
         if not self._open:
             return self._every
-        decided = await dependencies.release(connection, most=_MOST)
+        noted, decided = await dependencies.release(connection, most=_MOST)
         if time.monotonic() - self._swept_at >= self._sweep_every:
             decided += await self._sweep()
         if decided:
             self.events.emit("dependents.released", count=decided)
-        return _APART if decided else self._every
+        return _APART if noted or decided else self._every
 
     async def _sweep(self) -> int:
         started = time.monotonic()

@@ -340,7 +340,7 @@ function pgsched.pause(uuid,text) returns boolean volatility v parallel u
 function pgsched.prepare_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched.refuse(text,text,text) returns boolean volatility v parallel s
 function pgsched.release_abandoned(integer) returns integer volatility v parallel u
-function pgsched.release_dependents(integer) returns integer volatility v parallel u
+function pgsched.release_dependents(integer) returns record volatility v parallel u
 function pgsched.reschedule(uuid,timestamp with time zone) returns void volatility v parallel u
 function pgsched.resume(uuid) returns boolean volatility v parallel u
 function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) returns uuid volatility v parallel u
@@ -592,7 +592,7 @@ comment on pgsched.pause(uuid,text) is 'Pauses a job: nothing more is planned un
 comment on pgsched.prepare_days(integer) is 'Makes the partitions of history and attempts for today and the days ahead; returns how many.'
 comment on pgsched.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.'
 comment on pgsched.release_abandoned(integer) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled.'
-comment on pgsched.release_dependents(integer) is 'Releases or skips the executions that waited for those that have ended; looks at so many ends. Returns how many.'
+comment on pgsched.release_dependents(integer) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends; returns how many were noted with all that wait for them, and how many executions were decided by that.'
 comment on pgsched.reschedule(uuid,timestamp with time zone) is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.'
 comment on pgsched.resume(uuid) is 'Resumes a paused job from its next instant on. False if it was active already.'
 comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or finished less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions, named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.'

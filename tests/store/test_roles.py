@@ -327,7 +327,7 @@ def test_a_client_waits_for_its_own_also_where_they_run(db: Connection, payments
     last = schedule(payments, client="payments", after=[str(first), "k"])
     assert set(column(payments, "select after_id from pgsched.dependencies")) == {first, second}
     assert call(payments, "cancel", id=second)
-    assert value(db, "select pgsched.release_dependents(10)") == 1
+    assert value(db, "select decided from pgsched.release_dependents(10)") == 1
     assert status(payments, last) == "skipped"
 
 

@@ -213,7 +213,7 @@ begin
         return found_id;
       end if;
     elsif found_id is not null then
-      perform pgsched.forget_dependencies(found_id);
+      perform pgsched.forget_dependencies(found_id) from pgsched.dependencies d where d.execution_id = found_id limit 1;
       perform pgsched.notify_wake(home, schedule_keyed.fire_at);  -- the trigger sees inserted rows only
       return found_id;
     else

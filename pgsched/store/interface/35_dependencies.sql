@@ -67,12 +67,9 @@ comment on function pgsched.find_execution(text, text)
   is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none,
 PS011 for a job.';
 
--- A dependency closes a circle only where somebody waits for the one that is to wait: only then is looked for one, and
--- no two may do so at a time, for neither would see what the other adds.
 create or replace function pgsched.check_no_circle(execution_id uuid, after_id uuid) returns boolean
   language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 begin
-  perform pg_advisory_xact_lock(hashtext('pgsched dependencies'));
   perform from (with recursive before(id) as (
       select check_no_circle.after_id
       union select d.after_id from pgsched.dependencies d join before b on d.execution_id = b.id)
@@ -85,6 +82,8 @@ comment on function pgsched.check_no_circle(uuid, uuid)
 
 -- Locks the one that waits, then the one waited for: its end has to wait for this transaction, and then knows. Nobody may
 -- change a running row, so the function has its owner's rights. The update is HOT: awaited is in no index of live rows.
+-- A dependency closes a circle only where somebody waits for the one that is to wait. Only then is looked for one, and
+-- for a client's by one transaction at a time: neither of two would see what the other adds.
 create or replace function pgsched.wait_for(
   execution_id uuid, after_id uuid, outcome text default 'success', delay interval default null
 ) returns boolean language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -100,6 +99,7 @@ begin
   if not found then
     return false;
   elsif waiting.awaited or execution_id = after_id then
+    perform pg_advisory_xact_lock(hashtext('pgsched dependencies'), hashtext(waiting.client_id));
     perform pgsched.check_no_circle(execution_id, after_id);
   end if;
   insert into pgsched.dependencies (execution_id, after_id, outcome, delay)

@@ -59,11 +59,14 @@ comment on function pgsched.note_end(uuid, pgsched.execution_status, timestamptz
 
 -- Two that end in two transactions at the same moment: each note locks the row that waits before it looks at what that
 -- still waits for, in a later statement, so the second of them sees the first. Index: history_awaited.
-create or replace function pgsched.release_dependents(most integer) returns integer language plpgsql volatile as $$
+create or replace function pgsched.release_dependents(most integer, out noted integer, out decided integer)
+  language plpgsql volatile as $$
 declare
   ended record;
-  decided integer := 0;
+  all_noted boolean;
 begin
+  noted := 0;
+  decided := 0;
   perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, and these rows are anybody's
   for ended in
     select h.id, h.status, h.finished_at from pgsched.history h where h.awaited limit most for update skip locked
@@ -71,12 +74,14 @@ begin
     decided := decided + pgsched.note_end(ended.id, ended.status, ended.finished_at);
     update pgsched.history h set awaited = false
      where h.id = ended.id and h.finished_at = ended.finished_at and h.awaited
-       and not exists (select from pgsched.dependencies d where d.after_id = ended.id and d.status is null);
+       and not exists (select from pgsched.dependencies d where d.after_id = ended.id and d.status is null)
+    returning true into all_noted;
+    noted := noted + coalesce(all_noted, false)::integer;
   end loop;
-  return decided;
 end $$;
 comment on function pgsched.release_dependents(integer)
-  is 'Releases or skips the executions that waited for those that have ended; looks at so many ends. Returns how many.';
+  is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends; returns how many were
+noted with all that wait for them, and how many executions were decided by that.';
 
 -- What was deleted by hand, or taken back before its instant, leaves nothing in history that would be found.
 create or replace function pgsched.release_abandoned(most integer) returns integer language plpgsql volatile as $$
