@@ -1,9 +1,10 @@
 """What ``pgsched.schedule`` is asked for, with the checks that SQL cannot make: cron, and what it cannot store."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.request import NO_DELAY, check_request
@@ -44,10 +45,14 @@ class Order:
     on_conflict: str = "replace"
     rules: str | None = None
     labels: str | None = None
+    after: list[str] | None = None
+    after_outcome: str = "success"
 
     def __post_init__(self) -> None:
-        for name in ("target", "client", "key", "ordering_key", "queue", "on_conflict"):
+        for name in ("target", "client", "key", "ordering_key", "queue", "on_conflict", "after_outcome"):
             check_text(name, getattr(self, name))
+        for name in self.after or ():
+            check_text("after", name)
 
     def parameters(self) -> dict[str, Any]:
         found = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "when"}
@@ -79,6 +84,15 @@ def when(
         every=_length(every),
         timezone=timezone,
     )
+
+
+def names_after(after: Sequence[UUID | str] | None) -> list[str] | None:
+    """The executions to wait for, by id or key, as they are sent. Raises InvalidInput for what is no list of them."""
+    if after is None:
+        return None
+    if isinstance(after, str | UUID | bytes) or not all(isinstance(name, str | UUID) for name in after):
+        raise InvalidInput("after is a list of ids and keys: write after=[id]")
+    return [str(name) for name in after]
 
 
 def check_text(name: str, value: str | None) -> None:

@@ -21,7 +21,7 @@ from pgsched.delivery.channel import Channel
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Late, Outcome, Released, lateness
 from pgsched.domain.policy import Options, parse_options
-from pgsched.errors import InvalidOptions
+from pgsched.errors import InvalidInput
 from pgsched.worker.alarm import Alarm
 from pgsched.worker.clock import DatabaseClock
 
@@ -212,7 +212,7 @@ class Dispatcher:
                 timeout, late = self._time_left(row, options)
             lane.expires = started + timeout
             outcome = late or await self._channel.deliver(row, options, timeout)
-        except InvalidOptions as error:
+        except InvalidInput as error:
             outcome = Failed(error=str(error), retryable=False)
         except asyncio.CancelledError:
             if self._draining:

@@ -3,15 +3,21 @@
 
 create or replace function pgsched.finish_waiting(
   execution pgsched.executions, status pgsched.execution_status, reason text, last_scheduled_for timestamptz default null
-) returns void
-  language sql volatile as $$
-  insert into pgsched.history (finished_at, fire_at, scheduled_for, last_scheduled_for, created_at, id, job_id, status, partition, attempt,
-                               client_id, target, payload, options, key, ordering_key, reason)
+) returns void language plpgsql volatile as $$
+begin
+  insert into pgsched.history (finished_at, fire_at, scheduled_for, last_scheduled_for, created_at, id, job_id, status,
+                               partition, attempt, client_id, target, payload, options, key, ordering_key, awaited, reason)
   values (pgsched.now(), execution.fire_at, coalesce(execution.scheduled_for, execution.fire_at),
-          finish_waiting.last_scheduled_for, execution.created_at, execution.id, execution.job_id, finish_waiting.status, execution.partition, execution.attempt,
-          execution.client_id, execution.target, execution.payload, execution.options, execution.key,
-          execution.ordering_key, finish_waiting.reason)
-$$;
+          finish_waiting.last_scheduled_for, execution.created_at, execution.id, execution.job_id, finish_waiting.status,
+          execution.partition, execution.attempt, execution.client_id, execution.target, execution.payload,
+          execution.options, execution.key, execution.ordering_key, execution.awaited, finish_waiting.reason);
+  if execution.awaited then
+    perform pgsched.notify_release();
+  end if;
+  if execution.fire_at = 'infinity' then
+    perform pgsched.forget_dependencies(execution.id);
+  end if;
+end $$;
 comment on function pgsched.finish_waiting(pgsched.executions, pgsched.execution_status, text, timestamptz)
   is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to
 the last one given.';
@@ -136,10 +142,13 @@ begin
   end if;
   update pgsched.executions e set fire_at = reschedule.fire_at, scheduled_for = null
    where e.partition = waiting.partition and e.id = waiting.id;
+  if waiting.fire_at = 'infinity' then
+    perform pgsched.forget_dependencies(reschedule.id);
+  end if;
   perform pgsched.notify_wake(waiting.partition, reschedule.fire_at);
 end $$;
 comment on function pgsched.reschedule(uuid, timestamptz)
-  is 'Moves a waiting one-shot to another instant; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.';
+  is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.';
 
 create or replace function pgsched.trigger(job_id uuid) returns uuid language plpgsql volatile as $$
 declare
