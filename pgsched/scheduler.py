@@ -27,6 +27,7 @@ from pgsched.store import executions, workers
 from pgsched.store.connect import Link
 from pgsched.store.migrate import check_schema
 from pgsched.store.workers import check_queues
+from pgsched.upkeep.backfiller import Backfiller
 from pgsched.upkeep.days import Days
 from pgsched.upkeep.directory import Directory
 from pgsched.upkeep.planner import Planner
@@ -62,6 +63,7 @@ class Worker:
         # must not wait behind a chore.
         self._chores = Link(url, "upkeep")
         self._planning, self._renewing = Link(url, "plan", raw=False), Link(url, "renew", raw=False)
+        self._backfilling = Link(url, "backfill", raw=False)
         self.directory = Directory(self._chores, self.events)
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
         self._threads = ThreadPoolExecutor(max_workers=min(settings.concurrency, 64), thread_name_prefix=_THREADS)
@@ -78,6 +80,7 @@ class Worker:
         self.claimer = self._make_claimer()
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
         self.planner = Planner(self._planning, self.events)
+        self.backfiller = Backfiller(self._chores, self._backfilling, self.events)
         self.waker = self._make_waker()
         self.renewer = Renewer(
             self._renewing,
@@ -129,7 +132,7 @@ class Worker:
             joined=self._joined,
             expect=self.claimer.expect,
             rung=self.claimer.ring,
-            changed={"plan": self.planner.wake, "clients": self.directory.wake},
+            changed={"plan": self.planner.wake, "clients": self.directory.wake, "backfill": self.backfiller.wake},
             listen=self.settings.notify,
         )
 
@@ -160,6 +163,7 @@ class Worker:
         """Everything that runs in the background but the settler, which is the last to stop."""
         return [
             self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper, self.days,
+            self.backfiller,
         ]  # fmt: skip
 
     async def start(self) -> None:
@@ -207,7 +211,14 @@ class Worker:
                 await self.claimer.close()
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)
-        links = (self.settler.close, self._chores.drop, self._planning.drop, self._renewing.drop, self.waker.close)
+        links = (
+            self.settler.close,
+            self._chores.drop,
+            self._planning.drop,
+            self._renewing.drop,
+            self._backfilling.drop,
+            self.waker.close,
+        )
         for close in (*links, self.completion.close, self.channels.close):
             with contextlib.suppress(psycopg.Error, OSError):
                 await close()

@@ -5,6 +5,7 @@ excluded are jumped over at once. Behind an instant that a pattern excludes the 
 seconds, so that even a job that fires each second and is excluded for months costs microseconds a day.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -12,11 +13,12 @@ from pgsched.domain.cron import Cron, clock_note
 from pgsched.domain.exclusion import Excluded, excluded
 from pgsched.domain.rules import NO_RULES, Rules, check_whole_seconds
 from pgsched.domain.schedule import Every, Fire, Schedule, from_parts, instant_of, next_instant
-from pgsched.domain.tally import Missed, count_between, first_between
+from pgsched.domain.tally import Missed, count_between, count_hits, first_between
 from pgsched.domain.zone import HORIZON_YEARS, zone_named
 from pgsched.errors import InvalidSchedule
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _HORIZON = timedelta(days=366 * HORIZON_YEARS)
 _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -75,6 +77,16 @@ class Recurrence:
         if self.ends_at is not None:
             high = min(high, self.ends_at)
         return None if self.after_completion else count_between(self.specs, self.excluded, low, high)
+
+    def count_hits(self, moments: Iterable[datetime]) -> int:
+        """How many of these moments, in order and with an offset, are instants of the job.
+
+        None of them is with ``after_completion``.
+        """
+        if self.after_completion:
+            return 0
+        low, high = self.starts_at or _EARLIEST, self.ends_at or _LATEST
+        return count_hits(self.specs, self.excluded, (at for at in moments if low <= at < high))
 
     def _next(self, after: datetime) -> datetime | None:
         if self.after_completion:

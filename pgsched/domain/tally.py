@@ -1,7 +1,9 @@
 """Counting instants without going through them: day after day, as sets of seconds that are united and taken apart."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 
 from pgsched.domain.cron import Cron
 from pgsched.domain.exclusion import Excluded
@@ -12,6 +14,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ONE_DAY = timedelta(days=1)
 _MICROSECOND = timedelta(microseconds=1)
 _SECOND = 1_000_000
+_WHOLE = timedelta(seconds=1)
 _PATIENCE = 9 * 366
 
 
@@ -43,6 +46,21 @@ def count_between(
             last = max(_instant(day, seconds.bit_length() - 1, fraction) for fraction, seconds in found.items())
             first = first or _first_of(found, day)
     return Missed(count=count, first=first, last=last) if first and last else None
+
+
+def count_hits(specs: tuple[Schedule, ...], excluded: Excluded | None, instants: Iterable[datetime]) -> int:
+    """How many of these moments, in order, are instants of any of ``specs`` that are not excluded."""
+    if len(specs) == 1 and isinstance(specs[0], Every) and excluded is None:
+        return sum(at >= specs[0].anchor and not (at - specs[0].anchor) % specs[0].interval for at in instants)
+    return sum(
+        _hits_of(specs, excluded, day, found) for day, found in groupby(instants, lambda at: (at - _EPOCH) // _ONE_DAY)
+    )
+
+
+def _hits_of(specs: tuple[Schedule, ...], excluded: Excluded | None, day: int, instants: Iterable[datetime]) -> int:
+    begin = _EPOCH + day * _ONE_DAY
+    found = _left(_firing(specs, day, begin, begin + _ONE_DAY), excluded, day)
+    return sum(found.get(at.microsecond, 0) >> (at - begin) // _WHOLE & 1 for at in instants)
 
 
 def first_between(specs: tuple[Schedule, ...], excluded: Excluded, low: datetime, high: datetime) -> datetime | None:

@@ -62,7 +62,7 @@ async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], 
             cursors = [await connection.execute(*one, binary=True) for one in _claims(lease, shares, recurring=True)]
             await pipeline.sync()
             claimed = [Execution._make(row) for cursor in cursors for row in await cursor.fetchall()]
-            successors = [row for row in claimed if row.plan is not None and row.attempt == 1]
+            successors = [row for row in claimed if row.plan and row.attempt == 1]  # a plan of 0 is a backfill's
             planned = await jobs.plan_successors(connection, successors, again=again) if successors else {}
             await connection.execute("commit")
     except psycopg.Error:
