@@ -43,9 +43,10 @@ class Taken:
 
     @property
     def room(self) -> int:
-        """How many rows may be planned now: at least one, once the last is near."""
+        """How many rows may be planned now; at least one, once the last is near."""
         lead = self.paced_until - self.now
-        return max(1, int(self.rate * (AHEAD - lead).total_seconds())) if lead < AHEAD else 0
+        found = max(0, int(self.rate * (AHEAD - lead).total_seconds()))
+        return max(1, found) if lead <= AHEAD / 2 else found
 
     def instants_after(self, recurrence: Recurrence, most: int) -> list[datetime]:
         """The next instants that are not accounted for yet."""

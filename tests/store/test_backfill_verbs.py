@@ -165,9 +165,7 @@ def test_a_client_backfills_its_own_jobs_and_sees_them(db: Connection, payments:
     assert actors == [value(payments, "select current_user::text")] * 2
 
 
-def test_a_client_neither_sees_nor_touches_backfills_of_others(
-    db: Connection, payments: Connection, job: UUID
-) -> None:
+def test_a_client_neither_sees_nor_touches_backfills_of_others(db: Connection, payments: Connection, job: UUID) -> None:
     id = call(db, "backfill", job_id=job, **RANGE)
     assert column(payments, "select id from pgsched.backfills") == []
     with refused("PS010"):
