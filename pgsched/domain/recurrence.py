@@ -13,7 +13,7 @@ from pgsched.domain.cron import Cron, clock_note
 from pgsched.domain.exclusion import Excluded, excluded
 from pgsched.domain.rules import NO_RULES, Rules, check_whole_seconds
 from pgsched.domain.schedule import Every, Fire, Schedule, from_parts, instant_of, next_instant
-from pgsched.domain.tally import Missed, count_between, count_hits, first_between
+from pgsched.domain.tally import Missed, count_between, count_hits, first_between, microseconds
 from pgsched.domain.zone import HORIZON_YEARS, zone_named
 from pgsched.errors import InvalidSchedule
 
@@ -78,14 +78,14 @@ class Recurrence:
             high = min(high, self.ends_at)
         return None if self.after_completion else count_between(self.specs, self.excluded, low, high)
 
-    def count_hits(self, moments: Iterable[datetime]) -> int:
-        """How many of these moments, in order and with an offset, are instants of the job.
+    def count_hits(self, moments: Iterable[int]) -> int:
+        """How many of these moments, in order and in microseconds since 1970, are instants of the job.
 
         None of them is with ``after_completion``.
         """
         if self.after_completion:
             return 0
-        low, high = self.starts_at or _EARLIEST, self.ends_at or _LATEST
+        low, high = (microseconds(end) for end in (self.starts_at or _EARLIEST, self.ends_at or _LATEST))
         return count_hits(self.specs, self.excluded, (at for at in moments if low <= at < high))
 
     def _next(self, after: datetime) -> datetime | None:

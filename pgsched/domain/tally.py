@@ -14,7 +14,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ONE_DAY = timedelta(days=1)
 _MICROSECOND = timedelta(microseconds=1)
 _SECOND = 1_000_000
-_WHOLE = timedelta(seconds=1)
+_DAY = 86_400 * _SECOND
 _PATIENCE = 9 * 366
 
 
@@ -48,19 +48,26 @@ def count_between(
     return Missed(count=count, first=first, last=last) if first and last else None
 
 
-def count_hits(specs: tuple[Schedule, ...], excluded: Excluded | None, instants: Iterable[datetime]) -> int:
-    """How many of these moments, in order, are instants of any of ``specs`` that are not excluded."""
+def count_hits(specs: tuple[Schedule, ...], excluded: Excluded | None, moments: Iterable[int]) -> int:
+    """How many of these moments, in order, are instants of any of ``specs`` that are not excluded.
+
+    They are microseconds since the epoch: there may be millions of them.
+    """
     if len(specs) == 1 and isinstance(specs[0], Every) and excluded is None:
-        return sum(at >= specs[0].anchor and not (at - specs[0].anchor) % specs[0].interval for at in instants)
-    return sum(
-        _hits_of(specs, excluded, day, found) for day, found in groupby(instants, lambda at: (at - _EPOCH) // _ONE_DAY)
-    )
+        anchor, interval = microseconds(specs[0].anchor), specs[0].interval // _MICROSECOND
+        return sum(at >= anchor and not (at - anchor) % interval for at in moments)
+    return sum(_hits_of(specs, excluded, day, found) for day, found in groupby(moments, lambda at: at // _DAY))
 
 
-def _hits_of(specs: tuple[Schedule, ...], excluded: Excluded | None, day: int, instants: Iterable[datetime]) -> int:
+def microseconds(instant: datetime) -> int:
+    """Since the epoch."""
+    return (instant - _EPOCH) // _MICROSECOND
+
+
+def _hits_of(specs: tuple[Schedule, ...], excluded: Excluded | None, day: int, moments: Iterable[int]) -> int:
     begin = _EPOCH + day * _ONE_DAY
     found = _left(_firing(specs, day, begin, begin + _ONE_DAY), excluded, day)
-    return sum(found.get(at.microsecond, 0) >> (at - begin) // _WHOLE & 1 for at in instants)
+    return sum(found.get(at % _SECOND, 0) >> at % _DAY // _SECOND & 1 for at in moments)
 
 
 def first_between(specs: tuple[Schedule, ...], excluded: Excluded, low: datetime, high: datetime) -> datetime | None:

@@ -168,10 +168,9 @@ def instants_in(found: Recurrence, wanted: Range) -> int:
     return counted.count if counted else 0
 
 
-async def _succeeded(connection: AsyncConnection[Any], job_id: UUID, wanted: Range) -> AsyncIterator[list[datetime]]:
+async def _succeeded(connection: AsyncConnection[Any], job_id: UUID, wanted: Range) -> AsyncIterator[list[int]]:
     """In blocks, so that a range of millions is not held at once."""
     async with connection.transaction(), connection.cursor("succeeded", row_factory=tuple_row) as cursor:
-        read_exactly(cursor)
         await cursor.execute(statement("succeeded_instants"), _parameters(job_id, wanted))
         while block := await cursor.fetchmany(_AT_ONCE):
             yield [row[0] for row in block]
