@@ -18,7 +18,6 @@ from pgsched.store.backfills import Definition
 from pgsched.store.listings import read_exactly
 from pgsched.store.sql import statement
 
-_PLANNED_BY, _BEHIND = "tzdata", "tzdata behind"
 FIRST = UUID(int=0)
 
 
@@ -55,19 +54,20 @@ class _Move(NamedTuple):
 
 
 async def versions(connection: AsyncConnection[Any]) -> Versions:
-    return Versions(planned_by=await _fact(connection, _PLANNED_BY), behind=await _fact(connection, _BEHIND))
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(statement("zone_versions"))
+        planned_by, behind = await cursor.fetchone() or (None, None)
+    return Versions(planned_by=planned_by, behind=behind)
 
 
 async def note_version(connection: AsyncConnection[Any], version: str) -> None:
     """All rows are planned by this version, or by a later one if that was noted before."""
-    async with connection.transaction():
-        await connection.execute(statement("note_fact"), {"name": _PLANNED_BY, "value": version})
-        await connection.execute(statement("forget_fact"), {"name": _BEHIND})
+    await connection.execute(statement("note_planned_by"), {"version": version})
 
 
 async def note_behind(connection: AsyncConnection[Any], version: str) -> None:
     """A worker with this older version plans rows: whoever starts next with the later one checks them again."""
-    await connection.execute(statement("note_fact"), {"name": _BEHIND, "value": version})
+    await connection.execute(statement("note_behind"), {"version": version})
 
 
 async def try_lock(connection: AsyncConnection[Any]) -> bool:
@@ -143,11 +143,6 @@ async def _note(connection: AsyncConnection[Any], moves: Sequence[_Move], *, old
             "becomes": [move.becomes for move in moves],
         }
         await connection.execute(statement("note_moves"), noted)
-
-
-async def _fact(connection: AsyncConnection[Any], name: str) -> str | None:
-    found = await _column(connection, "fact", {"name": name})
-    return str(found[0]) if found else None
 
 
 async def _column(connection: AsyncConnection[Any], name: str, parameters: dict[str, Any]) -> list[Any]:

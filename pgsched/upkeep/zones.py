@@ -61,8 +61,7 @@ class Zones(Service):
         found = await zone_rules.versions(await self._chores.get())
         first, self._has_looked = not self._has_looked, True
         if found.planned_by is None:
-            await zone_rules.note_version(await self._link.get(), version)
-            await self._link.drop()
+            await zone_rules.note_version(await self._chores.get(), version)
         elif found.planned_by > version:
             await self._be_behind(version, found.planned_by)
         elif found.planned_by < version:

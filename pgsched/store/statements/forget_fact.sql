@@ -1,2 +1,0 @@
--- Takes back what was noted under a name.
-delete from pgsched.facts where name = %(name)s
