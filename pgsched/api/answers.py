@@ -14,9 +14,10 @@ from pgsched.api.problems import MEDIA_TYPE, Fault, Problem, Unreadable
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import Schedule, from_parts
 from pgsched.domain.spread import identity_of
+from pgsched.store.backfills import Backfill
 from pgsched.store.rows import Attempt, Execution, JobRow, Json
 
-_Item = TypeVar("_Item", JobRow, Execution)
+_Item = TypeVar("_Item", JobRow, Execution, Backfill)
 
 
 class Scheduled(msgspec.Struct, frozen=True, kw_only=True):

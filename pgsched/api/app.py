@@ -10,7 +10,7 @@ from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 
-from pgsched.api import creation, executions, health, jobs
+from pgsched.api import backfills, creation, executions, health, jobs
 from pgsched.api.database import Database
 from pgsched.api.problems import failed, refused, refused_by_litestar
 from pgsched.api.requests import ApiRequest, check_request
@@ -31,6 +31,10 @@ _ROUTES = [
     jobs.resume,
     jobs.trigger,
     jobs.job_executions,
+    backfills.start_backfill,
+    backfills.job_backfills,
+    backfills.get_backfill,
+    backfills.cancel_backfill,
     executions.list_executions,
     executions.get_execution,
     executions.cancel_execution,

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import click
 
+from pgsched.cli.backfills import backfill, backfills, cancel_backfill
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.parameters import IDENTITY
 from pgsched.cli.reply import Reply, json_option, listing, table
@@ -120,6 +121,10 @@ def cancel(reply: Reply, /, id: UUID, **flags: Any) -> None:
 
     done = ask(with_database(load_settings(flags)), end)
     reply.give({"id": id, "changed": done}, "cancelled" if done else "was cancelled already")
+
+
+for command in (backfill, backfills, cancel_backfill):
+    jobs.add_command(command)
 
 
 def _verb(flags: dict[str, Any], statement: LiteralString, *parameters: Any) -> Any:

@@ -8,9 +8,9 @@ from uuid import UUID
 
 import httpx
 
-from pgsched.client import asks
+from pgsched.client import asks, backfills
 from pgsched.client.asks import Ask, ExecutionFilter, Id, JobFilter, JobOptions
-from pgsched.client.values import Execution, Job, Page, Scheduled
+from pgsched.client.values import Backfill, Backfilled, Execution, Job, Page, Scheduled
 
 _Answer = TypeVar("_Answer")
 
@@ -78,6 +78,22 @@ class Client:
     def reschedule(self, execution_id: Id, fire_at: datetime | str) -> None:
         """Moves a waiting one-shot to another instant."""
         self._answer(asks.reschedule(execution_id, fire_at))
+
+    def backfill(
+        self, job_id: Id, *, start: datetime | str, end: datetime | str, rate: float = 10, dry_run: bool = False
+    ) -> Backfilled:
+        """Runs a job's instants from ``start`` to before ``end`` that have not succeeded, ``rate`` of them a second.
+
+        A dry run only counts them.
+        """
+        return self._answer(backfills.backfill(job_id, start=start, end=end, rate=rate, dry_run=dry_run))
+
+    def get_backfill(self, backfill_id: Id) -> Backfill:
+        return self._answer(backfills.get_backfill(backfill_id))
+
+    def cancel_backfill(self, backfill_id: Id) -> bool:
+        """Cancels what it planned and still waits; false if it had ended before."""
+        return self._answer(backfills.cancel_backfill(backfill_id)).changed
 
     def close(self) -> None:
         self._http.close()
@@ -163,6 +179,22 @@ class AsyncClient:
     async def reschedule(self, execution_id: Id, fire_at: datetime | str) -> None:
         """Moves a waiting one-shot to another instant."""
         await self._answer(asks.reschedule(execution_id, fire_at))
+
+    async def backfill(
+        self, job_id: Id, *, start: datetime | str, end: datetime | str, rate: float = 10, dry_run: bool = False
+    ) -> Backfilled:
+        """Runs a job's instants from ``start`` to before ``end`` that have not succeeded, ``rate`` of them a second.
+
+        A dry run only counts them.
+        """
+        return await self._answer(backfills.backfill(job_id, start=start, end=end, rate=rate, dry_run=dry_run))
+
+    async def get_backfill(self, backfill_id: Id) -> Backfill:
+        return await self._answer(backfills.get_backfill(backfill_id))
+
+    async def cancel_backfill(self, backfill_id: Id) -> bool:
+        """Cancels what it planned and still waits; false if it had ended before."""
+        return (await self._answer(backfills.cancel_backfill(backfill_id))).changed
 
     async def aclose(self) -> None:
         await self._http.aclose()

@@ -95,6 +95,39 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Backfilled:
+    """How many instants a range has and how many of them have succeeded. ``id`` is None after a dry run."""
+
+    id: UUID | None
+    job_id: UUID
+    instants: int
+    run_already: int
+    to_run: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backfill:
+    """A backfill and how far it is; ``instants`` is None until they are counted."""
+
+    id: UUID
+    job_id: UUID
+    starts_at: datetime
+    ends_at: datetime
+    reached: datetime | None
+    rate: float
+    state: str
+    instants: int | None
+    planned: int
+    passed_over: int
+    live: int
+    finished: int
+    failed: int
+    cancelled: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Page(Generic[_Item]):
     """``next`` is the ``after`` of the next page, None on the last."""
 

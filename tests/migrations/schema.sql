@@ -23,7 +23,7 @@ domain pgsched.target as text constraint target_is_a_known_uri CHECK (((VALUE IS
 table pgsched.api_keys
 table pgsched.attempts partition by RANGE (finished_at) row level security
 table pgsched.audit_log
-table pgsched.backfills
+table pgsched.backfills row level security
 table pgsched.clients row level security
 table pgsched.dependencies with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0) row level security
 table pgsched.executions partition by LIST (partition) row level security
@@ -61,13 +61,14 @@ column pgsched.backfills.02 job_id uuid not null
 column pgsched.backfills.03 starts_at timestamp with time zone not null
 column pgsched.backfills.04 ends_at timestamp with time zone not null
 column pgsched.backfills.05 reached timestamp with time zone
-column pgsched.backfills.06 rate real not null default 10
-column pgsched.backfills.07 state text not null default 'active'::text
-column pgsched.backfills.08 instants bigint
-column pgsched.backfills.09 planned bigint not null default 0
-column pgsched.backfills.10 passed_over bigint not null default 0
-column pgsched.backfills.11 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.backfills.12 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.backfills.06 paced_until timestamp with time zone
+column pgsched.backfills.07 rate double precision not null default 10
+column pgsched.backfills.08 state text not null default 'active'::text
+column pgsched.backfills.09 instants bigint
+column pgsched.backfills.10 planned bigint not null default 0
+column pgsched.backfills.11 passed_over bigint not null default 0
+column pgsched.backfills.12 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.backfills.13 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.clients.01 client_id text not null
 column pgsched.clients.02 keep pgsched.keep not null default 'all'::pgsched.keep
 column pgsched.clients.03 signing_secret text
@@ -271,6 +272,7 @@ CREATE TRIGGER jobs_inserted AFTER INSERT ON pgsched.jobs FOR EACH STATEMENT EXE
 
 -- policies
 policy mine on pgsched.attempts for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
+policy mine on pgsched.backfills for r to {pgsched_client} using ((EXISTS ( SELECT FROM pgsched.jobs j WHERE (j.id = backfills.job_id)))) check ()
 policy mine on pgsched.clients for r to {pgsched_client} using ((EXISTS ( SELECT FROM pg_roles r WHERE ((r.rolname = clients.database_role) AND pg_has_role(r.oid, 'MEMBER'::text))))) check ()
 policy mine on pgsched.dependencies for r to {pgsched_client} using ((EXISTS ( SELECT FROM pgsched.executions e WHERE (e.id = dependencies.execution_id)))) check ()
 policy mine on pgsched.executions for r to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
@@ -281,12 +283,14 @@ policy mine_new on pgsched.executions for a to {pgsched_client} using () check (
 policy mine_waiting on pgsched.executions for w to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ((((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (lease_token IS NULL)))
 policy mine_withdrawn on pgsched.executions for d to {pgsched_client} using ((((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (lease_token IS NULL))) check ()
 policy reader on pgsched.attempts for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched.backfills for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.clients for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.dependencies for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.executions for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.history for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.jobs for r to {pgsched_reader} using (true) check ()
 policy worker on pgsched.attempts for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched.backfills for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.clients for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.dependencies for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.executions for * to {pgsched_worker} using (true) check (true)
@@ -294,11 +298,21 @@ policy worker on pgsched.history for * to {pgsched_worker} using (true) check (t
 policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true)
 
 -- functions
+<<<<<<< HEAD
 function pgsched.acts_for(text) returns boolean volatility s parallel u set search_path=pg_catalog, pg_temp
+=======
+function pgsched.acts_for(text) returns boolean volatility s parallel u
+function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+>>>>>>> h4
 function pgsched.cancel(text,text) returns boolean volatility v parallel u
 function pgsched.cancel(uuid) returns boolean volatility v parallel u
+function pgsched.cancel_backfill(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.carry_on(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+<<<<<<< HEAD
 function pgsched.check_after(text[],text,text,text) returns boolean volatility i parallel s
+=======
+function pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
+>>>>>>> h4
 function pgsched.check_cron(text) returns boolean volatility i parallel s
 function pgsched.check_ended(uuid,text) returns boolean volatility s parallel u
 function pgsched.check_exclusion(jsonb) returns boolean volatility i parallel s
@@ -328,8 +342,12 @@ function pgsched.is_watched(integer) returns boolean volatility v parallel u
 function pgsched.jobs_changed() returns trigger volatility v parallel u
 function pgsched.my_clients() returns text[] volatility s parallel s
 function pgsched.new_id() returns uuid volatility v parallel s
+<<<<<<< HEAD
 function pgsched.note_end(uuid,pgsched.execution_status,timestamp with time zone) returns integer volatility v parallel u
 function pgsched.notify_release() returns void volatility v parallel u
+=======
+function pgsched.note_backfill(uuid,text,text,jsonb) returns void volatility v parallel u
+>>>>>>> h4
 function pgsched.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
 function pgsched.now() returns timestamp with time zone volatility s parallel s
 function pgsched.partition_for(text,text,text,text) returns smallint volatility v parallel s
@@ -372,14 +390,26 @@ grant delete, insert, select, update on pgsched.workers to pgsched_worker
 grant delete, select on pgsched.executions to pgsched_client
 grant execute on pgsched.acts_for(text) to pgsched_client
 grant execute on pgsched.acts_for(text) to pgsched_worker
+<<<<<<< HEAD
+=======
+grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
+grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
+>>>>>>> h4
 grant execute on pgsched.cancel(text,text) to pgsched_client
 grant execute on pgsched.cancel(text,text) to pgsched_worker
 grant execute on pgsched.cancel(uuid) to pgsched_client
 grant execute on pgsched.cancel(uuid) to pgsched_worker
+grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_client
+grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_worker
 grant execute on pgsched.carry_on(uuid) to pgsched_client
 grant execute on pgsched.carry_on(uuid) to pgsched_worker
+<<<<<<< HEAD
 grant execute on pgsched.check_after(text[],text,text,text) to pgsched_client
 grant execute on pgsched.check_after(text[],text,text,text) to pgsched_worker
+=======
+grant execute on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_client
+grant execute on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_worker
+>>>>>>> h4
 grant execute on pgsched.check_cron(text) to pgsched_client
 grant execute on pgsched.check_cron(text) to pgsched_worker
 grant execute on pgsched.check_ended(uuid,text) to pgsched_client
@@ -436,9 +466,13 @@ grant execute on pgsched.my_clients() to pgsched_client
 grant execute on pgsched.my_clients() to pgsched_worker
 grant execute on pgsched.new_id() to pgsched_client
 grant execute on pgsched.new_id() to pgsched_worker
+<<<<<<< HEAD
 grant execute on pgsched.note_end(uuid,pgsched.execution_status,timestamp with time zone) to pgsched_worker
 grant execute on pgsched.notify_release() to pgsched_client
 grant execute on pgsched.notify_release() to pgsched_worker
+=======
+grant execute on pgsched.note_backfill(uuid,text,text,jsonb) to pgsched_worker
+>>>>>>> h4
 grant execute on pgsched.notify_wake(smallint,timestamp with time zone) to pgsched_client
 grant execute on pgsched.notify_wake(smallint,timestamp with time zone) to pgsched_worker
 grant execute on pgsched.now() to pgsched_client
@@ -513,6 +547,8 @@ grant insert, update on pgsched.jobs (timezone) to pgsched_client
 grant select on pgsched.attempts to pgsched_client
 grant select on pgsched.attempts to pgsched_reader
 grant select on pgsched.audit_log to pgsched_reader
+grant select on pgsched.backfills to pgsched_client
+grant select on pgsched.backfills to pgsched_reader
 grant select on pgsched.clients (client_id) to pgsched_client
 grant select on pgsched.clients (client_id) to pgsched_reader
 grant select on pgsched.clients (created_at) to pgsched_client
@@ -524,6 +560,7 @@ grant select on pgsched.clients (keep) to pgsched_reader
 grant select on pgsched.dependencies to pgsched_client
 grant select on pgsched.dependencies to pgsched_reader
 grant select on pgsched.executions to pgsched_reader
+grant select on pgsched.facts to pgsched_reader
 grant select on pgsched.history to pgsched_reader
 grant select on pgsched.jobs to pgsched_client
 grant select on pgsched.jobs to pgsched_reader
@@ -546,11 +583,21 @@ grant usage on schema pgsched to pgsched_reader
 grant usage on schema pgsched to pgsched_worker
 
 -- comments
+<<<<<<< HEAD
 comment on pgsched.acts_for(text) is 'Whether the role that the session acts as may change a client''s executions.'
+=======
+comment on pgsched.acts_for(text) is 'Whether the role that the session acts as may do what a client may: a worker''s role, or one of the client.'
+comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate of them a second; also while the job is paused or finished. Returns the backfill''s id.'
+>>>>>>> h4
 comment on pgsched.cancel(text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
 comment on pgsched.cancel(uuid) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
+comment on pgsched.cancel_backfill(uuid,text) is 'Ends a backfill: what it planned and still waits is cancelled, what runs goes on. False if it had ended before; PS010 for an unknown id.'
 comment on pgsched.carry_on(uuid) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
+<<<<<<< HEAD
 comment on pgsched.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
+=======
+comment on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
+>>>>>>> h4
 comment on pgsched.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.'
 comment on pgsched.check_ended(uuid,text) is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.'
 comment on pgsched.check_exclusion(jsonb) is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.'
@@ -580,8 +627,12 @@ comment on pgsched.is_watched(integer) is 'Whether some worker looks at all part
 comment on pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.'
 comment on pgsched.my_clients() is 'The clients whose rows the current role may see and change.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562).'
+<<<<<<< HEAD
 comment on pgsched.note_end(uuid,pgsched.execution_status,timestamp with time zone) is 'Notes the end of an execution with all that wait for it; returns how many were released or skipped for that.'
 comment on pgsched.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
+=======
+comment on pgsched.note_backfill(uuid,text,text,jsonb) is 'The row of the audit log of a backfill that starts or is cancelled; a step of those functions.'
+>>>>>>> h4
 comment on pgsched.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
 comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'
 comment on pgsched.partition_for(text,text,text,text) is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.'

@@ -31,7 +31,7 @@ declare
 begin
   for waiting in  -- in any partition: an edit may have moved the job from one to another
     select * from pgsched.executions e
-     where e.job_id = withdraw.job_id and e.lease_token is null and e.attempt = 0 and e.plan is not null
+     where e.job_id = withdraw.job_id and e.lease_token is null and e.attempt = 0 and e.plan > 0
        for update skip locked
   loop
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
@@ -68,6 +68,7 @@ begin
     end if;
     update pgsched.jobs j set state = 'cancelled', revision = j.revision + 1, updated_at = pgsched.now() where j.id = cancel.id;
     perform pgsched.withdraw(cancel.id, 'job cancelled');
+    perform pgsched.cancel_backfill(b.id) from pgsched.backfills b where b.job_id = cancel.id and b.state = 'active';
     return true;
   end if;
   home := pgsched.partition_with(cancel.id);
@@ -83,7 +84,7 @@ begin
   end if;
   delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
   perform pgsched.finish_waiting(waiting, 'cancelled', 'cancelled');
-  if waiting.plan is not null and waiting.attempt = 0 then
+  if waiting.plan > 0 and waiting.attempt = 0 then
     perform pgsched.carry_on(waiting.job_id);
   end if;
   return true;
