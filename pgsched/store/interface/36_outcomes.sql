@@ -50,8 +50,9 @@ begin
     decided := decided + pgsched.decide_dependent(waiting)::integer;
   end loop;
   delete from pgsched.dependencies d
-   where d.after_id = note_end.after_id and not exists (select from pgsched.executions e
-     where e.id = d.execution_id and e.fire_at = 'infinity' and e.lease_token is null);
+   where d.after_id = note_end.after_id  -- a scalar subquery: an anti-join might read the executions whole
+     and (select e.id from pgsched.executions e
+           where e.id = d.execution_id and e.fire_at = 'infinity' and e.lease_token is null) is null;
   return decided;
 end $$;
 comment on function pgsched.note_end(uuid, pgsched.execution_status, timestamptz)
@@ -69,12 +70,13 @@ begin
   decided := 0;
   perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, and these rows are anybody's
   for ended in
-    select h.id, h.status, h.finished_at from pgsched.history h where h.awaited limit most for update skip locked
+    select h.id, h.status, h.finished_at from pgsched.history h where h.awaited
+     order by h.id limit most for update skip locked
   loop
     decided := decided + pgsched.note_end(ended.id, ended.status, ended.finished_at);
     update pgsched.history h set awaited = false
      where h.id = ended.id and h.finished_at = ended.finished_at and h.awaited
-       and not exists (select from pgsched.dependencies d where d.after_id = ended.id and d.status is null)
+       and (select count(*) from pgsched.dependencies d where d.after_id = ended.id and d.status is null) = 0
     returning true into all_noted;
     noted := noted + coalesce(all_noted, false)::integer;
   end loop;
