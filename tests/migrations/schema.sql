@@ -298,21 +298,14 @@ policy worker on pgsched.history for * to {pgsched_worker} using (true) check (t
 policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true)
 
 -- functions
-<<<<<<< HEAD
 function pgsched.acts_for(text) returns boolean volatility s parallel u set search_path=pg_catalog, pg_temp
-=======
-function pgsched.acts_for(text) returns boolean volatility s parallel u
 function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
->>>>>>> h4
 function pgsched.cancel(text,text) returns boolean volatility v parallel u
 function pgsched.cancel(uuid) returns boolean volatility v parallel u
 function pgsched.cancel_backfill(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.carry_on(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-<<<<<<< HEAD
 function pgsched.check_after(text[],text,text,text) returns boolean volatility i parallel s
-=======
 function pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
->>>>>>> h4
 function pgsched.check_cron(text) returns boolean volatility i parallel s
 function pgsched.check_ended(uuid,text) returns boolean volatility s parallel u
 function pgsched.check_exclusion(jsonb) returns boolean volatility i parallel s
@@ -328,11 +321,11 @@ function pgsched.check_target(text) returns boolean volatility i parallel s
 function pgsched.check_told(jsonb,text) returns boolean volatility i parallel s
 function pgsched.check_zone(text) returns boolean volatility s parallel s
 function pgsched.clients_changed() returns trigger volatility v parallel u
-function pgsched.decide_dependent(pgsched.executions) returns boolean volatility v parallel u
 function pgsched.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched.executions_inserted() returns trigger volatility v parallel u
 function pgsched.find_execution(text,text) returns uuid volatility s parallel u
 function pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) returns void volatility v parallel u
+function pgsched.fire_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched.forget_dependencies(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.give_up_key(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.is_day(text) returns boolean volatility i parallel s
@@ -342,12 +335,9 @@ function pgsched.is_watched(integer) returns boolean volatility v parallel u
 function pgsched.jobs_changed() returns trigger volatility v parallel u
 function pgsched.my_clients() returns text[] volatility s parallel s
 function pgsched.new_id() returns uuid volatility v parallel s
-<<<<<<< HEAD
-function pgsched.note_end(uuid,pgsched.execution_status,timestamp with time zone) returns integer volatility v parallel u
-function pgsched.notify_release() returns void volatility v parallel u
-=======
 function pgsched.note_backfill(uuid,text,text,jsonb) returns void volatility v parallel u
->>>>>>> h4
+function pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) returns integer volatility v parallel u
+function pgsched.notify_release() returns void volatility v parallel u
 function pgsched.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
 function pgsched.now() returns timestamp with time zone volatility s parallel s
 function pgsched.partition_for(text,text,text,text) returns smallint volatility v parallel s
@@ -366,6 +356,7 @@ function pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,te
 function pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) returns uuid volatility v parallel u
 function pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) returns uuid volatility v parallel u
 function pgsched.setting(text,text) returns text volatility s parallel s
+function pgsched.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched.slot_for(text,text,text) returns smallint volatility i parallel s
 function pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) returns uuid volatility v parallel u
 function pgsched.trigger(uuid) returns uuid volatility v parallel u
@@ -390,11 +381,8 @@ grant delete, insert, select, update on pgsched.workers to pgsched_worker
 grant delete, select on pgsched.executions to pgsched_client
 grant execute on pgsched.acts_for(text) to pgsched_client
 grant execute on pgsched.acts_for(text) to pgsched_worker
-<<<<<<< HEAD
-=======
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
->>>>>>> h4
 grant execute on pgsched.cancel(text,text) to pgsched_client
 grant execute on pgsched.cancel(text,text) to pgsched_worker
 grant execute on pgsched.cancel(uuid) to pgsched_client
@@ -403,13 +391,10 @@ grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_client
 grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_worker
 grant execute on pgsched.carry_on(uuid) to pgsched_client
 grant execute on pgsched.carry_on(uuid) to pgsched_worker
-<<<<<<< HEAD
 grant execute on pgsched.check_after(text[],text,text,text) to pgsched_client
 grant execute on pgsched.check_after(text[],text,text,text) to pgsched_worker
-=======
 grant execute on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_client
 grant execute on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_worker
->>>>>>> h4
 grant execute on pgsched.check_cron(text) to pgsched_client
 grant execute on pgsched.check_cron(text) to pgsched_worker
 grant execute on pgsched.check_ended(uuid,text) to pgsched_client
@@ -440,7 +425,6 @@ grant execute on pgsched.check_zone(text) to pgsched_client
 grant execute on pgsched.check_zone(text) to pgsched_worker
 grant execute on pgsched.clients_changed() to pgsched_client
 grant execute on pgsched.clients_changed() to pgsched_worker
-grant execute on pgsched.decide_dependent(pgsched.executions) to pgsched_worker
 grant execute on pgsched.drop_days(integer) to pgsched_worker
 grant execute on pgsched.executions_inserted() to pgsched_client
 grant execute on pgsched.executions_inserted() to pgsched_worker
@@ -448,6 +432,7 @@ grant execute on pgsched.find_execution(text,text) to pgsched_client
 grant execute on pgsched.find_execution(text,text) to pgsched_worker
 grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) to pgsched_client
 grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) to pgsched_worker
+grant execute on pgsched.fire_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched.forget_dependencies(uuid) to pgsched_client
 grant execute on pgsched.forget_dependencies(uuid) to pgsched_worker
 grant execute on pgsched.give_up_key(uuid) to pgsched_client
@@ -466,13 +451,10 @@ grant execute on pgsched.my_clients() to pgsched_client
 grant execute on pgsched.my_clients() to pgsched_worker
 grant execute on pgsched.new_id() to pgsched_client
 grant execute on pgsched.new_id() to pgsched_worker
-<<<<<<< HEAD
-grant execute on pgsched.note_end(uuid,pgsched.execution_status,timestamp with time zone) to pgsched_worker
+grant execute on pgsched.note_backfill(uuid,text,text,jsonb) to pgsched_worker
+grant execute on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) to pgsched_worker
 grant execute on pgsched.notify_release() to pgsched_client
 grant execute on pgsched.notify_release() to pgsched_worker
-=======
-grant execute on pgsched.note_backfill(uuid,text,text,jsonb) to pgsched_worker
->>>>>>> h4
 grant execute on pgsched.notify_wake(smallint,timestamp with time zone) to pgsched_client
 grant execute on pgsched.notify_wake(smallint,timestamp with time zone) to pgsched_worker
 grant execute on pgsched.now() to pgsched_client
@@ -507,6 +489,7 @@ grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text
 grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) to pgsched_worker
 grant execute on pgsched.setting(text,text) to pgsched_client
 grant execute on pgsched.setting(text,text) to pgsched_worker
+grant execute on pgsched.skip_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched.slot_for(text,text,text) to pgsched_client
 grant execute on pgsched.slot_for(text,text,text) to pgsched_worker
 grant execute on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) to pgsched_worker
@@ -583,21 +566,14 @@ grant usage on schema pgsched to pgsched_reader
 grant usage on schema pgsched to pgsched_worker
 
 -- comments
-<<<<<<< HEAD
 comment on pgsched.acts_for(text) is 'Whether the role that the session acts as may change a client''s executions.'
-=======
-comment on pgsched.acts_for(text) is 'Whether the role that the session acts as may do what a client may: a worker''s role, or one of the client.'
 comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate of them a second; also while the job is paused or finished. Returns the backfill''s id.'
->>>>>>> h4
 comment on pgsched.cancel(text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
 comment on pgsched.cancel(uuid) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
 comment on pgsched.cancel_backfill(uuid,text) is 'Ends a backfill: what it planned and still waits is cancelled, what runs goes on. False if it had ended before; PS010 for an unknown id.'
 comment on pgsched.carry_on(uuid) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
-<<<<<<< HEAD
 comment on pgsched.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
-=======
 comment on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
->>>>>>> h4
 comment on pgsched.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.'
 comment on pgsched.check_ended(uuid,text) is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.'
 comment on pgsched.check_exclusion(jsonb) is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.'
@@ -613,11 +589,11 @@ comment on pgsched.check_target(text) is 'True for a target that pgsched can cal
 comment on pgsched.check_told(jsonb,text) is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.'
 comment on pgsched.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
 comment on pgsched.clients_changed() is 'Has the workers read the clients'' settings again.'
-comment on pgsched.decide_dependent(pgsched.executions) is 'Releases or skips a held execution once what it waits for allows that; true if so. Called with the row locked.'
 comment on pgsched.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
 comment on pgsched.executions_inserted() is 'Wakes the workers for the near-term rows of one insert statement.'
 comment on pgsched.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
 comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to the last one given.'
+comment on pgsched.fire_dependents(uuid[]) is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.'
 comment on pgsched.forget_dependencies(uuid) is 'Removes what an execution waited for that is not held any more.'
 comment on pgsched.give_up_key(uuid) is 'Frees the key of an execution that is running, for the next one under it; called by pgsched.schedule. PS012 where the session acts as another client.'
 comment on pgsched.is_day(text) is 'True for text such as 2026-12-25.'
@@ -627,12 +603,9 @@ comment on pgsched.is_watched(integer) is 'Whether some worker looks at all part
 comment on pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.'
 comment on pgsched.my_clients() is 'The clients whose rows the current role may see and change.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562).'
-<<<<<<< HEAD
-comment on pgsched.note_end(uuid,pgsched.execution_status,timestamp with time zone) is 'Notes the end of an execution with all that wait for it; returns how many were released or skipped for that.'
-comment on pgsched.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
-=======
 comment on pgsched.note_backfill(uuid,text,text,jsonb) is 'The row of the audit log of a backfill that starts or is cancelled; a step of those functions.'
->>>>>>> h4
+comment on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) is 'Notes ends with all that wait for them; returns how many were released or skipped for that.'
+comment on pgsched.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
 comment on pgsched.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
 comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'
 comment on pgsched.partition_for(text,text,text,text) is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.'
@@ -651,6 +624,7 @@ comment on pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,
 comment on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.'
 comment on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) is 'One execution under a key; called by pgsched.schedule.'
 comment on pgsched.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
+comment on pgsched.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
 comment on pgsched.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'
 comment on pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.'
 comment on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome.'

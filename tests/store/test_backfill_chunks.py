@@ -327,4 +327,5 @@ async def plan_eight_chunks(planning: connect.Connection, id: UUID) -> None:
 
 async def claim(worker: connect.Connection) -> executions.Claimed:
     held = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(seconds=3))
-    return await executions.claim(worker, held, [Share(partition, LONG_AGO, 100) for partition in range(16)])
+    shares = [Share(partition, LONG_AGO, 100) for partition in range(16)]
+    return await executions.claim(worker, held, shares, now=0)
