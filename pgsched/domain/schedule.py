@@ -24,6 +24,7 @@ __all__ = [
     "Overlap",
     "Schedule",
     "from_parts",
+    "instant_of",
     "instants",
     "next_fires",
     "next_instant",
@@ -133,7 +134,7 @@ def from_parts(
     _check_companions("cron", cron, {"timezone": timezone, "gap": gap, "overlap": overlap})
     _check_companions("every", every, {"anchor": anchor})
     if at is not None:
-        return Once(at=_instant(at, "at"))
+        return Once(at=instant_of(at, "at"))
     if cron is not None:
         return Cron(
             expression=cron if identity is None else spread(cron, identity),
@@ -145,7 +146,7 @@ def from_parts(
         raise InvalidSchedule("every counts from an anchor: give anchor, such as 2026-03-01T09:00:00Z")
     assert every is not None
     interval = parse_duration(every) if isinstance(every, str) else every
-    return Every(interval=interval, anchor=_instant(anchor, "anchor"))
+    return Every(interval=interval, anchor=instant_of(anchor, "anchor"))
 
 
 def to_json(schedule: Schedule) -> dict[str, str]:
@@ -202,14 +203,16 @@ def _policy(kind: type[_Policy], text: str | None, name: str) -> _Policy:
     return kind(text)
 
 
-def _instant(value: str | datetime, name: str) -> datetime:
+def instant_of(value: str | datetime, name: str) -> datetime:
+    """The instant that ISO 8601 with an offset names, in UTC. Raises InvalidSchedule, calling it ``name``."""
     if isinstance(value, datetime):
-        return value
+        return _in_utc(value, name)
     try:
-        return datetime.fromisoformat(value.strip())
+        found = datetime.fromisoformat(value.strip())
     except ValueError:
         hint = "write ISO 8601 with an offset, such as 2026-03-01T09:00:00Z or 2026-03-01T10:00:00+01:00"
         raise InvalidSchedule(f"{name} {value[:64]!r} is no instant: {hint}") from None
+    return _in_utc(found, name)
 
 
 def _in_utc(value: datetime, name: str) -> datetime:

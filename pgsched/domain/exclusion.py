@@ -1,0 +1,170 @@
+"""When a job does not fire although its schedule says so: days, stretches of time, patterns on the wall clock."""
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
+from operator import itemgetter
+
+from pgsched.domain.cron import Cron
+from pgsched.domain.duration import LONGEST
+from pgsched.domain.schedule import instant_of
+from pgsched.domain.seconds import matching, within
+from pgsched.domain.wall import DAY, wall
+from pgsched.domain.zone import spans
+from pgsched.errors import InvalidSchedule
+
+_BEGINS_WITH_A_DATE = re.compile(r"\d{4}-\d", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_YEARS = range(1971, 8990)
+_ONE_DAY = timedelta(days=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_HINT = (
+    "write a date (2026-12-25), a range of dates (2026-12-24/2026-12-31), two instants with an offset "
+    "(2026-12-24T18:00:00Z/2026-12-27T06:00:00Z) or a cron expression"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Days:
+    """Whole days in the time zone of the job, both ends included."""
+
+    first: date
+    last: date
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Between:
+    """The instants from ``start`` to before ``end``."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """The minutes, or with six fields the seconds, of the job's wall clock that a cron expression matches."""
+
+    expression: str
+
+
+Exclusion = Days | Between | Pattern
+
+
+@lru_cache(maxsize=16384)
+def parse_exclusion(text: str) -> Exclusion:
+    """What one item of ``exclude`` means. Raises InvalidSchedule, with what to write instead."""
+    stripped = text.strip()
+    if not _BEGINS_WITH_A_DATE.match(stripped):
+        return Pattern(expression=Cron(expression=stripped).expression)
+    first, *rest = (end.strip() for end in stripped.split("/"))
+    if len(rest) > 1 or (not rest and not _DATE.fullmatch(first)):
+        raise InvalidSchedule(f"exclude {text[:64]!r} cannot be read: {_HINT}")
+    last = rest[0] if rest else first
+    dates = [bool(_DATE.fullmatch(end)) for end in (first, last)]
+    if dates == [True, True]:
+        return _days(text, _date(first), _date(last))
+    if any(dates):
+        raise InvalidSchedule(f"exclude {text[:64]!r} joins a date and an instant: {_HINT}")
+    return _between(text, instant_of(first, "exclude"), instant_of(last, "exclude"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excluded:
+    """All the exclusions of a job, on the clock of its ``timezone``.
+
+    ``stretches`` are microseconds since the epoch, half open, in order and apart from each other.
+    """
+
+    timezone: str
+    patterns: tuple[str, ...]
+    stretches: tuple[tuple[int, int], ...]
+
+    def until(self, instant: datetime) -> datetime | None:
+        """When the days or the stretch of time end that ``instant`` falls into; None where it falls into none."""
+        at = (instant - _EPOCH) // _MICROSECOND
+        found = bisect_right(self.stretches, at, key=itemgetter(0)) - 1
+        if found < 0 or at >= self.stretches[found][1]:
+            return None
+        return _EPOCH + self.stretches[found][1] * _MICROSECOND
+
+    def matches(self, instant: datetime) -> bool:
+        """Whether one of the patterns matches."""
+        day, second = divmod((instant - _EPOCH) // timedelta(seconds=1), DAY)
+        return bool(self._matching(day) >> second & 1)
+
+    def remaining(self, seconds: int, day: int, fraction: int) -> int:
+        """Of those seconds of the day what is left, for instants that lie ``fraction`` microseconds after each."""
+        first = bisect_right(self.stretches, day * DAY * 1_000_000, key=itemgetter(0)) - 1
+        for opens, closes in self.stretches[max(first, 0) :]:
+            low, high = (-((fraction - end) // 1_000_000) for end in (opens, closes))
+            if low >= (day + 1) * DAY or not seconds:
+                break
+            seconds &= ~within(seconds, day, low, high)
+        return seconds & ~self._matching(day) if seconds else 0
+
+    def _matching(self, day: int) -> int:
+        return matching(wall(self.patterns, whole_minutes=True), self.timezone, day) if self.patterns else 0
+
+
+def excluded(exclusions: tuple[Exclusion, ...], timezone: str) -> Excluded | None:
+    """The exclusions in a time zone; None where there are none. Raises InvalidSchedule for an unknown zone."""
+    if not exclusions:
+        return None
+    patterns = dict.fromkeys(item.expression for item in exclusions if isinstance(item, Pattern))
+    stretches = list[tuple[int, int]]()
+    for opens, closes in sorted(end for item in exclusions for end in _stretches(item, timezone)):
+        if stretches and opens <= stretches[-1][1]:
+            stretches[-1] = (stretches[-1][0], max(closes, stretches[-1][1]))
+        else:
+            stretches.append((opens, closes))
+    return Excluded(timezone=timezone, patterns=tuple(patterns), stretches=tuple(stretches))
+
+
+def _stretches(exclusion: Exclusion, timezone: str) -> list[tuple[int, int]]:
+    match exclusion:
+        case Days():
+            return _local_days(exclusion, timezone)
+        case Between():
+            return [((exclusion.start - _EPOCH) // _MICROSECOND, (exclusion.end - _EPOCH) // _MICROSECOND)]
+        case Pattern():
+            return []
+
+
+def _local_days(days: Days, timezone: str) -> list[tuple[int, int]]:
+    """The instants at which the zone's calendar shows one of the days; several stretches where clocks go back."""
+    low, high = (datetime.combine(day, time()) for day in (days.first, days.last + _ONE_DAY))
+    found, epoch = list[tuple[int, int]](), _EPOCH.replace(tzinfo=None)
+    for span in spans(timezone, low - 2 * _ONE_DAY):  # no zone is two days away from UTC
+        opens, closes = max(span.opens, low - span.offset), min(span.closes, high - span.offset)
+        if opens < closes:
+            found.append(((opens - epoch) // _MICROSECOND, (closes - epoch) // _MICROSECOND))
+        if span.closes > high + 2 * _ONE_DAY:
+            break
+    return found
+
+
+def _days(text: str, first: date, last: date) -> Days:
+    if last < first:
+        raise InvalidSchedule(f"exclude {text!r} ends before it starts: write the earlier date first")
+    if last - first > LONGEST:
+        raise InvalidSchedule(f"exclude {text!r} is longer than ten years: write ends_at, or several ranges")
+    return Days(first=first, last=last)
+
+
+def _between(text: str, start: datetime, end: datetime) -> Between:
+    if end <= start:
+        raise InvalidSchedule(f"exclude {text[:80]!r} must end after it starts: write the earlier instant first")
+    return Between(start=start, end=end)
+
+
+def _date(text: str) -> date:
+    try:
+        found = date.fromisoformat(text)
+    except ValueError:
+        raise InvalidSchedule(f"exclude {text!r} is no date: write one that exists, such as 2026-12-25") from None
+    if found.year not in _YEARS:
+        raise InvalidSchedule(f"exclude {text!r} is out of range: write a year from {_YEARS[0]} to {_YEARS[-1]}")
+    return found

@@ -1,0 +1,89 @@
+"""What becomes of a claimed instant of a job, and of those that passed since: which runs, which are skipped and why.
+
+A job has one waiting row, that of its next instant. The claim of that row plans the next one. Where workers were away,
+or the row was held back, further instants have passed by then. None of them is silently dropped: each is run, or
+belongs to a range that is recorded as skipped, or lies at or after the successor and is reckoned with it.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pgsched.domain.recurrence import Recurrence
+from pgsched.domain.rules import OnMissed, Rules
+
+_MICROSECOND = timedelta(microseconds=1)
+_SKIP_CATCHES_UP = timedelta(minutes=1)
+_NO_TIME = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """Consecutive instants of a job, ``first`` and ``last`` included, that are skipped for one reason."""
+
+    first: datetime
+    last: datetime
+    count: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reckoning:
+    """Whether the claimed row runs; it is in ``skipped`` where not. ``successor`` is None when the job has ended."""
+
+    runs: bool
+    skipped: tuple[Range, ...] = ()
+    successor: datetime | None = None
+
+
+def reckon(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: datetime) -> Reckoning:
+    """What becomes of the row of ``scheduled_for``, claimed at ``now``, and what the job's next row is.
+
+    An instant is too old when it lies more than ``catch_up`` back, not counting what jitter or a window allow. With
+    ``after_completion`` the row runs, and its successor is known only when the run is over.
+    """
+    if recurrence.after_completion:
+        return Reckoning(runs=True)
+    oldest = _oldest(rules, now)
+    following = recurrence.next_instant(scheduled_for)
+    if oldest is not None and scheduled_for < oldest:
+        return _given_up(recurrence, rules, scheduled_for, oldest, now)
+    if rules.on_missed is not OnMissed.LATEST or following is None or following > now:
+        return Reckoning(runs=True, successor=following)
+    passed = recurrence.missed(scheduled_for - _MICROSECOND, now)
+    assert passed is not None
+    return _coalesced(recurrence, (), scheduled_for, passed.last)
+
+
+def _oldest(rules: Rules, now: datetime) -> datetime | None:
+    catch_up = rules.catch_up
+    if catch_up is None and rules.on_missed is OnMissed.SKIP:
+        catch_up = _SKIP_CATCHES_UP
+    return None if catch_up is None else now - catch_up - (rules.jitter or rules.window or _NO_TIME)
+
+
+def _given_up(
+    recurrence: Recurrence, rules: Rules, scheduled_for: datetime, oldest: datetime, now: datetime
+) -> Reckoning:
+    skipped = (_range(recurrence, scheduled_for, oldest, "missed"),)
+    successor = recurrence.next_instant(oldest - _MICROSECOND)
+    if rules.on_missed is not OnMissed.LATEST or successor is None or successor > now:
+        return Reckoning(runs=False, skipped=skipped, successor=successor)
+    passed = recurrence.missed(oldest - _MICROSECOND, now)
+    assert passed is not None
+    return _coalesced(recurrence, skipped, passed.first, passed.last)
+
+
+def _coalesced(recurrence: Recurrence, skipped: tuple[Range, ...], first: datetime, latest: datetime) -> Reckoning:
+    """One instant, the latest, stands for all from ``first`` on."""
+    if first < latest:
+        reason = f"coalesced_into {latest.isoformat().replace('+00:00', 'Z')}"
+        skipped = (*skipped, _range(recurrence, first, latest, reason))
+    return Reckoning(runs=False, skipped=skipped, successor=latest)
+
+
+def _range(recurrence: Recurrence, first: datetime, end: datetime, reason: str) -> Range:
+    """The instant ``first``, whatever the schedule says of it by now, and those after it that come before ``end``."""
+    further = recurrence.missed(first, end - _MICROSECOND)
+    if further is None:
+        return Range(first=first, last=first, count=1, reason=reason)
+    return Range(first=first, last=further.last, count=1 + further.count, reason=reason)

@@ -1,0 +1,171 @@
+"""All the instants of a recurring job: its schedules united, without what is excluded, within its bounds.
+
+Where nothing is excluded the next instant is the earliest that any of the schedules has. Stretches of time that are
+excluded are jumped over at once. Behind an instant that a pattern excludes the days are looked through as sets of
+seconds, so that even a job that fires each second and is excluded for months costs microseconds a day.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from pgsched.domain.cron import Cron, clock_note
+from pgsched.domain.exclusion import Excluded, excluded
+from pgsched.domain.rules import NO_RULES, Rules, check_whole_seconds
+from pgsched.domain.schedule import Every, Fire, Schedule, from_parts, instant_of, next_instant
+from pgsched.domain.tally import Missed, count_between, first_between
+from pgsched.domain.zone import HORIZON_YEARS, zone_named
+from pgsched.errors import InvalidSchedule
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_HORIZON = timedelta(days=366 * HORIZON_YEARS)
+_SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recurrence:
+    """When a job fires. ``timezone`` is that in which it is shown to people.
+
+    With ``after_completion`` it has one schedule, whose interval is counted from the end of each run.
+    """
+
+    specs: tuple[Schedule, ...]
+    excluded: Excluded | None = None
+    starts_at: datetime | None = None
+    ends_at: datetime | None = None
+    timezone: str = "UTC"
+    after_completion: bool = False
+
+    def next_instant(self, after: datetime) -> datetime | None:
+        """The first instant strictly later than ``after``, in UTC; None when there is none within 50 years.
+
+        With ``after_completion`` the one that follows a run that ended at ``after``. Raises InvalidSchedule when
+        ``after`` has no offset from UTC.
+        """
+        if self.starts_at is not None:
+            after = max(instant_of(after, "after"), self.starts_at - _MICROSECOND)
+        found = self._next(after)
+        if found is None or (self.ends_at is not None and found >= self.ends_at):
+            return None
+        return found
+
+    def instants(self, after: datetime, count: int) -> list[datetime]:
+        """The first ``count`` instants strictly later than ``after``, in order; fewer when there are no more."""
+        found: list[datetime] = []
+        while len(found) < count:
+            following = self.next_instant(found[-1] if found else after)
+            if following is None:
+                break
+            found.append(following)
+        return found
+
+    def fires(self, after: datetime, count: int) -> list[Fire]:
+        """The same instants for people: on the clock of the job, with a note where clocks are changed."""
+        return [self._fire(at) for at in self.instants(after, count)]
+
+    def missed(self, after: datetime, until: datetime) -> Missed | None:
+        """All the instants later than ``after`` and not later than ``until``; None when there are none.
+
+        Exact, and counted in milliseconds for a year of a job that fires each second. None with
+        ``after_completion``: such a job has no instants but the one that comes next.
+        """
+        low, high = after + _MICROSECOND, until + _MICROSECOND
+        if self.starts_at is not None:
+            low = max(low, self.starts_at)
+        if self.ends_at is not None:
+            high = min(high, self.ends_at)
+        return None if self.after_completion else count_between(self.specs, self.excluded, low, high)
+
+    def _next(self, after: datetime) -> datetime | None:
+        if self.after_completion:
+            return self._after_run(after)
+        found = self._of_any(after)
+        if self.excluded is None:
+            return found
+        while found is not None and (end := self.excluded.until(found)) is not None:
+            found = self._of_any(end - _MICROSECOND)
+        if found is None or not self.excluded.matches(found):
+            return found
+        return first_between(self.specs, self.excluded, found, self.ends_at or found + _HORIZON)
+
+    def _of_any(self, after: datetime) -> datetime | None:
+        if len(self.specs) == 1:
+            return next_instant(self.specs[0], after)
+        found = (next_instant(spec, after) for spec in self.specs)
+        return min((at for at in found if at is not None), default=None)
+
+    def _after_run(self, ended: datetime) -> datetime | None:
+        [every] = self.specs
+        assert isinstance(every, Every)
+        first = max(every.anchor, self.starts_at or every.anchor)
+        return first if ended < first else ended.astimezone(UTC) + every.interval
+
+    def _fire(self, at: datetime) -> Fire:
+        local = at.astimezone(zone_named(self.timezone)).isoformat()
+        notes = (clock_note(spec, at) for spec in self.specs if isinstance(spec, Cron) and _fires(spec, at))
+        return Fire(at=at, local=local, note=next((note for note in notes if note is not None), None))
+
+
+def recurrence(
+    *,
+    cron: str | None = None,
+    every: str | timedelta | None = None,
+    timezone: str | None = None,
+    gap: str | None = None,
+    overlap: str | None = None,
+    anchor: str | datetime | None = None,
+    identity: str | None = None,
+    rules: Rules = NO_RULES,
+) -> Recurrence:
+    """When the job fires that has these columns and rules; what is None was not given.
+
+    As ``from_parts``, save that a job has all its columns, also those that its kind of schedule has no use for, and
+    that rules may have: ``timezone`` is that of the days excluded, ``anchor`` that of a further interval. Raises
+    InvalidSchedule for what cannot be meant together, and for a job that would never fire.
+    """
+    _check_interval(every, rules)
+    start = anchor if rules.anchor is None else rules.anchor
+    if every is None:
+        own = from_parts(cron=cron, timezone=timezone, gap=gap, overlap=overlap, identity=identity)
+    else:
+        own = from_parts(cron=cron, every=every, anchor=start)
+    further = [item.schedule(timezone=timezone, anchor=start, identity=identity) for item in rules.also]
+    zone = "UTC" if timezone is None else timezone
+    found = Recurrence(
+        specs=tuple(dict.fromkeys([own, *further])),
+        excluded=excluded(rules.exclude, zone),
+        starts_at=rules.starts_at,
+        ends_at=rules.ends_at,
+        timezone=zone,
+        after_completion=rules.after_completion,
+    )
+    _check_zone_and_seconds(found)
+    _check_fires(found)
+    return found
+
+
+def _check_interval(every: object, rules: Rules) -> None:
+    for name, value in (("anchor", rules.anchor), ("after_completion", rules.after_completion or None)):
+        if value is not None and every is None:
+            raise InvalidSchedule(f"{name} goes with every only: leave it out of the rules, or give every")
+
+
+def _check_zone_and_seconds(found: Recurrence) -> None:
+    zone_named(found.timezone)
+    for spec in found.specs:
+        if isinstance(spec, Every) and (len(found.specs) > 1 or found.excluded is not None):
+            check_whole_seconds(spec)
+
+
+def _check_fires(found: Recurrence) -> None:
+    """A single schedule has proved already that it occurs; an end in the past is no fault of what once was right."""
+    if found.excluded is None and found.ends_at is None:
+        return
+    begin = found.starts_at or (_SOME_DAY if found.ends_at is None else _EPOCH)
+    if found.next_instant(begin - _MICROSECOND) is None:
+        hint = "exclude less, or leave more time between starts_at and ends_at"
+        raise InvalidSchedule(f"the job would never fire within its rules: {hint}")
+
+
+def _fires(cron: Cron, at: datetime) -> bool:
+    return next_instant(cron, at - timedelta(seconds=1)) == at

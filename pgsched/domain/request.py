@@ -1,0 +1,80 @@
+"""What someone may ask for who schedules something: the parts of a request, checked as one."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pgsched.domain.duration import check_duration, parse_duration
+from pgsched.domain.recurrence import recurrence
+from pgsched.domain.rules import parse_rules
+from pgsched.domain.schedule import instant_of
+from pgsched.errors import InvalidSchedule
+
+_SOME_ANCHOR = datetime(2000, 1, 1, tzinfo=UTC)
+_NO_TIME = timedelta(0)
+
+
+def check_request(
+    *,
+    at: str | datetime | None = None,
+    delay: str | timedelta | None = None,
+    cron: str | None = None,
+    every: str | timedelta | None = None,
+    timezone: str | None = None,
+    gap: str | None = None,
+    overlap: str | None = None,
+    anchor: str | datetime | None = None,
+    rules: bytes | str | Mapping[str, Any] | None = None,
+) -> None:
+    """Raises InvalidSchedule, with what to write instead, for parts that make no schedule together.
+
+    What is None was not given; with none of ``at``, ``delay``, ``cron`` and ``every`` it fires now. That a job would
+    have no instant left because its bounds have passed cannot be told without the time of day.
+    """
+    given = {"at": at, "delay": delay, "cron": cron, "every": every}
+    kinds = [name for name, value in given.items() if value is not None]
+    if len(kinds) > 1:
+        raise InvalidSchedule(f"{' and '.join(kinds)} exclude each other: give one of them; with none it fires now")
+    _only_with("cron", cron, gap=gap, overlap=overlap)
+    _only_with("every", every, anchor=anchor)
+    if cron is not None or every is not None:
+        _check_job(cron, every, timezone, gap, overlap, anchor, rules)
+        return
+    _only_with("cron", cron, timezone=timezone)
+    _only_with("cron or every", cron, rules=rules)
+    if at is not None:
+        instant_of(at, "at")
+    if delay is not None:
+        _check_delay(delay)
+
+
+def _check_job(
+    cron: str | None,
+    every: str | timedelta | None,
+    timezone: str | None,
+    gap: str | None,
+    overlap: str | None,
+    anchor: str | datetime | None,
+    raw: bytes | str | Mapping[str, Any] | None,
+) -> None:
+    rules = parse_rules(raw)
+    if timezone is not None and every is not None and not (rules.also or rules.exclude):
+        raise InvalidSchedule("timezone goes with cron, or with rules that name days: leave it out, or give cron")
+    if anchor is not None and rules.anchor is not None:
+        raise InvalidSchedule("anchor is given twice: leave it out, or leave it out of the rules")
+    start = rules.starts_at or _SOME_ANCHOR if anchor is None else anchor
+    recurrence(
+        cron=cron, every=every, timezone=timezone, gap=gap, overlap=overlap, anchor=start, identity="", rules=rules
+    )
+
+
+def _only_with(kind: str, value: object, **companions: object) -> None:
+    for name, companion in companions.items():
+        if companion is not None and value is None:
+            raise InvalidSchedule(f"{name} goes with {kind} only: leave it out, or give {kind}")
+
+
+def _check_delay(delay: str | timedelta) -> None:
+    length = (_NO_TIME if delay in {"PT0S", "0s"} else parse_duration(delay)) if isinstance(delay, str) else delay
+    if length != _NO_TIME:
+        check_duration(length)

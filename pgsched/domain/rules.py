@@ -1,0 +1,262 @@
+"""What a recurring job is told beside its schedule: the JSON object ``rules``, checked and with its defaults."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from pgsched.domain.duration import parse_duration
+from pgsched.domain.exclusion import Exclusion, parse_exclusion
+from pgsched.domain.schedule import Every, Once, Schedule, from_parts, instant_of
+from pgsched.errors import InvalidSchedule
+
+_EXAMPLE = 'write an object such as {"exclude": ["2026-12-25"], "jitter": "5m"}'
+
+
+class OnOverlap(StrEnum):
+    """What becomes of an instant that is due while an earlier run of its job is not over."""
+
+    SKIP = "skip"
+    ALLOW = "allow"
+    QUEUE_ONE = "queue_one"
+    QUEUE_ALL = "queue_all"
+    CANCEL_RUNNING = "cancel_running"
+
+
+class OnMissed(StrEnum):
+    """What becomes of the instants that passed while nothing ran."""
+
+    LATEST = "latest"
+    ALL = "all"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Also:
+    """A further schedule of a job, as it was written; it lacks what it takes from the job."""
+
+    cron: str | None = None
+    every: str | None = None
+    at: str | None = None
+    timezone: str | None = None
+    gap: str | None = None
+    overlap: str | None = None
+    anchor: str | None = None
+
+    def schedule(self, *, timezone: str | None, anchor: str | datetime | None, identity: str | None) -> Schedule:
+        """The schedule of a job with this time zone, anchor and identity. Raises InvalidSchedule."""
+        zone = (self.timezone or timezone) if self.cron is not None else self.timezone
+        start = (self.anchor or anchor) if self.every is not None else self.anchor
+        parts = {"at": self.at, "cron": self.cron, "every": self.every, "gap": self.gap, "overlap": self.overlap}
+        return from_parts(**parts, timezone=zone, anchor=start, identity=identity)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How a recurring job's instants are added to, left out, bounded, spread out, and made up for.
+
+    ``also`` is united with the job's own schedule, ``exclude`` is taken from both. It fires from ``starts_at`` to
+    before ``ends_at``, and ``max_runs`` times at most. Each run starts up to ``jitter`` late, or in the emptiest part
+    of ``window``. ``after_completion`` counts an interval from the end of the run before. Instants older than
+    ``catch_up`` are not made up for; None is without bound, but a minute for ``OnMissed.SKIP``. After ``pause_after``
+    failures in a row the job pauses; ``delete_after`` its end it is deleted.
+    """
+
+    also: tuple[Also, ...] = ()
+    exclude: tuple[Exclusion, ...] = ()
+    starts_at: datetime | None = None
+    ends_at: datetime | None = None
+    max_runs: int | None = None
+    jitter: timedelta | None = None
+    window: timedelta | None = None
+    anchor: datetime | None = None
+    after_completion: bool = False
+    on_overlap: OnOverlap = OnOverlap.SKIP
+    on_missed: OnMissed = OnMissed.LATEST
+    catch_up: timedelta | None = None
+    pause_after: int | None = None
+    delete_after: timedelta | None = None
+
+
+NO_RULES = Rules()
+
+
+def parse_rules(raw: bytes | str | Mapping[str, Any] | None) -> Rules:
+    """The rules in a JSON object; None, and a key that is missing or null, mean the defaults.
+
+    Memoised by the text. Raises InvalidSchedule, naming the key and what to write, for an unknown key, a wrong type,
+    a value out of range, and keys that contradict each other.
+    """
+    if raw is None:
+        return NO_RULES
+    if isinstance(raw, bytes | str):
+        return _parsed(raw)
+    try:
+        return _parsed(orjson.dumps(raw))
+    except TypeError:
+        raise InvalidSchedule(f"rules cannot be written as JSON: {_EXAMPLE}") from None
+
+
+@lru_cache(maxsize=8192)
+def _parsed(raw: bytes | str) -> Rules:
+    try:
+        given = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        raise InvalidSchedule(f"rules are not JSON ({error}): {_EXAMPLE}") from None
+    if not isinstance(given, dict):
+        raise InvalidSchedule(f"rules must be a JSON object: {_EXAMPLE}")
+    given = {key: value for key, value in given.items() if value is not None}
+    _check_completion(given)
+    parsed = {key: _parser(key)(key, value) for key, value in given.items()}
+    rules = Rules(**parsed)
+    _check_bounds(rules)
+    if rules.jitter is not None and rules.window is not None:
+        raise InvalidSchedule("jitter and window both say when within a stretch to start: leave one of them out")
+    return rules
+
+
+def _check_completion(given: dict[str, Any]) -> None:
+    """A job whose next instant depends on the end of a run has no instants to add to, leave out or miss."""
+    if given.get("after_completion") is not True:
+        return
+    for key in ("also", "exclude", "jitter", "window", "on_overlap", "on_missed", "catch_up"):
+        if key in given:
+            raise InvalidSchedule(f"{key} cannot go with after_completion, which has no instants known beforehand")
+
+
+def _check_bounds(rules: Rules) -> None:
+    if rules.starts_at and rules.ends_at and rules.ends_at <= rules.starts_at:
+        raise InvalidSchedule("ends_at must be later than starts_at: write a later ends_at, or leave it out")
+    for item in rules.also:
+        at = instant_of(item.at, "at") if item.at is not None else None
+        if at and ((rules.starts_at and at < rules.starts_at) or (rules.ends_at and at >= rules.ends_at)):
+            raise InvalidSchedule(f"also names {item.at}, which is not between starts_at and ends_at: leave it out")
+
+
+def _parser(key: str) -> Callable[[str, Any], Any]:
+    parser = _PARSERS.get(key)
+    if parser is None:
+        raise InvalidSchedule(f"there is no rule {key[:64]!r}; the rules are {', '.join(_PARSERS)}")
+    return parser
+
+
+def _also(key: str, value: Any) -> tuple[Also, ...]:
+    return tuple(_one_more(item) for item in _items(key, value, 20, '[{"cron": "0 9 * * SAT"}]'))
+
+
+def _one_more(item: Any) -> Also:
+    wanted = 'each item of also must be an object such as {"cron": "0 9 * * SAT"}, {"every": "1h"} or {"at": …}'
+    if not isinstance(item, dict):
+        raise InvalidSchedule(f"{wanted}; one is {_shown(item)}")
+    given = {name: text for name, text in item.items() if text is not None}
+    if unknown := sorted(given.keys() - set(Also.__slots__)):
+        raise InvalidSchedule(f"there is no {unknown[0][:64]!r} in also: {wanted}")
+    for name, text in given.items():
+        if not isinstance(text, str):
+            raise InvalidSchedule(f"{name} in also must be text; it is {_shown(text)}")
+    found = Also(**given)
+    _check_item(found)
+    return found
+
+
+def _check_item(item: Also) -> None:
+    """All that can be told without the job it belongs to: with some time zone, anchor and identity."""
+    schedule = item.schedule(timezone="UTC", anchor="2000-01-01T00:00:00Z", identity="")
+    if isinstance(schedule, Every):
+        check_whole_seconds(schedule)
+    assert item.at is None or isinstance(schedule, Once)
+
+
+def check_whole_seconds(every: Every) -> None:
+    """Raises InvalidSchedule for an interval that no whole number of seconds makes: it cannot be joined with others."""
+    if every.interval % timedelta(seconds=1):
+        raise InvalidSchedule("with also or exclude, every must be whole seconds: write PT2S rather than PT1.5S")
+
+
+def _exclude(key: str, value: Any) -> tuple[Exclusion, ...]:
+    items = _items(key, value, 1000, '["2026-12-25", "* 0-6 * * SAT,SUN"]')
+    for item in items:
+        if not isinstance(item, str):
+            raise InvalidSchedule(f"each item of exclude must be text; one is {_shown(item)}")
+    return tuple(parse_exclusion(item) for item in items)
+
+
+def _items(key: str, value: Any, most: int, example: str) -> list[Any]:
+    if not isinstance(value, list) or not 1 <= len(value) <= most:
+        raise InvalidSchedule(f"{key} must be a list of 1 to {most} items, such as {example}; or leave it out")
+    return value
+
+
+def _span(low: str, high: str) -> Callable[[str, Any], timedelta]:
+    shortest, longest = parse_duration(low), parse_duration(high)
+
+    def parse(key: str, value: Any) -> timedelta:
+        wanted = f'{key} must be a duration from {low} to {high}, such as "PT5M" or "5m"'
+        if not isinstance(value, str):
+            raise InvalidSchedule(f"{wanted}; it is {_shown(value)}")
+        try:
+            length = parse_duration(value)
+        except InvalidSchedule as error:
+            raise InvalidSchedule(f"{wanted}: {error}") from None
+        if not shortest <= length <= longest:
+            raise InvalidSchedule(f"{wanted}; it is {_shown(value)}")
+        return length
+
+    return parse
+
+
+def _number(most: int) -> Callable[[str, Any], int]:
+    def parse(key: str, value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+            raise InvalidSchedule(f"{key} must be a whole number from 1 to {most}; it is {_shown(value)}")
+        return value
+
+    return parse
+
+
+def _choice(kind: type[StrEnum]) -> Callable[[str, Any], StrEnum]:
+    def parse(key: str, value: Any) -> StrEnum:
+        if not isinstance(value, str) or value not in list(kind):
+            raise InvalidSchedule(f"{key} cannot be {_shown(value)}: write one of {', '.join(kind)}")
+        return kind(value)
+
+    return parse
+
+
+def _instant(key: str, value: Any) -> datetime:
+    if not isinstance(value, str):
+        raise InvalidSchedule(f"{key} must be an instant such as 2026-03-01T09:00:00Z; it is {_shown(value)}")
+    return instant_of(value, key)
+
+
+def _truth(key: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidSchedule(f"{key} must be true or false; it is {_shown(value)}")
+    return value
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:60] + "…"
+
+
+_PARSERS: dict[str, Callable[[str, Any], Any]] = {
+    "also": _also,
+    "exclude": _exclude,
+    "starts_at": _instant,
+    "ends_at": _instant,
+    "max_runs": _number(1_000_000_000),
+    "jitter": _span("1ms", "24h"),
+    "window": _span("1s", "24h"),
+    "anchor": _instant,
+    "after_completion": _truth,
+    "on_overlap": _choice(OnOverlap),
+    "on_missed": _choice(OnMissed),
+    "catch_up": _span("1s", "3653d"),
+    "pause_after": _number(1000),
+    "delete_after": _span("1s", "3653d"),
+}

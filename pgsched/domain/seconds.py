@@ -1,0 +1,130 @@
+"""The seconds of a day in UTC at which a schedule fires or a wall clock matches, as the bits of an int.
+
+Days are numbered from 1 January 1970. What is told here of a schedule is exact to the second: all instants of one
+schedule have the same fraction of a second, which its caller knows.
+"""
+
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import NamedTuple, assert_never
+
+from pgsched.domain.cron import Cron, shifts_to_opening, walls_in
+from pgsched.domain.expression import Matches
+from pgsched.domain.schedule import Every, Once, Schedule
+from pgsched.domain.wall import ALL_DAY, DAY, Wall, wall, year_of
+from pgsched.domain.zone import Span, spans
+
+_EPOCH = datetime(1970, 1, 1)
+_SECOND = timedelta(seconds=1)
+
+
+class Stretch(NamedTuple):
+    """Seconds since the epoch, from ``opens`` to before ``closes``, in which a wall clock is ``offset`` ahead."""
+
+    opens: int
+    closes: int
+    offset: int
+
+
+def firing(schedule: Schedule, day: int) -> int:
+    """A bit for each second of the day at which the schedule fires; an interval must be of whole seconds."""
+    match schedule:
+        case Once():
+            return within(1 << _second(schedule.at) % DAY, day, _second(schedule.at), _second(schedule.at) + 1)
+        case Every():
+            return _multiples(schedule, day)
+        case Cron():
+            return _occurrences(schedule, day)
+        case _:
+            assert_never(schedule)
+
+
+def matching(clock: Wall, timezone: str, day: int) -> int:
+    """A bit for each second of the day at which the zone's wall clock shows one of the times of ``clock``."""
+    found = 0
+    for stretch in _stretches(timezone, year_of(day)):
+        found |= _seen_in_utc(clock, stretch, day)
+    return found
+
+
+def within(seconds: int, day: int, low: int, high: int) -> int:
+    """Of the seconds of the day those from ``low`` to before ``high``, both counted from the epoch."""
+    first, end = max(low - day * DAY, 0), min(high - day * DAY, DAY)
+    if first >= end or not seconds:
+        return 0
+    return seconds if (first, end) == (0, DAY) else seconds & ((1 << end) - (1 << first))
+
+
+def _multiples(every: Every, day: int) -> int:
+    interval, ahead = every.interval // _SECOND, _second(every.anchor) - day * DAY
+    first = ahead if ahead > 0 else ahead % interval
+    return _comb(interval) << first & ALL_DAY if first < DAY else 0
+
+
+@lru_cache(maxsize=256)
+def _comb(interval: int) -> int:
+    """A bit for each multiple of the interval within a day."""
+    bits, width = 1, interval
+    while width < DAY:
+        bits |= bits << width
+        width *= 2
+    return bits & ALL_DAY
+
+
+def _occurrences(cron: Cron, day: int) -> int:
+    clock, found = wall((cron.expression,)), 0
+    stretches, openings = _firing_stretches(cron, year_of(day))
+    for stretch in stretches:
+        found |= _seen_in_utc(clock, stretch, day)
+    for opening in openings:
+        if opening // DAY == day:
+            found |= 1 << opening % DAY
+    return found
+
+
+def _seen_in_utc(clock: Wall, stretch: Stretch, day: int) -> int:
+    if stretch.opens >= (day + 1) * DAY or stretch.closes <= day * DAY:
+        return 0
+    local, into = divmod(day * DAY + stretch.offset, DAY)
+    seconds = clock.seconds(local) >> into
+    if into:
+        seconds |= clock.seconds(local + 1) << (DAY - into) & ALL_DAY
+    return within(seconds, day, stretch.opens, stretch.closes)
+
+
+@lru_cache(maxsize=4096)
+def _stretches(timezone: str, year: int) -> tuple[Stretch, ...]:
+    return tuple(
+        Stretch(opens=_seconds(span.opens), closes=_seconds(span.closes), offset=span.offset // _SECOND)
+        for span in _spans_of(timezone, year)
+    )
+
+
+@lru_cache(maxsize=16384)
+def _firing_stretches(cron: Cron, year: int) -> tuple[tuple[Stretch, ...], tuple[int, ...]]:
+    """Where the cron's times are taken from the wall clock as they are, and where it fires for times in a gap."""
+    matches = Matches(cron.expression)
+    found, openings = list[Stretch](), list[int]()
+    for span in _spans_of(cron.timezone, year):
+        low, high = (_seconds(end - span.offset) for end in walls_in(span, cron, fixed=matches.fixed))
+        found.append(Stretch(opens=low, closes=high, offset=span.offset // _SECOND))
+        if shifts_to_opening(span, cron, matches):
+            openings.append(_seconds(span.opens))
+    return tuple(found), tuple(openings)
+
+
+def _spans_of(timezone: str, year: int) -> list[Span]:
+    end, found = datetime(year + 1, 1, 1), list[Span]()
+    for span in spans(timezone, datetime(year, 1, 1)):
+        if span.opens >= end:
+            break
+        found.append(span)
+    return found
+
+
+def _second(instant: datetime) -> int:
+    return _seconds(instant.astimezone(UTC).replace(tzinfo=None))
+
+
+def _seconds(instant: datetime) -> int:
+    return (instant - _EPOCH) // _SECOND

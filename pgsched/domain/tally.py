@@ -1,0 +1,106 @@
+"""Counting instants without going through them: day after day, as sets of seconds that are united and taken apart."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from pgsched.domain.cron import Cron
+from pgsched.domain.exclusion import Excluded
+from pgsched.domain.schedule import Every, Schedule
+from pgsched.domain.seconds import firing, within
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ONE_DAY = timedelta(days=1)
+_MICROSECOND = timedelta(microseconds=1)
+_SECOND = 1_000_000
+_PATIENCE = 9 * 366
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """How many instants there are in a stretch of time, and which of them come first and last."""
+
+    count: int
+    first: datetime
+    last: datetime
+
+
+def count_between(
+    specs: tuple[Schedule, ...], excluded: Excluded | None, low: datetime, high: datetime
+) -> Missed | None:
+    """The instants of any of ``specs`` from ``low`` to before ``high`` that are not excluded; None without any.
+
+    Intervals must be of whole seconds, unless there is one only and nothing is excluded.
+    """
+    if low >= high:
+        return None
+    if len(specs) == 1 and isinstance(specs[0], Every) and excluded is None:
+        return _multiples(specs[0], low, high)
+    count, first, last = 0, None, None
+    for day in _days(low, high):
+        found = _left(_firing(specs, day, low, high), excluded, day)
+        if found:
+            count += sum(seconds.bit_count() for seconds in found.values())
+            last = max(_instant(day, seconds.bit_length() - 1, fraction) for fraction, seconds in found.items())
+            first = first or _first_of(found, day)
+    return Missed(count=count, first=first, last=last) if first and last else None
+
+
+def first_between(specs: tuple[Schedule, ...], excluded: Excluded, low: datetime, high: datetime) -> datetime | None:
+    """The first of the same instants; None too after nine years of days on which each instant is excluded.
+
+    Patterns know no years: what they leave of a schedule they leave within the eight years between leap years.
+    """
+    in_vain = 0
+    for day in _days(low, high):
+        firing_then = _firing(specs, day, low, high)
+        if found := _left(firing_then, excluded, day):
+            return _first_of(found, day)
+        in_vain += bool(firing_then)
+        if in_vain > _PATIENCE:
+            break
+    return None
+
+
+def _days(low: datetime, high: datetime) -> range:
+    return range((low - _EPOCH) // _ONE_DAY, (high - _MICROSECOND - _EPOCH) // _ONE_DAY + 1)
+
+
+def _multiples(every: Every, low: datetime, high: datetime) -> Missed | None:
+    first = max(-((every.anchor - low) // every.interval), 0)
+    end = -((every.anchor - high) // every.interval)
+    if first >= end:
+        return None
+    at = [every.anchor + n * every.interval for n in (first, end - 1)]
+    return Missed(count=end - first, first=at[0], last=at[1])
+
+
+def _firing(specs: tuple[Schedule, ...], day: int, low: datetime, high: datetime) -> dict[int, int]:
+    """By the fraction of a second, in microseconds, the seconds of the day at which any of ``specs`` fires."""
+    found = dict[int, int]()
+    for spec in specs:
+        fraction = _fraction(spec)
+        begin, end = (-((fraction - (at - _EPOCH) // _MICROSECOND) // _SECOND) for at in (low, high))
+        if seconds := within(firing(spec, day), day, begin, end):
+            found[fraction] = found.get(fraction, 0) | seconds
+    return found
+
+
+def _left(found: dict[int, int], excluded: Excluded | None, day: int) -> dict[int, int]:
+    if excluded is None or not found:
+        return found
+    left = {fraction: excluded.remaining(seconds, day, fraction) for fraction, seconds in found.items()}
+    return {fraction: seconds for fraction, seconds in left.items() if seconds}
+
+
+def _fraction(spec: Schedule) -> int:
+    if isinstance(spec, Cron):
+        return 0
+    return spec.anchor.microsecond if isinstance(spec, Every) else spec.at.microsecond
+
+
+def _first_of(found: dict[int, int], day: int) -> datetime:
+    return min(_instant(day, (seconds & -seconds).bit_length() - 1, fraction) for fraction, seconds in found.items())
+
+
+def _instant(day: int, second: int, fraction: int) -> datetime:
+    return _EPOCH + timedelta(days=day, seconds=second, microseconds=fraction)

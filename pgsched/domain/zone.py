@@ -1,0 +1,81 @@
+"""Time zones as rows of spans of constant offset from UTC, and the changes of the clocks between them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+from functools import lru_cache
+from itertools import pairwise
+from zoneinfo import ZoneInfo, available_timezones
+
+from pgsched.errors import InvalidSchedule
+
+LAST_YEAR = 9000
+"""Nothing recurs from this year on."""
+
+HORIZON_YEARS = 50
+"""How far ahead an instant is looked for: a fifth Monday in February can be 40 years away."""
+
+_SECOND = timedelta(seconds=1)
+_PROBE = timedelta(hours=12)  # no zone was ever changed and changed back within half a day
+_NOT_ZONES = {"localtime", "posixrules", "Factory", "posix", "right"}  # of one machine, or with leap seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A stretch of constant offset from UTC: [opens, closes) in UTC, and the offsets on either side of it."""
+
+    opens: datetime
+    closes: datetime
+    before: timedelta
+    offset: timedelta
+    following: timedelta
+
+
+def spans(timezone: str, instant: datetime) -> Iterator[Span]:
+    """The spans from the one that holds ``instant`` (naive, UTC) to the horizon; each ends with the year."""
+    opens = datetime(instant.year - 1, 1, 1)
+    before = offset = _offset(zone_named(timezone), opens)
+    for year in range(opens.year, min(opens.year + 1 + HORIZON_YEARS, LAST_YEAR)):
+        for closes, following in _changes(timezone, year):
+            if closes > instant:
+                yield Span(opens=opens, closes=closes, before=before, offset=offset, following=following)
+            opens, before, offset = closes, offset, following
+
+
+@lru_cache(maxsize=8192)
+def _changes(timezone: str, year: int) -> tuple[tuple[datetime, timedelta], ...]:
+    """Each change of the year (naive instant in UTC, the offset from then on); the year's end comes last."""
+    zone, start, end = zone_named(timezone), datetime(year, 1, 1), datetime(year + 1, 1, 1)
+    probes = [start + n * _PROBE for n in range((end - start) // _PROBE + 1)]
+    offsets = [_offset(zone, probe) for probe in probes]
+    steps = pairwise(zip(probes, offsets, strict=True))
+    changes = [(_change_between(zone, early, late), new) for (early, old), (late, new) in steps if old != new]
+    return (*changes, (end, offsets[-1]))
+
+
+def _change_between(zone: ZoneInfo, early: datetime, late: datetime) -> datetime:
+    """The first whole second with the offset of ``late`` rather than that of ``early``."""
+    new = _offset(zone, late)
+    while late - early > _SECOND:
+        middle = early + (late - early) // (2 * _SECOND) * _SECOND
+        early, late = (early, middle) if _offset(zone, middle) == new else (middle, late)
+    return late
+
+
+def _offset(zone: ZoneInfo, instant: datetime) -> timedelta:
+    return zone.fromutc(instant.replace(tzinfo=zone)).replace(tzinfo=None) - instant
+
+
+@lru_cache(maxsize=1024)
+def zone_named(name: str) -> ZoneInfo:
+    try:
+        if name.partition("/")[0] in _NOT_ZONES:
+            raise ValueError(name)
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        known = {zone.casefold(): zone for zone in available_timezones()}
+        near = get_close_matches(name[:64].casefold(), known, n=1)
+        hint = known[near[0]] if near else "Europe/Berlin or UTC"
+        problem = f"there is no time zone {name[:64]!r}: write an IANA name such as {hint}"
+        raise InvalidSchedule(problem) from None
