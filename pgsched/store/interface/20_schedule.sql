@@ -104,18 +104,15 @@ there is, reject, or debounce, which moves what waits to the new instant.';
 create or replace function pgsched.give_up_key(execution_id uuid) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  caller constant name := coalesce(nullif(current_setting('role'), 'none'), session_user);
   whose text;
 begin
   select e.client_id into whose from pgsched.executions e
    where e.id = give_up_key.execution_id and e.lease_token is not null for update;
   if not found then
     return;
-  elsif not has_table_privilege(caller, 'pgsched.executions', 'UPDATE')
-      and not exists (select from pgsched.clients c join pg_roles r on r.rolname = c.database_role
-                       where c.client_id = whose and pg_has_role(caller, r.oid, 'MEMBER')) then
-    perform pgsched.refuse('PS012', format('%I may not take the key of an execution of client %L that is running', caller, whose),
-      'act as a role of that client');
+  elsif not pgsched.acts_for(whose) then
+    perform pgsched.refuse('PS012', format('%I may not take the key of an execution of client %L that is running',
+      pgsched.acting_role(), whose), 'act as a role of that client');
   end if;
   update pgsched.executions e set key = null where e.id = give_up_key.execution_id;
 end $$;
