@@ -166,7 +166,7 @@ def test_what_has_ended_cannot_be_rescheduled(db: Connection) -> None:
 
 
 def test_a_job_cannot_be_rescheduled(db: Connection) -> None:
-    with refused("PS011", hint="key"):
+    with refused("PS011", hint="pgsched.edit"):
         call(db, "reschedule", id=schedule(db, every="1 hour"), fire_at="2040-01-01Z")
 
 
