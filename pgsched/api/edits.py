@@ -1,14 +1,13 @@
 """Changing a job, and seeing beforehand when it would fire."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from litestar import patch, post
 from litestar.openapi.spec import Example
 from litestar.params import Body, JSONBody
-from psycopg import AsyncConnection
 
-from pgsched.api.answers import EditPreview, Instant, JobDetail, Preview, job_detail, problems, shown
+from pgsched.api.answers import EditPreview, JobDetail, Preview, job_detail, problems, shown
 from pgsched.api.creation import next_fires
 from pgsched.api.database import Pooled
 from pgsched.api.jobs import JobId, actor, found_job
@@ -16,9 +15,7 @@ from pgsched.api.requests import ApiRequest, EditJob, PreviewEdit, PreviewSpec
 from pgsched.domain.preview import preview
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.spread import identity_of
-from pgsched.errors import InvalidSchedule
 from pgsched.store import edits, listings
-from pgsched.store.rows import JobRow
 
 _LATER = Example(
     summary="An hour later, and not on holidays",
@@ -47,21 +44,22 @@ async def edit_job(
 async def preview_edit(job_id: JobId, data: JSONBody[PreviewEdit], database: Pooled) -> EditPreview:
     """Takes what PATCH takes, and writes nothing. A paused job is shown as it would fire if it were not."""
     changes = edits.changes_of(data.changes())
+    start = _start(data.start)
     async with database.connection() as connection:
-        before = await found_job(connection, job_id)
-        after = await listings.get_edited_job(connection, job_id, changes) or before
-        moment = await _start(connection, data.start)
-    return EditPreview(before=_as_it_is(before, moment, data.count), after=shown(after.fires(moment, data.count)))
+        found = await edits.preview_job(connection, job_id, changes, start=start, count=data.count)
+    return EditPreview(before=shown(found.before), after=shown(found.after))
 
 
 @post("/preview", status_code=200, summary="When a schedule would fire", responses=problems(400, 413, 415, 422))
 async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview:
     """For a schedule that is no job yet. Nothing is written."""
-    async with database.connection() as connection:
-        moment = await _start(connection, data.start)
+    start = _start(data.start)
+    if start is None:
+        async with database.connection() as connection:
+            start = await listings.time_of(connection)
     asked = data.schedule
     fires = preview(
-        after=moment,
+        after=start,
         count=data.count,
         at=asked.at,
         cron=asked.cron,
@@ -75,12 +73,5 @@ async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview
     return Preview(next=shown(fires))
 
 
-async def _start(connection: AsyncConnection[Any], given: str | None) -> datetime:
-    return await listings.time_of(connection) if given is None else instant_of(given, "from")
-
-
-def _as_it_is(row: JobRow, after: datetime, count: int) -> list[Instant]:
-    try:
-        return shown(row.fires(after, count))
-    except InvalidSchedule:  # which is what the edit shall mend
-        return []
+def _start(given: str | None) -> datetime | None:
+    return None if given is None else instant_of(given, "from")

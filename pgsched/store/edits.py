@@ -1,6 +1,8 @@
 """Editing a job: what ``pgsched.edit`` is told, and the edit together with the planning that it asks for."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -9,11 +11,21 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.duration import check_duration, format_duration, parse_duration
 from pgsched.domain.rules import parse_rules
-from pgsched.errors import InvalidSchedule
+from pgsched.domain.schedule import Fire
+from pgsched.errors import InvalidSchedule, NotFound
 from pgsched.store import calls
 from pgsched.store.jobs import plan_job
-from pgsched.store.listings import get_job
+from pgsched.store.listings import get_edited_job, get_job, time_of
 from pgsched.store.order import check_text
+from pgsched.store.rows import JobRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditPreview:
+    """The next instants of a job as it is, and as it would be."""
+
+    before: list[Fire]
+    after: list[Fire]
 
 
 def changes_of(given: Mapping[str, Any]) -> str:
@@ -49,3 +61,25 @@ async def edit_job(connection: AsyncConnection[Any], job_id: UUID, changes: str,
         if await calls.may_plan(connection):
             await plan_job(connection, job_id)
     return True
+
+
+async def preview_job(
+    connection: AsyncConnection[Any], job_id: UUID, changes: str, *, start: datetime | None, count: int
+) -> EditPreview:
+    """What an edit would change of when a job fires, from ``start`` or now on; writes nothing.
+
+    A paused job is shown as if it were not. Raises NotFound, Conflict for a cancelled job, and InvalidSchedule.
+    """
+    before = await get_job(connection, job_id)
+    after = await get_edited_job(connection, job_id, changes)
+    if before is None or after is None:
+        raise NotFound(f"there is no job {job_id}: look it up among the jobs")
+    moment = start or await time_of(connection)
+    return EditPreview(before=_as_it_is(before, moment, count), after=after.fires(moment, count))
+
+
+def _as_it_is(row: JobRow, after: datetime, count: int) -> list[Fire]:
+    try:
+        return row.fires(after, count)
+    except InvalidSchedule:  # which is what the edit shall mend
+        return []
