@@ -61,6 +61,9 @@ begin
   if num_nonnulls(after.cron, after.every) <> 1 then
     perform pgsched.refuse('PS002', 'a job needs either cron or every', 'give the one that takes the other''s place');
   end if;
+  if after.cron is null and num_nonnulls(changes ->> 'gap', changes ->> 'overlap') > 0 then
+    perform pgsched.refuse('PS002', 'gap and overlap go with cron only', 'leave them out, or give cron');
+  end if;
   if after.timezone <> job.timezone then
     perform pgsched.check_zone(after.timezone);
   end if;
