@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from pgsched.domain.spread import spread
-from pgsched.store import executions, jobs
+from pgsched.store import definitions, executions, jobs
 from pgsched.store.connect import Connection
 from pgsched.store.executions import Claimed, Lease, Share
 from pgsched.store.sql import statement
@@ -19,11 +19,17 @@ from tests.store.store_arrange import call, column, counts, row, schedule, value
 
 HOUR = timedelta(hours=1)
 BEGAN = datetime(2025, 3, 1, 10, 0, tzinfo=UTC)
+ALLOWED = '{"on_overlap": "allow"}'
+LONG_BEFORE = datetime(1990, 1, 1, tzinfo=UTC)  # the time at which nothing has been missed yet
 
 
-async def claim(worker: Connection, *, batch: int = 100, partitions: Sequence[int] = range(16)) -> Claimed:
+async def claim(
+    worker: Connection, *, batch: int = 100, partitions: Sequence[int] = range(16), now: datetime = LONG_BEFORE
+) -> Claimed:
     lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
-    return await executions.claim(worker, lease, [Share(partition, LONG_AGO, batch) for partition in partitions])
+    return await executions.claim(
+        worker, lease, [Share(partition, LONG_AGO, batch) for partition in partitions], now=to_instant(now)
+    )
 
 
 def job(db: Session, **columns: object) -> UUID:
@@ -125,11 +131,11 @@ async def test_a_cron_job_goes_on_before_the_year_2000(db: Session, worker: Conn
 
 
 async def test_cron_jobs_that_share_schedule_and_second_share_one_search(db: Session, worker: Connection) -> None:
-    jobs._following.cache_clear()
+    definitions._following.cache_clear()
     for n in range(20):
         planned_row(db, job(db, cron="17 4 * * *"), BEGAN + timedelta(microseconds=n))
     assert len((await claim(worker)).rows) == 20
-    assert (jobs._following.cache_info().misses, jobs._following.cache_info().hits) == (1, 19)
+    assert (definitions._following.cache_info().misses, definitions._following.cache_info().hits) == (1, 19)
 
 
 async def test_cron_jobs_of_different_time_zones_do_not_share(db: Session, worker: Connection) -> None:
@@ -147,7 +153,8 @@ async def test_past_the_year_9999_nothing_is_planned(db: Session, worker: Connec
     planned_row(db, last, datetime(9999, 12, 31, tzinfo=UTC), fire_at=BEGAN)
     answer = await claim(worker)
     assert (len(answer.rows), answer.planned, waiting(db, last)) == (1, {}, [])
-    assert value(db, "select state::text from pgsched.jobs") == "active"
+    found = row(db, "select state::text, reason from pgsched.jobs")
+    assert found == ("finished", "no instant is left")
 
 
 @pytest.mark.parametrize(
@@ -169,7 +176,7 @@ async def test_a_schedule_that_makes_no_sense_any_more_says_so_and_leaves_the_ot
 async def test_of_two_rows_of_a_job_in_one_claim_the_later_one_is_followed(
     db: Session, worker: Connection, first: str
 ) -> None:
-    double = job(db)
+    double = job(db, rules=ALLOWED)
     instants = [BEGAN, BEGAN + HOUR]
     for nominal in instants if first == "the earlier" else reversed(instants):
         planned_row(db, double, nominal)
@@ -181,7 +188,7 @@ async def test_of_two_rows_of_a_job_in_one_claim_the_later_one_is_followed(
 async def test_of_rows_of_two_revisions_in_one_claim_the_present_one_is_followed(
     db: Session, worker: Connection, revisions: tuple[int, int]
 ) -> None:
-    edited = job(db, revision=2, planned_revision=2)
+    edited = job(db, revision=2, planned_revision=2, rules=ALLOWED)
     for revision, minutes in zip(revisions, (0, 30), strict=True):
         planned_row(db, edited, BEGAN + timedelta(minutes=minutes), revision=revision)
     assert len((await claim(worker)).rows) == 2
@@ -231,8 +238,8 @@ async def test_a_definition_is_read_once_for_each_revision(
         asked.append(name)
         return statement(name)
 
-    monkeypatch.setattr(jobs, "statement", noted)
-    edited = job(db)
+    monkeypatch.setattr(definitions, "statement", noted)
+    edited = job(db, rules=ALLOWED)
     planned_row(db, edited, BEGAN)
     await claim(worker)
     await claim(worker)
