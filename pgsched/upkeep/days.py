@@ -6,7 +6,6 @@ from pgsched.store import workers
 from pgsched.store.connect import Connection, Link
 
 _AHEAD = 7
-_BATCH = 1000
 
 
 class Days(Service):
@@ -16,9 +15,9 @@ class Days(Service):
     longest_turn = 300.0
     longest_pause = 60.0
 
-    def __init__(self, link: Link, events: Events, *, kept: int, every: float = 3600.0) -> None:
+    def __init__(self, link: Link, events: Events, *, kept: int, every: float = 3600.0, batch: int = 1000) -> None:
         super().__init__(events)
-        self._link, self._kept, self._every = link, kept, every
+        self._link, self._kept, self._every, self._batch = link, kept, every, batch
 
     async def turn(self) -> float:
         connection = await self._link.get()
@@ -29,9 +28,9 @@ class Days(Service):
         return self._every
 
     async def _delete_jobs(self, connection: Connection) -> None:
-        deleted = latest = await workers.delete_ended_jobs(connection, batch=_BATCH)
-        while latest == _BATCH:
-            latest = await workers.delete_ended_jobs(connection, batch=_BATCH)
+        deleted = latest = await workers.delete_ended_jobs(connection, batch=self._batch)
+        while latest == self._batch:
+            latest = await workers.delete_ended_jobs(connection, batch=self._batch)
             deleted += latest
         if deleted:
             self.events.emit("jobs.deleted", jobs=deleted)

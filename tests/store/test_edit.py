@@ -1,5 +1,6 @@
 """pgsched.edit: what may be changed of a job, and what becomes of its waiting row."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID
 
@@ -182,20 +183,33 @@ def test_an_edit_does_not_wait_for_a_row_that_a_worker_holds(db: Connection, sto
 def test_an_edit_comes_behind_a_claim_that_plans_on(db: Connection, store_url: str) -> None:
     """The claim has share-locked the job to plan its successor: the edit waits, and takes that one along."""
     job = schedule(db, every="1 hour")
-    planned(db, job)
-    with psycopg.connect(store_url) as claimer, psycopg.connect(store_url) as editor:
-        claimer.execute("select from pgsched.jobs where id = %s for share", [job])
-        with psycopg.connect(store_url, autocommit=True) as watcher:
-            import threading
-
-            loser = threading.Thread(target=lambda: edit(editor, job, target="python:other"))
-            loser.start()
-            wait_until_blocked(watcher, editor)
-            claimer.commit()
-            loser.join()
-        editor.commit()
+    with (
+        psycopg.connect(store_url, autocommit=True) as other,
+        psycopg.connect(store_url, autocommit=True) as watcher,
+        ThreadPoolExecutor() as threads,
+    ):
+        with db.transaction():
+            planned(db, job)
+            late = threads.submit(lambda: edit(other, job, target="python:other"))
+            wait_until_blocked(watcher, other)
+        assert late.result(20) is True
     assert [found[1] for found in waiting(db)] == ["python:other"]
     assert row(db, "select revision, planned_revision from pgsched.jobs") == (2, 2)
+
+
+def test_an_edit_comes_behind_a_cancel_and_is_refused(db: Connection, store_url: str) -> None:
+    job = schedule(db, every="1 hour")
+    with (
+        psycopg.connect(store_url, autocommit=True) as other,
+        psycopg.connect(store_url, autocommit=True) as watcher,
+        ThreadPoolExecutor() as threads,
+    ):
+        with db.transaction():
+            call(db, "cancel", id=job)
+            late = threads.submit(lambda: edit(other, job, target="python:other"))
+            wait_until_blocked(watcher, other)
+        with refused("PS011", hint="schedule it again"):
+            late.result(20)
 
 
 def test_a_paused_job_stays_paused(db: Connection) -> None:
