@@ -31,6 +31,7 @@ from pgsched.upkeep.days import Days
 from pgsched.upkeep.directory import Directory
 from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.reaper import Reaper
+from pgsched.upkeep.releaser import Releaser
 from pgsched.worker.claimer import Claimer
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.completion import TransactionalCompletion
@@ -78,6 +79,7 @@ class Worker:
         self.claimer = self._make_claimer()
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
         self.planner = Planner(self._planning, self.events)
+        self.releaser = Releaser(self._chores, self.events)
         self.waker = self._make_waker()
         self.renewer = Renewer(
             self._renewing,
@@ -103,6 +105,7 @@ class Worker:
             in_hand=lambda id: self.dispatcher.in_hand.get(id),
             retrying=lambda partition, delay: self.claimer.expect(partition, self.clock.now() + int(delay * 1e6)),
             returned=lambda partition, instant: self.claimer.expect(partition, instant),
+            ended=lambda: self.releaser.settled(),
             batch=self.settings.batch,
             rng=random.Random(),
         )
@@ -129,7 +132,8 @@ class Worker:
             joined=self._joined,
             expect=self.claimer.expect,
             rung=self.claimer.ring,
-            changed={"plan": self.planner.wake, "clients": self.directory.wake},
+            changed={"plan": self.planner.wake, "clients": self.directory.wake, "release": self.releaser.look},
+            stop_row=self.dispatcher.stop_row,
             listen=self.settings.notify,
         )
 
@@ -141,7 +145,7 @@ class Worker:
             queues=self.settings.queue_names,
             partitions=lambda: self.roster.partitions,
             seen=self.roster.share,
-            reaped=self.claimer.look,
+            reaped=self._reaped,
         )
 
     def _make_channels(self, app: App | None) -> Channels:
@@ -159,7 +163,8 @@ class Worker:
     def services(self) -> list[Service]:
         """Everything that runs in the background but the settler, which is the last to stop."""
         return [
-            self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper, self.days,
+            self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
+            self.releaser, self.days,
         ]  # fmt: skip
 
     async def start(self) -> None:
@@ -171,6 +176,10 @@ class Worker:
     def _joined(self) -> None:
         self.events.emit("worker.joined", worker=self.roster.number)
         self.claimer.look()
+
+    def _reaped(self) -> None:
+        self.claimer.look()
+        self.releaser.settled()
 
     async def drain(self) -> None:
         """Stops claiming, lets what runs finish within the limit, hands the rest back, settles all, and leaves."""

@@ -115,9 +115,10 @@ class EditPreview(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionDetail(Execution):
-    """An execution with its failed tries, the first one first."""
+    """An execution with its failed tries, the first one first, and those that it still waits for."""
 
     attempts: list[Attempt]
+    waits_for: list[UUID]
 
 
 class JobPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,8 +173,9 @@ def shown(fires: Iterable[Fire]) -> list[Instant]:
     return [Instant(at=fire.at, local=fire.local, note=fire.note) for fire in fires]
 
 
-def execution_detail(row: Execution, attempts: list[Attempt]) -> ExecutionDetail:
-    return ExecutionDetail(**{field.name: getattr(row, field.name) for field in fields(row)}, attempts=attempts)
+def execution_detail(row: Execution, attempts: list[Attempt], waits_for: list[UUID]) -> ExecutionDetail:
+    found = {field.name: getattr(row, field.name) for field in fields(row)}
+    return ExecutionDetail(**found, attempts=attempts, waits_for=waits_for)
 
 
 def split(found: list[_Item], limit: int) -> tuple[list[_Item], str | None]:

@@ -5,7 +5,6 @@ Jobs whose instants follow from cron or interval alone are planned on the wire's
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -14,9 +13,9 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.reckoning import Reckoning, reckon
+from pgsched.domain.reckoning import Reckoning, reckon, reckon_put_off
 from pgsched.domain.recurrence import Recurrence, recurrence
-from pgsched.domain.rules import NO_RULES, OnMissed, OnOverlap, Rules, parse_rules
+from pgsched.domain.rules import NO_RULES, Rules, parse_rules
 from pgsched.domain.schedule import from_parts, next_instant
 from pgsched.domain.spread import identity_of, spread
 from pgsched.errors import InvalidSchedule
@@ -90,21 +89,16 @@ class Definition(NamedTuple):
             if following is None or following > now:
                 return following
         rules = self.parsed()
-        if was_queued(row, rules):
-            rules = unhurried(rules)
-        return reckon(self.recurrence(), rules, to_datetime(row.scheduled_for), to_datetime(now))
+        nominal, moment = to_datetime(row.scheduled_for), to_datetime(now)
+        if was_put_off(row, rules):
+            return reckon_put_off(self.recurrence(), rules, nominal, moment)
+        return reckon(self.recurrence(), rules, nominal, moment)
 
 
-def was_queued(row: Execution, rules: Rules) -> bool:
-    """Whether a row has waited for an earlier run: it then fires later than it could have been planned for."""
+def was_put_off(row: Execution, rules: Rules) -> bool:
+    """Whether a row has waited for an earlier run, or stands for missed ones: it then fires later than planned."""
     spread = rules.jitter or rules.window
     return row.fire_at > row.scheduled_for + (0 if spread is None else spread // timedelta(microseconds=1))
-
-
-def unhurried(rules: Rules) -> Rules:
-    """For a row that was late because it was queued: nothing is too old, and of those behind it one or all run."""
-    one = rules.on_overlap is OnOverlap.QUEUE_ONE
-    return replace(rules, on_missed=OnMissed.LATEST if one else OnMissed.ALL, catch_up=None)
 
 
 @lru_cache(maxsize=16384)

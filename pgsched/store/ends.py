@@ -14,11 +14,11 @@ from pgsched.store.sql import statement, statement_in
 Connection = AsyncConnection[Any]
 
 
-async def skip_claimed(connection: Connection, skipped: Sequence[tuple[Execution, tuple[Range, ...]]]) -> None:
-    """Moves claimed rows into history, each of them as the first of its ranges."""
+async def skip_claimed(connection: Connection, skipped: Sequence[tuple[Execution, Range]]) -> None:
+    """Moves claimed rows into history, each of them as the first of its range."""
     rows: dict[tuple[int, int], list[tuple[UUID, Range]]] = defaultdict(list)
-    for row, ranges in skipped:
-        rows[row.partition, row.token].append((UUID(bytes=row.id), ranges[0]))
+    for row, passed in skipped:
+        rows[row.partition, row.token].append((UUID(bytes=row.id), passed))
     for (partition, token), found in rows.items():
         parameters = {
             "token": token,

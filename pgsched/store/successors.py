@@ -19,10 +19,10 @@ from pgsched.domain.reckoning import Range, Reckoning
 from pgsched.domain.rules import OnOverlap, Rules
 from pgsched.errors import InvalidSchedule
 from pgsched.store import starts
-from pgsched.store.definitions import Definition, define
+from pgsched.store.definitions import Definition, define, was_put_off
 from pgsched.store.ends import finish_jobs, mark_invalid, skip_claimed, skip_further
 from pgsched.store.sql import statement, statement_in
-from pgsched.store.wire import LAST, Instant, Instants, Tokens, Uuids, to_instant
+from pgsched.store.wire import LAST, LONG_AGO, Instant, Instants, Tokens, Uuids, to_instant
 
 _UNLESS_IT_STANDS: LiteralString = "on conflict do nothing"
 
@@ -43,20 +43,25 @@ class _Turn:
 
     again: bool
     idle: set[bytes] = field(default_factory=set)
-    successors: list[tuple[Execution, Definition, int]] = field(default_factory=list)
-    skipped: list[tuple[Execution, tuple[Range, ...]]] = field(default_factory=list)
+    successors: list[tuple[Execution, Definition, int, int]] = field(default_factory=list)
+    skipped: list[tuple[Execution, Range]] = field(default_factory=list)
+    further: list[tuple[UUID, Range]] = field(default_factory=list)
     ended: list[tuple[Definition, str]] = field(default_factory=list)
     completing: list[tuple[Execution, Definition]] = field(default_factory=list)
     heard: dict[int, int] = field(default_factory=dict)
 
 
 class _Run(NamedTuple):
-    """A claimed row that is to run, unless an earlier run stands in its way."""
+    """A claimed row that is to run, unless an earlier run stands in its way.
+
+    Its successor starts at ``earliest`` or later.
+    """
 
     row: Execution
     definition: Definition
     rules: Rules
     successor: int | None
+    earliest: int = LONG_AGO
 
 
 async def plan_successors(
@@ -98,24 +103,26 @@ async def _reckon(
         return _Run(row, definition, rules, reckoned)
     successor = None if reckoned.successor is None else to_instant(reckoned.successor)
     if reckoned.runs:
-        return _Run(row, definition, rules, successor)
-    _skip(turn, row, definition, reckoned.skipped, successor)
+        turn.further += [(definition.uuid, one) for one in reckoned.skipped]
+        return _Run(row, definition, rules, successor, row.fire_at if was_put_off(row, rules) else LONG_AGO)
+    # What runs instead has its turn now, whenever it was to start: it is put off until this moment.
+    _skip(turn, _Run(row, definition, rules, successor, now + 1), reckoned.skipped)
     return None
 
 
-def _skip(
-    turn: _Turn, row: Execution, definition: Definition, ranges: tuple[Range, ...], successor: int | None
-) -> None:
-    turn.idle.add(row.id)
-    turn.skipped.append((row, ranges))
-    _follow(turn, row, definition, successor)
+def _skip(turn: _Turn, run: _Run, ranges: tuple[Range, ...]) -> None:
+    turn.idle.add(run.row.id)
+    turn.skipped.append((run.row, ranges[0]))
+    turn.further += [(run.definition.uuid, one) for one in ranges[1:]]
+    _follow(turn, run)
 
 
-def _follow(turn: _Turn, row: Execution, definition: Definition, successor: int | None) -> None:
-    if successor is not None and successor <= LAST:
-        turn.successors.append((row, definition, successor))
+def _follow(turn: _Turn, run: _Run) -> None:
+    if run.successor is None or run.successor > LAST:
+        turn.ended.append((run.definition, "no instant is left"))
     else:
-        turn.ended.append((definition, "no instant is left"))
+        earliest = run.earliest if run.successor <= run.earliest else LONG_AGO
+        turn.successors.append((run.row, run.definition, run.successor, earliest))
 
 
 async def _unhindered(connection: AsyncConnection[Any], turn: _Turn, runs: list[_Run]) -> list[_Run]:
@@ -132,8 +139,7 @@ async def _unhindered(connection: AsyncConnection[Any], turn: _Turn, runs: list[
             continue
         if run.row.id in hindered and run.rules.on_overlap is OnOverlap.SKIP and not run.rules.after_completion:
             nominal = run.row.nominal
-            reason = Range(first=nominal, last=nominal, count=1, reason="overlap")
-            _skip(turn, run.row, run.definition, (reason,), run.successor)
+            _skip(turn, run, (Range(first=nominal, last=nominal, count=1, reason="overlap"),))
             continue
         if run.row.id in hindered and run.rules.on_overlap is OnOverlap.CANCEL_RUNNING:
             await _cancel_earlier(connection, run.row)
@@ -157,16 +163,14 @@ async def _let_run(connection: AsyncConnection[Any], turn: _Turn, run: _Run) -> 
     if run.rules.after_completion:
         turn.completing.append((run.row, run.definition))
     else:
-        _follow(turn, run.row, run.definition, run.successor)
+        _follow(turn, run)
 
 
 async def _write(connection: AsyncConnection[Any], turn: _Turn) -> None:
     await _insert(connection, turn)
     if turn.skipped:
         await skip_claimed(connection, turn.skipped)
-        await skip_further(
-            connection, [(UUID(bytes=row.job_id or b""), one) for row, ranges in turn.skipped for one in ranges[1:]]
-        )
+    await skip_further(connection, turn.further)
     for row, definition in turn.completing:
         await connection.execute(
             statement_in("plan_completion", row.partition),
@@ -183,11 +187,11 @@ async def _write(connection: AsyncConnection[Any], turn: _Turn) -> None:
 
 async def _insert(connection: AsyncConnection[Any], turn: _Turn) -> None:
     planned: dict[int, list[tuple[bytes, int, int, int]]] = defaultdict(list)
-    for row, definition, instant in turn.successors:
+    for row, definition, instant, earliest in turn.successors:
         fire = instant
         if definition.rules is not None:
             fire = await starts.start_of(connection, definition, row.partition, instant)
-        planned[row.partition].append((definition.id, definition.revision, instant, fire))
+        planned[row.partition].append((definition.id, definition.revision, instant, max(fire, earliest)))
     for partition, successors in planned.items():
         jobs, revisions, instants, fires = zip(*sorted(successors), strict=True)
         insert = statement_in("plan_successors", partition)
