@@ -71,9 +71,10 @@ column pgsched.backfills.12 created_at timestamp with time zone not null default
 column pgsched.backfills.13 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.clients.01 client_id text not null
 column pgsched.clients.02 keep pgsched.keep not null default 'all'::pgsched.keep
-column pgsched.clients.03 signing_secret text
-column pgsched.clients.04 database_role name
-column pgsched.clients.05 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.clients.03 relevant_for interval
+column pgsched.clients.04 signing_secret text
+column pgsched.clients.05 database_role name
+column pgsched.clients.06 created_at timestamp with time zone not null default pgsched.now()
 column pgsched.dependencies.01 execution_id uuid not null
 column pgsched.dependencies.02 after_id uuid not null
 column pgsched.dependencies.03 outcome text not null default 'success'::text
@@ -192,6 +193,7 @@ constraint pgsched.backfills.backfills_pkey PRIMARY KEY (id)
 constraint pgsched.backfills.rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision)))
 constraint pgsched.clients.client_id_is_1_to_100_characters CHECK (((length(client_id) >= 1) AND (length(client_id) <= 100)))
 constraint pgsched.clients.clients_pkey PRIMARY KEY (client_id)
+constraint pgsched.clients.relevant_for_is_100_milliseconds_to_3653_days CHECK (((relevant_for >= '00:00:00.1'::interval) AND (relevant_for <= '3653 days'::interval)))
 constraint pgsched.clients.signing_secret_is_whsec_base64 CHECK ((signing_secret ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'::text))
 constraint pgsched.dependencies.delay_is_0_to_3653_days CHECK (((delay >= '00:00:00'::interval) AND (delay <= '3653 days'::interval)))
 constraint pgsched.dependencies.dependencies_pkey PRIMARY KEY (execution_id, after_id)
@@ -582,6 +584,8 @@ grant select on pgsched.clients (database_role) to pgsched_client
 grant select on pgsched.clients (database_role) to pgsched_reader
 grant select on pgsched.clients (keep) to pgsched_client
 grant select on pgsched.clients (keep) to pgsched_reader
+grant select on pgsched.clients (relevant_for) to pgsched_client
+grant select on pgsched.clients (relevant_for) to pgsched_reader
 grant select on pgsched.dependencies to pgsched_client
 grant select on pgsched.dependencies to pgsched_reader
 grant select on pgsched.executions to pgsched_reader

@@ -45,7 +45,7 @@ begin
     grant usage on schema pgsched to pgsched_reader;
     grant select on pgsched.status, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts, pgsched.dependencies,
       pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.facts to pgsched_reader;
-    grant select (client_id, keep, database_role, created_at) on pgsched.clients to pgsched_reader;
+    grant select (client_id, keep, relevant_for, database_role, created_at) on pgsched.clients to pgsched_reader;
     grant execute on function pgsched.now() to pgsched_reader;
     foreach item in array array['clients', 'jobs', 'executions', 'history', 'attempts', 'dependencies',
                               'backfills'] loop
@@ -57,7 +57,7 @@ begin
     grant usage on schema pgsched to pgsched_client;
     grant select on pgsched.status, pgsched.queues, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts,
       pgsched.dependencies, pgsched.backfills to pgsched_client;
-    grant select (client_id, keep, database_role, created_at) on pgsched.clients to pgsched_client;
+    grant select (client_id, keep, relevant_for, database_role, created_at) on pgsched.clients to pgsched_client;
     grant insert (id, fire_at, scheduled_for, job_id, partition, client_id, target, payload, options, key, ordering_key),
           update (fire_at, scheduled_for, target, payload, options, attempt), delete on pgsched.executions to pgsched_client;
     grant insert (id, client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor,
