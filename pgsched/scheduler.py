@@ -32,6 +32,7 @@ from pgsched.upkeep.days import Days
 from pgsched.upkeep.directory import Directory
 from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.reaper import Reaper
+from pgsched.upkeep.releaser import Releaser
 from pgsched.upkeep.zones import Zones
 from pgsched.worker.claimer import Claimer
 from pgsched.worker.clock import DatabaseClock
@@ -83,6 +84,7 @@ class Worker:
         self.planner = Planner(self._planning, self.events)
         self.zones = Zones(self._chores, self._rezoning, self.events)
         self.backfiller = Backfiller(self._chores, self._backfilling, self.events)
+        self.releaser = Releaser(self._chores, self.events)
         self.waker = self._make_waker()
         self.renewer = Renewer(
             self._renewing,
@@ -108,6 +110,7 @@ class Worker:
             in_hand=lambda id: self.dispatcher.in_hand.get(id),
             retrying=lambda partition, delay: self.claimer.expect(partition, self.clock.now() + int(delay * 1e6)),
             returned=lambda partition, instant: self.claimer.expect(partition, instant),
+            ended=lambda: self.releaser.settled(),
             batch=self.settings.batch,
             rng=random.Random(),
         )
@@ -134,7 +137,13 @@ class Worker:
             joined=self._joined,
             expect=self.claimer.expect,
             rung=self.claimer.ring,
-            changed={"plan": self.planner.wake, "clients": self.directory.wake, "backfill": self.backfiller.wake},
+            changed={
+                "plan": self.planner.wake,
+                "clients": self.directory.wake,
+                "release": self.releaser.look,
+                "backfill": self.backfiller.wake,
+            },
+            stop_row=self.dispatcher.stop_row,
             listen=self.settings.notify,
         )
 
@@ -146,7 +155,7 @@ class Worker:
             queues=self.settings.queue_names,
             partitions=lambda: self.roster.partitions,
             seen=self.roster.share,
-            reaped=self.claimer.look,
+            reaped=self._reaped,
         )
 
     def _make_channels(self, app: App | None) -> Channels:
@@ -164,8 +173,8 @@ class Worker:
     def services(self) -> list[Service]:
         """Everything that runs in the background but the settler, which is the last to stop."""
         return [
-            self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper, self.days,
-            self.backfiller, self.zones,
+            self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
+            self.releaser, self.days, self.backfiller, self.zones,
         ]  # fmt: skip
 
     async def start(self) -> None:
@@ -177,6 +186,10 @@ class Worker:
     def _joined(self) -> None:
         self.events.emit("worker.joined", worker=self.roster.number)
         self.claimer.look()
+
+    def _reaped(self) -> None:
+        self.claimer.look()
+        self.releaser.settled()
 
     async def drain(self) -> None:
         """Stops claiming, lets what runs finish within the limit, hands the rest back, settles all, and leaves."""

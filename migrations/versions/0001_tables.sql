@@ -145,7 +145,6 @@ create table pgsched.executions (
   job_id           uuid,
   lease_owner      integer,
   plan             integer,
-  run              integer,
   partition        smallint not null default (floor(random() * 16))::smallint,
   attempt          smallint not null default 0
                      constraint attempt_is_0_to_1000 check (lease_token is not null or attempt between 0 and 1000),
@@ -185,7 +184,6 @@ create table pgsched.history (
   id            uuid not null,
   job_id        uuid,
   status        pgsched.execution_status not null,
-  run           integer,
   partition     smallint not null,
   attempt       smallint not null,
   status_code   smallint,
@@ -226,11 +224,11 @@ create table pgsched.dependencies (
   execution_id uuid not null,
   after_id     uuid not null,
   outcome      text not null default 'success' constraint outcome_is_success_or_any check (outcome in ('success', 'any')),
-  delay        interval,
+  delay        interval constraint delay_is_0_to_3653_days check (delay between interval '0' and interval '3653 days'),
   status       pgsched.execution_status,
   finished_at  timestamptz,
   primary key (execution_id, after_id)
-);
+) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 create index dependencies_after on pgsched.dependencies (after_id);
 
 -- A range of a job's instants that somebody wants run: instants counts them, planned how many of them have had a row.

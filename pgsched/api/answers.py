@@ -85,9 +85,10 @@ class JobDetail(Job, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionDetail(Execution):
-    """An execution with its failed tries, the first one first."""
+    """An execution with its failed tries, the first one first, and those that it still waits for."""
 
     attempts: list[Attempt]
+    waits_for: list[UUID]
 
 
 class JobPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,8 +139,9 @@ def job_detail(row: JobRow, next_fires: list[datetime]) -> JobDetail:
     return JobDetail(**_of_job(row), next_fires=next_fires)
 
 
-def execution_detail(row: Execution, attempts: list[Attempt]) -> ExecutionDetail:
-    return ExecutionDetail(**{field.name: getattr(row, field.name) for field in fields(row)}, attempts=attempts)
+def execution_detail(row: Execution, attempts: list[Attempt], waits_for: list[UUID]) -> ExecutionDetail:
+    found = {field.name: getattr(row, field.name) for field in fields(row)}
+    return ExecutionDetail(**found, attempts=attempts, waits_for=waits_for)
 
 
 def recurrence(row: JobRow) -> Schedule:

@@ -84,6 +84,8 @@ def _order(data: CreateJob, idempotency_key: str | None) -> Order:
         on_conflict=data.on_conflict,
         rules=None if data.rules is None else msgspec.json.encode(data.rules).decode(),
         labels=None if data.labels is None else msgspec.json.encode(data.labels).decode(),
+        after=data.after,
+        after_outcome=data.after_outcome,
     )
 
 
@@ -97,13 +99,14 @@ def _when(data: CreateJob) -> When:
         timezone=timing.timezone,
         gap=timing.gap,
         overlap=timing.overlap,
+        rules=data.rules,
     )
 
 
 async def _place_execution(connection: AsyncConnection[Any], order: Order) -> Scheduled:
     placed = await calls.schedule(connection, order)
     fires = [placed.fire_at]
-    if order.key is not None:  # the id may be that of one that has ended, or runs, under this key
+    if order.key is not None or order.after:  # it may have ended, or run, under this key; or wait for others
         found = await get_execution(connection, placed.id)
         fires = [found.fire_at] if found and found.fire_at and not found.finished_at else []
     return Scheduled(id=placed.id, kind="execution", next_fires=fires)

@@ -22,7 +22,7 @@ from pgsched.api.jobs import After, Client, Key, Limit, actor
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.requests import ApiRequest, Reschedule
 from pgsched.errors import InvalidSchedule, NotFound
-from pgsched.store import calls, listings
+from pgsched.store import calls, dependencies, listings
 from pgsched.store.order import when
 from pgsched.store.rows import ExecutionFilter
 
@@ -68,7 +68,8 @@ async def get_execution(execution_id: ExecutionId, database: Pooled) -> Executio
         found = await listings.get_execution(connection, execution_id)
         if found is None:
             raise NotFound(f"there is no execution {execution_id}; look it up in /v1/executions, jobs in /v1/jobs")
-        return execution_detail(found, await listings.attempts_of(connection, execution_id))
+        tries = await listings.attempts_of(connection, execution_id)
+        return execution_detail(found, tries, await dependencies.waits_for(connection, execution_id))
 
 
 @post(

@@ -47,7 +47,7 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             dict[str, Any],
             Meta(
                 description="timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, "
-                "retry_on, fail_on."
+                "retry_on, fail_on, on_success, on_failure, on_expired."
             ),
         ]
         | None
@@ -63,6 +63,10 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         | None
     ) = None
     labels: Annotated[dict[str, str], Meta(description="What a job is found by, beside its key.")] | None = None
+    after: Annotated[list[str], Meta(description="Ids or keys of executions to wait for.")] | None = None
+    after_outcome: Annotated[str, Meta(description="success: all of them must succeed; any: they must end.")] = (
+        "success"
+    )
     on_conflict: Annotated[
         str, Meta(description="Where the key is taken: replace, keep, reject or debounce.", examples=["keep"])
     ] = "replace"

@@ -14,8 +14,8 @@ from pgsched.bench.life import PARTITIONS, Life
 from pgsched.bench.load import Progress
 from pgsched.bench.meter import Call, Meter
 from pgsched.domain.execution import Execution
-from pgsched.store import jobs
 from pgsched.store.connect import Connection, connect
+from pgsched.store.successors import plan_successors
 
 _WARMING = 32  # calls, so that each partition's plans and caches are there before anything is measured
 _PRELOADED = {"shared_preload_libraries": "pg_stat_statements", "pg_stat_statements.track_planning": "on"}
@@ -127,7 +127,7 @@ class _Bench:
         async def call(number: int) -> int:
             async with self._connection.transaction():
                 taken = rows[number * batch : (number + 1) * batch]
-                await jobs.plan_successors(self._connection, taken, again=False)
+                await plan_successors(self._connection, taken, now=0, again=False)
             return batch
 
         found = await self._tell("plan", batch, PARTITIONS, call)

@@ -45,7 +45,7 @@ class Life:
         """Claims one batch."""
         shares = [Share(p, self._low.get(p, LONG_AGO), rows) for p, rows in self._rows(number).items()]
         lease = Lease(owner=1, token=number + 1, length=timedelta(minutes=5), ahead=timedelta(0))
-        rows = (await executions.claim(self._connection, lease, shares)).rows
+        rows = (await executions.claim(self._connection, lease, shares, now=0)).rows
         groups: dict[int, Group] = {}
         for row in rows:
             groups.setdefault(row.partition, Group([], [number + 1])).ids.append(row.id)

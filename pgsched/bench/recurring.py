@@ -21,8 +21,8 @@ _RUNS = 6
 # A job by cron fires at full minutes, as crons do, in a zone with summer time; one by interval at any instant. Of each
 # the sixth run is due, and the seventh not before a minute is over.
 _JOBS = """
-insert into pgsched.jobs (target, payload, planned_revision, timezone, cron, every, anchor)
-select 'python:noop', '{"order": 42, "merchant": "abcdefghij"}', 1,
+insert into pgsched.jobs (target, payload, rules, planned_revision, timezone, cron, every, anchor)
+select 'python:noop', '{"order": 42, "merchant": "abcdefghij"}', '{"on_missed": "all", "on_overlap": "allow"}', 1,
        case when by_cron then 'Europe/Berlin' else 'UTC' end,
        case when by_cron then mod(extract(minute from t.at)::integer, 10) || '-59/10 * * * *' end,
        case when not by_cron then interval '10 minutes' end,

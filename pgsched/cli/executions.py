@@ -56,22 +56,23 @@ def list_executions(reply: Reply, /, limit: int, after: UUID | None, **given: An
 @json_option
 @click.pass_obj
 def show(reply: Reply, /, id: UUID, **flags: Any) -> None:
-    """Show one execution with its failed tries."""
+    """Show one execution with its failed tries, and what it still waits for."""
     from pgsched.cli.database import ask
-    from pgsched.store import listings
+    from pgsched.store import dependencies, listings
 
     async def look(connection: Any) -> Any:
         found = await listings.get_execution(connection, id)
         if found is None:
             raise NotFound(f"there is no execution {id}; see pgsched executions list, and pgsched jobs list")
-        return found, await listings.attempts_of(connection, id)
+        tries = await listings.attempts_of(connection, id)
+        return found, tries, await dependencies.waits_for(connection, id)
 
-    found, tries = ask(with_database(load_settings(flags)), look)
+    found, tries, waits_for = ask(with_database(load_settings(flags)), look)
     shown = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
-    text = listing(shown)
+    text = listing({**shown, "waits_for": waits_for} if waits_for else shown)
     if tries:
         text += "\n\n" + table(_TRIES, [[getattr(row, name) for name in _TRIES] for row in tries])
-    reply.give({**shown, "attempts": tries}, text)
+    reply.give({**shown, "attempts": tries, "waits_for": waits_for}, text)
 
 
 @executions.command()

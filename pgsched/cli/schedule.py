@@ -46,6 +46,12 @@ from pgsched.cli.reply import Reply, json_option
     "--rule", "rules", type=ASSIGNMENT, multiple=True, metavar="NAME=VALUE", help="How it recurs, such as jitter=5m."
 )
 @click.option("--label", "labels", type=LABEL, multiple=True, metavar="NAME=TEXT", help="What a job is found by.")
+@click.option(
+    "--after", multiple=True, metavar="ID-or-KEY", help="Wait until this execution has succeeded; repeatable."
+)
+@click.option(
+    "--after-outcome", default="success", show_default=True, metavar="OUTCOME", help="--after: success, or any end."
+)
 @json_option
 @click.pass_obj
 def schedule(reply: Reply, /, target: str, payload: str | None, **rest: Any) -> None:
@@ -60,7 +66,8 @@ def schedule(reply: Reply, /, target: str, payload: str | None, **rest: Any) -> 
     timing = {name: rest.pop(name) for name in ("at", "delay", "cron", "every", "timezone", "gap", "overlap")}
     for name in ("options", "rules", "labels"):
         rest[name] = json.dumps(dict(rest[name])) if rest[name] else None
-    order = Order(target=target, when=when(**timing), payload=payload, **rest)
+    rest["after"] = list(rest["after"]) or None
+    order = Order(target=target, when=when(**timing, rules=rest["rules"]), payload=payload, **rest)
     found = _place(flags, order, policy)
     reply.give({"id": found, "kind": "job" if order.when.recurs else "execution"}, str(found))
 

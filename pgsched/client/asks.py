@@ -1,6 +1,6 @@
 """The API's routes as values, written once for both clients: what to send, and how to read what comes back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypedDict, TypeVar
@@ -14,7 +14,7 @@ from pgsched import errors
 from pgsched.client.values import Changed, Execution, Job, Named, Page, Scheduled
 from pgsched.domain.duration import format_duration
 from pgsched.errors import InvalidInput, InvalidPayload, InvalidSchedule, PgschedError, Unavailable
-from pgsched.store.order import When, when
+from pgsched.store.order import When, names_after, when
 
 _Answer = TypeVar("_Answer")
 Id = UUID | str
@@ -26,7 +26,8 @@ class OrderOptions(TypedDict, total=False):
     ``payload`` is anything JSON; of ``at`` (a datetime with an offset, or RFC 3339), ``delay`` (timedelta, ``PT10M`` or
     ``10m``), ``cron`` with ``timezone``, and ``every`` at most one. With none of them it fires now. A second call under
     the same ``client`` and ``key`` replaces what still waits, unless ``on_conflict`` is ``keep``, ``reject`` or
-    ``debounce``.
+    ``debounce``. With ``after``, ids or keys of executions, it waits until all of them have succeeded, or ended where
+    ``after_outcome`` is ``any``.
     """
 
     payload: Any
@@ -43,6 +44,8 @@ class OrderOptions(TypedDict, total=False):
     on_conflict: str
     rules: Mapping[str, Any] | None
     labels: Mapping[str, str] | None
+    after: Sequence[Id] | None
+    after_outcome: str
 
 
 class JobOptions(OrderOptions, total=False):
@@ -113,8 +116,10 @@ def schedule(
     on_conflict: str | None = None,
     rules: Mapping[str, Any] | None = None,
     labels: Mapping[str, str] | None = None,
+    after: Sequence[Id] | None = None,
+    after_outcome: str | None = None,
 ) -> Ask[Scheduled]:
-    asked = when(at=at, delay=delay, cron=cron, every=every, timezone=timezone, gap=gap, overlap=overlap)
+    asked = when(at=at, delay=delay, cron=cron, every=every, timezone=timezone, gap=gap, overlap=overlap, rules=rules)
     timing = _timing(asked) | {"gap": gap, "overlap": overlap}
     body = {
         "target": target,
@@ -128,6 +133,8 @@ def schedule(
         "on_conflict": on_conflict,
         "rules": None if rules is None else dict(rules),
         "labels": None if labels is None else dict(labels),
+        "after": names_after(after),
+        "after_outcome": after_outcome,
     }
     return Ask(method="POST", path="/v1/jobs", answer=Scheduled, body=encode(_given(body), "payload"))
 

@@ -6,7 +6,7 @@ failed statement does: it can only be rolled back.
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import cache
@@ -16,9 +16,9 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import tuple_row
 
-from pgsched.client.asks import OrderOptions, encode
+from pgsched.client.asks import Id, OrderOptions, encode
 from pgsched.store.calls import SCHEDULE
-from pgsched.store.order import Order, when
+from pgsched.store.order import Order, names_after, when
 from pgsched.store.refusals import refusal
 
 
@@ -69,6 +69,7 @@ def _order(
     options: Mapping[str, Any] | None = None,
     rules: Mapping[str, Any] | None = None,
     labels: Mapping[str, str] | None = None,
+    after: Sequence[Id] | None = None,
     at: datetime | str | None = None,
     delay: timedelta | str | None = None,
     cron: str | None = None,
@@ -78,11 +79,12 @@ def _order(
 ) -> Order:
     return Order(
         target=target,
-        when=when(at=at, delay=delay, cron=cron, every=every, timezone=timezone),
+        when=when(at=at, delay=delay, cron=cron, every=every, timezone=timezone, rules=rules),
         payload=None if payload is None else encode(payload, "payload").decode(),
         options=None if options is None else encode(dict(options), "options").decode(),
         rules=None if rules is None else encode(dict(rules), "rules").decode(),
         labels=None if labels is None else encode(dict(labels), "labels").decode(),
+        after=names_after(after),
         **{name: value for name, value in names.items() if value is not None},
     )
 

@@ -62,7 +62,11 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """One instance at one instant. ``fire_at`` is None while it is held, ``attempts`` is None in listings."""
+    """One instance at one instant. ``fire_at`` is None while it is held; ``attempts`` and ``waits_for`` are None in
+    listings.
+
+    One that was skipped may stand for several ``instants`` of its job, up to ``last_scheduled_for``.
+    """
 
     id: UUID
     client: str
@@ -84,7 +88,10 @@ class Execution:
     ordering_key: str | None
     lease_owner: int | None
     lease_expires_at: datetime | None
+    instants: int | None = None
+    last_scheduled_for: datetime | None = None
     attempts: tuple[Attempt, ...] | None = None
+    waits_for: tuple[UUID, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

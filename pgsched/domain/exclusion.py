@@ -58,7 +58,7 @@ def parse_exclusion(text: str) -> Exclusion:
     """What one item of ``exclude`` means. Raises InvalidSchedule, with what to write instead."""
     stripped = text.strip()
     if not _BEGINS_WITH_A_DATE.match(stripped):
-        return Pattern(expression=Cron(expression=stripped).expression)
+        return _pattern(stripped)
     first, *rest = (end.strip() for end in stripped.split("/"))
     if len(rest) > 1 or (not rest and not _DATE.fullmatch(first)):
         raise InvalidSchedule(f"exclude {text[:64]!r} cannot be read: {_HINT}")
@@ -89,11 +89,6 @@ class Excluded:
         if found < 0 or at >= self.stretches[found][1]:
             return None
         return _EPOCH + self.stretches[found][1] * _MICROSECOND
-
-    def matches(self, instant: datetime) -> bool:
-        """Whether one of the patterns matches."""
-        day, second = divmod((instant - _EPOCH) // timedelta(seconds=1), DAY)
-        return bool(self._matching(day) >> second & 1)
 
     def remaining(self, seconds: int, day: int, fraction: int) -> int:
         """Of those seconds of the day what is left, for instants that lie ``fraction`` microseconds after each."""
@@ -144,6 +139,13 @@ def _local_days(days: Days, timezone: str) -> list[tuple[int, int]]:
         if span.closes > high + 2 * _ONE_DAY:
             break
     return found
+
+
+def _pattern(text: str) -> Pattern:
+    try:
+        return Pattern(expression=Cron(expression=text).expression)
+    except InvalidSchedule as error:
+        raise InvalidSchedule(f"exclude {text[:64]!r} is no date, and as a cron: {error}") from None
 
 
 def _days(text: str, first: date, last: date) -> Days:

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from pgsched.domain.duration import LONGEST, parse_duration
+from pgsched.domain.target import parse_target
 from pgsched.errors import InvalidOptions, InvalidSchedule
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
@@ -58,6 +59,8 @@ class Options:
     Three spans, in seconds after the execution's nominal instant, bound it; None is without bound. No attempt begins
     past ``relevant_for``: the execution expires instead. None begins again past ``max_retry_age``. All is over at
     ``deadline``, and the last attempt is cut short for it.
+
+    ``on_success``, ``on_failure`` and ``on_expired`` are targets that are told how it ended.
     """
 
     timeout_seconds: float = 30.0
@@ -70,6 +73,9 @@ class Options:
     headers: tuple[tuple[str, str], ...] = ()
     retry_on: frozenset[int] = frozenset()
     fail_on: frozenset[int] = frozenset()
+    on_success: str | None = None
+    on_failure: str | None = None
+    on_expired: str | None = None
 
 
 @lru_cache(maxsize=4096)
@@ -77,7 +83,7 @@ def parse_options(raw: bytes | None) -> Options:
     """The options in a JSON object; None and missing keys mean the defaults.
 
     Raises InvalidOptions, naming the key and what it may be, for an unknown key, a wrong type or a value
-    out of range.
+    out of range; InvalidTarget for one to be told that cannot be called.
     """
     given = {} if raw is None else _object(raw)
     parsed = {_FIELDS.get(key, key): _parser(key)(key, value) for key, value in given.items()}
@@ -199,6 +205,12 @@ def _check_header(key: str, name: str, text: Any) -> None:
         )
 
 
+def _told(key: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidOptions(f"{key} must be a target, such as https://shop.example/told; it is {_shown(value)}")
+    return parse_target(value).text
+
+
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:60] + "…"
@@ -237,6 +249,9 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "headers": _headers,
     "retry_on": _statuses,
     "fail_on": _statuses,
+    "on_success": _told,
+    "on_failure": _told,
+    "on_expired": _told,
 }
 _BACKOFF_PARSERS: dict[str, Callable[[str, Any], float]] = {
     "initial": _seconds(0.001, 86_400, "1 ms to 24 h"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pgsched.domain.recurrence import Recurrence
-from pgsched.domain.rules import OnMissed, Rules
+from pgsched.domain.rules import OnMissed, OnOverlap, Rules
 
 _MICROSECOND = timedelta(microseconds=1)
 _SKIP_CATCHES_UP = timedelta(minutes=1)
@@ -28,7 +28,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reckoning:
-    """Whether the claimed row runs; it is in ``skipped`` where not. ``successor`` is None when the job has ended."""
+    """Whether the claimed row runs; it is the first one skipped where not. ``successor`` is None at the job's end."""
 
     runs: bool
     skipped: tuple[Range, ...] = ()
@@ -52,6 +52,21 @@ def reckon(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: d
     passed = recurrence.missed(scheduled_for - _MICROSECOND, now)
     assert passed is not None
     return _coalesced(recurrence, (), scheduled_for, passed.last)
+
+
+def reckon_put_off(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: datetime) -> Reckoning:
+    """The same for a row that had to wait for an earlier run, or that stands for instants that were missed.
+
+    It runs, however late it is by now: a job whose rows are claimed later than its interval is long would else never
+    run. With ``QUEUE_ONE`` nothing else was queued meanwhile; otherwise what passed has its turn next.
+    """
+    if rules.on_overlap is not OnOverlap.QUEUE_ONE:
+        return Reckoning(runs=True, successor=recurrence.next_instant(scheduled_for))
+    passed = recurrence.missed(scheduled_for, now)
+    if passed is None:
+        return Reckoning(runs=True, successor=recurrence.next_instant(scheduled_for))
+    skipped = Range(first=passed.first, last=passed.last, count=passed.count, reason="overlap")
+    return Reckoning(runs=True, skipped=(skipped,), successor=recurrence.next_instant(passed.last))
 
 
 def _oldest(rules: Rules, now: datetime) -> datetime | None:

@@ -1,8 +1,10 @@
 """All the instants of a recurring job: its schedules united, without what is excluded, within its bounds.
 
 Where nothing is excluded the next instant is the earliest that any of the schedules has. Stretches of time that are
-excluded are jumped over at once. Behind an instant that a pattern excludes the days are looked through as sets of
-seconds, so that even a job that fires each second and is excluded for months costs microseconds a day.
+excluded are jumped over at once. Where patterns are excluded a day is looked at as a set of seconds, so that even a job
+that fires each second and is excluded for months costs microseconds a day. After 200 days with instants, all of them
+excluded, and five years more, the search ends: patterns know no years, so that what they leave of a schedule which
+fires that often they leave within the four years between two leap years.
 """
 
 from collections.abc import Iterable
@@ -14,13 +16,14 @@ from pgsched.domain.exclusion import Excluded, excluded
 from pgsched.domain.rules import NO_RULES, Rules, check_whole_seconds
 from pgsched.domain.schedule import Every, Fire, Schedule, from_parts, instant_of, next_instant
 from pgsched.domain.tally import Missed, count_between, count_hits, first_between, microseconds
-from pgsched.domain.zone import HORIZON_YEARS, zone_named
+from pgsched.domain.zone import LAST_YEAR, zone_named
 from pgsched.errors import InvalidSchedule
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_HORIZON = timedelta(days=366 * HORIZON_YEARS)
+_RARE = 200
+_PATIENCE = timedelta(days=5 * 366)
 _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -39,7 +42,7 @@ class Recurrence:
     after_completion: bool = False
 
     def next_instant(self, after: datetime) -> datetime | None:
-        """The first instant strictly later than ``after``, in UTC; None when there is none within 50 years.
+        """The first instant strictly later than ``after``, in UTC; None when the search for one has ended.
 
         With ``after_completion`` the one that follows a run that ended at ``after``. Raises InvalidSchedule when
         ``after`` has no offset from UTC.
@@ -91,14 +94,24 @@ class Recurrence:
     def _next(self, after: datetime) -> datetime | None:
         if self.after_completion:
             return self._after_run(after)
+        return self._of_any(after) if self.excluded is None else self._not_excluded(after, self.excluded)
+
+    def _not_excluded(self, after: datetime, excluded: Excluded) -> datetime | None:
+        found = self._outside_stretches(after, excluded)
+        for _ in range(_RARE):
+            if found is None or found.year >= LAST_YEAR:
+                return None
+            midnight = found.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+            if left := first_between(self.specs, excluded, found, midnight):
+                return left
+            found = self._outside_stretches(midnight - _MICROSECOND, excluded)
+        return None if found is None else first_between(self.specs, excluded, found, found + _PATIENCE)
+
+    def _outside_stretches(self, after: datetime, excluded: Excluded) -> datetime | None:
         found = self._of_any(after)
-        if self.excluded is None:
-            return found
-        while found is not None and (end := self.excluded.until(found)) is not None:
+        while found is not None and (end := excluded.until(found)) is not None:
             found = self._of_any(end - _MICROSECOND)
-        if found is None or not self.excluded.matches(found):
-            return found
-        return first_between(self.specs, self.excluded, found, self.ends_at or found + _HORIZON)
+        return found
 
     def _of_any(self, after: datetime) -> datetime | None:
         if len(self.specs) == 1:

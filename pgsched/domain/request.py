@@ -12,6 +12,8 @@ from pgsched.errors import InvalidSchedule
 
 _SOME_ANCHOR = datetime(2000, 1, 1, tzinfo=UTC)
 _NO_TIME = timedelta(0)
+NO_DELAY = frozenset({"PT0S", "0s"})
+"""How no delay at all is written, which is no length of time that may be repeated."""
 
 
 def check_request(
@@ -41,7 +43,8 @@ def check_request(
         _check_job(cron, every, timezone, gap, overlap, anchor, rules)
         return
     _only_with("cron", cron, timezone=timezone)
-    _only_with("cron or every", cron, rules=rules)
+    if rules is not None:
+        raise InvalidSchedule("rules go with cron or every only: leave them out, or give cron or every")
     if at is not None:
         instant_of(at, "at")
     if delay is not None:
@@ -75,6 +78,6 @@ def _only_with(kind: str, value: object, **companions: object) -> None:
 
 
 def _check_delay(delay: str | timedelta) -> None:
-    length = (_NO_TIME if delay in {"PT0S", "0s"} else parse_duration(delay)) if isinstance(delay, str) else delay
+    length = (_NO_TIME if delay in NO_DELAY else parse_duration(delay)) if isinstance(delay, str) else delay
     if length != _NO_TIME:
         check_duration(length)

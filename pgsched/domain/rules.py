@@ -11,7 +11,7 @@ import orjson
 
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.exclusion import Exclusion, parse_exclusion
-from pgsched.domain.schedule import Every, Once, Schedule, from_parts, instant_of
+from pgsched.domain.schedule import Every, Schedule, from_parts, instant_of
 from pgsched.errors import InvalidSchedule
 
 _EXAMPLE = 'write an object such as {"exclude": ["2026-12-25"], "jitter": "5m"}'
@@ -49,8 +49,8 @@ class Also:
 
     def schedule(self, *, timezone: str | None, anchor: str | datetime | None, identity: str | None) -> Schedule:
         """The schedule of a job with this time zone, anchor and identity. Raises InvalidSchedule."""
-        zone = (self.timezone or timezone) if self.cron is not None else self.timezone
-        start = (self.anchor or anchor) if self.every is not None else self.anchor
+        zone = timezone if self.timezone is None and self.cron is not None else self.timezone
+        start = anchor if self.anchor is None and self.every is not None else self.anchor
         parts = {"at": self.at, "cron": self.cron, "every": self.every, "gap": self.gap, "overlap": self.overlap}
         return from_parts(**parts, timezone=zone, anchor=start, identity=identity)
 
@@ -112,6 +112,8 @@ def _parsed(raw: bytes | str) -> Rules:
     given = {key: value for key, value in given.items() if value is not None}
     _check_completion(given)
     parsed = {key: _parser(key)(key, value) for key, value in given.items()}
+    if parsed.get("on_missed") is OnMissed.ALL:  # who wants each of them wants them one after the other
+        parsed.setdefault("on_overlap", OnOverlap.QUEUE_ALL)
     rules = Rules(**parsed)
     _check_bounds(rules)
     if rules.jitter is not None and rules.window is not None:
@@ -165,10 +167,12 @@ def _one_more(item: Any) -> Also:
 
 def _check_item(item: Also) -> None:
     """All that can be told without the job it belongs to: with some time zone, anchor and identity."""
-    schedule = item.schedule(timezone="UTC", anchor="2000-01-01T00:00:00Z", identity="")
+    try:
+        schedule = item.schedule(timezone="UTC", anchor="2000-01-01T00:00:00Z", identity="")
+    except InvalidSchedule as error:
+        raise InvalidSchedule(f"in also: {error}") from None
     if isinstance(schedule, Every):
         check_whole_seconds(schedule)
-    assert item.at is None or isinstance(schedule, Once)
 
 
 def check_whole_seconds(every: Every) -> None:

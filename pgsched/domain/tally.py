@@ -9,13 +9,14 @@ from pgsched.domain.cron import Cron
 from pgsched.domain.exclusion import Excluded
 from pgsched.domain.schedule import Every, Schedule
 from pgsched.domain.seconds import firing, within
+from pgsched.domain.zone import LAST_YEAR
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_END = datetime(LAST_YEAR, 1, 1, tzinfo=UTC)
 _ONE_DAY = timedelta(days=1)
 _MICROSECOND = timedelta(microseconds=1)
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
-_PATIENCE = 9 * 366
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,23 +71,18 @@ def _hits_of(specs: tuple[Schedule, ...], excluded: Excluded | None, day: int, m
     return sum(found.get(at % _SECOND, 0) >> at % _DAY // _SECOND & 1 for at in moments)
 
 
-def first_between(specs: tuple[Schedule, ...], excluded: Excluded, low: datetime, high: datetime) -> datetime | None:
-    """The first of the same instants; None too after nine years of days on which each instant is excluded.
-
-    Patterns know no years: what they leave of a schedule they leave within the eight years between leap years.
-    """
-    in_vain = 0
+def first_between(
+    specs: tuple[Schedule, ...], excluded: Excluded | None, low: datetime, high: datetime
+) -> datetime | None:
+    """The first of the same instants."""
     for day in _days(low, high):
-        firing_then = _firing(specs, day, low, high)
-        if found := _left(firing_then, excluded, day):
+        if found := _left(_firing(specs, day, low, high), excluded, day):
             return _first_of(found, day)
-        in_vain += bool(firing_then)
-        if in_vain > _PATIENCE:
-            break
     return None
 
 
 def _days(low: datetime, high: datetime) -> range:
+    high = min(high, _END)
     return range((low - _EPOCH) // _ONE_DAY, (high - _MICROSECOND - _EPOCH) // _ONE_DAY + 1)
 
 

@@ -66,10 +66,17 @@ def _seconds_of_day(fields: list[str], whole_minutes: bool) -> int:
 @lru_cache(maxsize=65536)
 def days_of_year(days: str, year: int) -> int:
     """A bit for each day of the year, from 1 January, that the three day fields name."""
-    day_of_month, _, day_of_week = days.split()
+    in_month, month, weekday = days.split()
     if year < FIRST_WALL_TIME.year:
         return 0
-    if "*" not in (day_of_month, day_of_week) or any(sign in days for sign in ("L", "W", "#")):
+    if "*" in (in_month, weekday):
+        return _days_named(days, year)
+    by_month, by_week = days_of_year(f"{in_month} {month} *", year), days_of_year(f"* {month} {weekday}", year)
+    return by_month & by_week if in_month.startswith("*") or weekday.startswith("*") else by_month | by_week
+
+
+def _days_named(days: str, year: int) -> int:
+    if any(sign in days for sign in ("L", "W", "#")):
         return _days_asked(days, year)
     _, _, in_month, months, weekdays = _expanded(["0", "0", *days.split()])
     first = date(year, 1, 1)
@@ -82,7 +89,7 @@ def days_of_year(days: str, year: int) -> int:
 
 
 def _days_asked(days: str, year: int) -> int:
-    """The same where it takes croniter to tell: both day fields, or days counted from a month's end or by weeks."""
+    """The same where it takes croniter to tell: days counted from the end of a month, or by weeks."""
     matches, first, found = Matches(f"0 0 {days}"), datetime(year, 1, 1), 0
     day = matches.first_from(first)
     while day.year == year:

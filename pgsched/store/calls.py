@@ -22,7 +22,8 @@ select pgsched.schedule(
          key => cast(%(key)s as text),
          ordering_key => cast(%(ordering_key)s as text), queue => cast(%(queue)s as text),
          options => cast(%(options)s as jsonb), on_conflict => cast(%(on_conflict)s as text),
-         rules => cast(%(rules)s as jsonb), labels => cast(%(labels)s as jsonb)) as id,
+         rules => cast(%(rules)s as jsonb), labels => cast(%(labels)s as jsonb),
+         after => cast(%(after)s as text[]), after_outcome => cast(%(after_outcome)s as text)) as id,
        coalesce(cast(%(fire_at)s as timestamptz),
                 pgsched.now() + coalesce(cast(%(delay)s as interval), interval '0')) as fire_at
 """

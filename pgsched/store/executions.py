@@ -10,9 +10,9 @@ import psycopg
 from psycopg import AsyncCursor
 
 from pgsched.domain.execution import Execution
-from pgsched.store import jobs
 from pgsched.store.connect import Connection
 from pgsched.store.sql import statement, statement_in, statement_over
+from pgsched.store.successors import NOTHING_PLANNED, plan_successors
 from pgsched.store.wire import FAR_OFF, LONG_AGO, Instant, Tokens, Uuids
 
 Answer = AsyncCursor[tuple[Any, ...]]
@@ -43,33 +43,38 @@ class Claimed(NamedTuple):
     planned: dict[int, int]
 
 
-async def claim(connection: Connection, lease: Lease, shares: Sequence[Share]) -> Claimed:
-    """Leases due rows of several partitions in one transaction.
+async def claim(connection: Connection, lease: Lease, shares: Sequence[Share], *, now: int) -> Claimed:
+    """Leases due rows of several partitions in one transaction; ``now`` is the database's time as a wire count.
 
-    The successors of recurring rows are inserted in the same transaction: when this returns they stand. A claim that
-    was cancelled leaves the connection in the middle of it.
+    The jobs of recurring rows are carried on in the same transaction: when this returns, their successors stand, and
+    those of their rows that do not run are not among the rows. A claim that was cancelled leaves the connection in the
+    middle of it.
     """
     try:
-        return await _claim(connection, lease, shares, again=False)
+        return await _claim(connection, lease, shares, now=now, again=False)
     except psycopg.errors.UniqueViolation:  # somebody else has planned a successor: rare, and all was rolled back
-        return await _claim(connection, lease, shares, again=True)
+        return await _claim(connection, lease, shares, now=now, again=True)
 
 
-async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], *, again: bool) -> Claimed:
+async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], *, now: int, again: bool) -> Claimed:
     try:
         async with connection.pipeline() as pipeline:  # without a wait between begin and claim, plan and commit
             await connection.execute("begin")
             cursors = [await connection.execute(*one, binary=True) for one in _claims(lease, shares, recurring=True)]
             await pipeline.sync()
             claimed = [Execution._make(row) for cursor in cursors for row in await cursor.fetchall()]
-            successors = [row for row in claimed if row.plan and row.attempt == 1]  # a plan of 0 is a backfill's
-            planned = await jobs.plan_successors(connection, successors, again=again) if successors else {}
+            recurring = [row for row in claimed if row.plan and row.attempt == 1]  # a plan of 0 is a backfill's
+            planned = NOTHING_PLANNED
+            if recurring:
+                planned = await plan_successors(connection, recurring, now=now, again=again)
             await connection.execute("commit")
     except psycopg.Error:
         with contextlib.suppress(psycopg.Error):
             await connection.rollback()
         raise
-    return Claimed(claimed, planned)
+    if planned.idle:
+        claimed = [row for row in claimed if row.id not in planned.idle]
+    return Claimed(claimed, planned.instants)
 
 
 async def claim_at_once(connection: Connection, lease: Lease, share: Share) -> Claimed:
@@ -87,7 +92,7 @@ async def warm_claims(connection: Connection, partitions: Sequence[int]) -> None
         await claim_at_once(connection, lease, share)
         await next_due(connection, {share.partition: FAR_OFF})
     if shares:
-        await claim(connection, lease, shares)
+        await claim(connection, lease, shares, now=0)
         await next_due(connection, dict.fromkeys(partitions, FAR_OFF))
 
 

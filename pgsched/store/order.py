@@ -1,15 +1,15 @@
 """What ``pgsched.schedule`` is asked for, with the checks that SQL cannot make: cron, and what it cannot store."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
-from pgsched.domain.duration import check_duration, parse_duration
-from pgsched.domain.schedule import Once, from_parts
-from pgsched.errors import InvalidInput, InvalidSchedule
-
-_NO_TIME = timedelta(0)
-_SOME_ANCHOR = datetime(2000, 1, 1, tzinfo=UTC)
+from pgsched.domain.duration import parse_duration
+from pgsched.domain.request import NO_DELAY, check_request
+from pgsched.domain.schedule import instant_of
+from pgsched.errors import InvalidInput
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +45,14 @@ class Order:
     on_conflict: str = "replace"
     rules: str | None = None
     labels: str | None = None
+    after: list[str] | None = None
+    after_outcome: str = "success"
 
     def __post_init__(self) -> None:
-        for name in ("target", "client", "key", "ordering_key", "queue", "on_conflict"):
+        for name in ("target", "client", "key", "ordering_key", "queue", "on_conflict", "after_outcome"):
             check_text(name, getattr(self, name))
+        for name in self.after or ():
+            check_text("after", name)
 
     def parameters(self) -> dict[str, Any]:
         found = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "when"}
@@ -64,6 +68,7 @@ def when(
     timezone: str | None = None,
     gap: str | None = None,
     overlap: str | None = None,
+    rules: str | Mapping[str, Any] | None = None,
 ) -> When:
     """At most one of ``at``, ``delay``, ``cron`` and ``every``; what is None was not given.
 
@@ -71,27 +76,23 @@ def when(
     """
     for name, text in (("cron", cron), ("timezone", timezone)):
         check_text(name, text)
-    given = {"at": at, "delay": delay, "cron": cron, "every": every}
-    kinds = [name for name, value in given.items() if value is not None]
-    if len(kinds) > 1:
-        raise InvalidSchedule(f"{' and '.join(kinds)} exclude each other: give one of them; with none it fires now")
-    companions = {"timezone": timezone, "gap": gap, "overlap": overlap}
-    stray = [name for name, value in companions.items() if value is not None]
-    if stray and cron is None:
-        raise InvalidSchedule(f"{stray[0]} goes with cron only: leave it out, or give cron")
-    if at is not None:
-        once = from_parts(at=at)
-        return When(fire_at=once.at if isinstance(once, Once) else None)
-    if delay is not None:
-        return When(delay=_delay(delay))
-    if cron is not None:
-        from_parts(cron=cron, timezone=timezone, gap=gap, overlap=overlap, identity="")
-        return When(cron=cron, timezone=timezone)
-    if every is not None:
-        interval = parse_duration(every) if isinstance(every, str) else every
-        from_parts(every=interval, anchor=_SOME_ANCHOR)
-        return When(every=interval)
-    return When()
+    check_request(at=at, delay=delay, cron=cron, every=every, timezone=timezone, gap=gap, overlap=overlap, rules=rules)
+    return When(
+        fire_at=None if at is None else instant_of(at, "at"),
+        delay=_length(delay),
+        cron=cron,
+        every=_length(every),
+        timezone=timezone,
+    )
+
+
+def names_after(after: Sequence[UUID | str] | None) -> list[str] | None:
+    """The executions to wait for, by id or key, as they are sent. Raises InvalidInput for what is no list of them."""
+    if after is None:
+        return None
+    if isinstance(after, str | UUID | bytes) or not all(isinstance(name, str | UUID) for name in after):
+        raise InvalidInput("after is a list of ids and keys: write after=[id]")
+    return [str(name) for name in after]
 
 
 def check_text(name: str, value: str | None) -> None:
@@ -104,7 +105,7 @@ def check_text(name: str, value: str | None) -> None:
         raise InvalidInput(f"{name} contains half of a surrogate pair: write the whole character")
 
 
-def _delay(delay: str | timedelta) -> timedelta:
-    if isinstance(delay, str):
-        return _NO_TIME if delay in {"PT0S", "0s"} else parse_duration(delay)
-    return delay if delay == _NO_TIME else check_duration(delay)
+def _length(given: str | timedelta | None) -> timedelta | None:
+    if not isinstance(given, str):
+        return given
+    return timedelta(0) if given in NO_DELAY else parse_duration(given)

@@ -26,7 +26,9 @@ def _half(name: str, *columns: str) -> sa.TableClause:
 
 
 _executions = _half("executions", "lease_token", "lease_owner", "lease_expires_at")
-_history = _half("history", "status", "finished_at", "status_code", "result", "reason")
+_history = _half(
+    "history", "status", "finished_at", "status_code", "result", "reason", "instants", "last_scheduled_for"
+)
 _waiting = _executions.c.lease_token.is_(None)
 _held = _executions.c.fire_at == sa.text("'infinity'::timestamptz")
 _AS_LIVE: dict[str, sa.ColumnElement[bool]] = {

@@ -11,7 +11,10 @@ Json = Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """An execution, waiting, in hand or finished. ``fire_at`` is None while it is held."""
+    """An execution, waiting, in hand or finished. ``fire_at`` is None while it is held.
+
+    One that was skipped may stand for several ``instants`` of its job, up to ``last_scheduled_for``.
+    """
 
     id: UUID
     client: str
@@ -33,6 +36,8 @@ class Execution:
     ordering_key: str | None
     lease_owner: int | None
     lease_expires_at: datetime | None
+    instants: int | None
+    last_scheduled_for: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

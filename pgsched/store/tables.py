@@ -1,6 +1,6 @@
 """The tables that listings read, for SQLAlchemy Core. The schema itself is the migrations'."""
 
-from sqlalchemy import Column, DateTime, Integer, Interval, MetaData, SmallInteger, Table, Text, Uuid
+from sqlalchemy import BigInteger, Column, DateTime, Integer, Interval, MetaData, SmallInteger, Table, Text, Uuid
 from sqlalchemy.dialects.postgresql import ARRAY, ENUM, JSONB
 
 metadata = MetaData(schema="pgsched")
@@ -34,6 +34,8 @@ status = Table(
     Column("ordering_key", Text),
     Column("lease_owner", Integer),
     Column("lease_expires_at", _instant),
+    Column("instants", BigInteger),
+    Column("last_scheduled_for", _instant),
 )
 
 jobs = Table(

@@ -60,6 +60,10 @@ def microseconds(moment: datetime) -> int:
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
+LAST = to_instant(datetime(9999, 12, 31, tzinfo=UTC))
+"""The last instant that a row may have."""
+
+
 def _array(element: int, length: int, values: Iterable[bytes], count: int) -> bytes:
     if not count:
         return struct.pack("!iii", 0, 0, element)

@@ -192,7 +192,7 @@ class Claimer(Service):
         if at_once:
             answer = await executions.claim_at_once(connection, lease, shares[0])
         else:
-            answer = await executions.claim(connection, lease, shares)
+            answer = await executions.claim(connection, lease, shares, now=now)
         self._unanswered.remove(token)
         self._claimed_at = time.monotonic()
         self._dispatcher.submit(answer.rows)

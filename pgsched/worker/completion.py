@@ -8,9 +8,10 @@ from psycopg import AsyncConnection
 from psycopg_pool import AsyncConnectionPool
 
 from pgsched.domain.execution import Execution
+from pgsched.domain.policy import parse_options
 from pgsched.errors import StaleLease
 from pgsched.store import executions
-from pgsched.store.executions import Group
+from pgsched.store.executions import Finished, Group
 from pgsched.store.wire import register_arrays
 
 
@@ -40,11 +41,20 @@ class TransactionalCompletion:
         async with self._pool.connection() as connection, connection.transaction():
             yield connection
             register_arrays(connection)
-            groups = {execution.partition: Group([execution.id], [execution.token])}
-            [answer] = await executions.settle_succeeded(connection, None, groups)
-            if answer.rowcount != 1:
+            if await _settle(connection, execution) != 1:
                 raise StaleLease(f"execution {execution.id.hex()} was leased anew while its handler ran")
 
     async def close(self) -> None:
         if self._opened:
             await self._pool.close()
+
+
+async def _settle(connection: AsyncConnection[Any], execution: Execution) -> int:
+    """How many rows were settled: one, or none where another has the lease."""
+    if parse_options(execution.options).on_success is None:
+        groups = {execution.partition: Group([execution.id], [execution.token])}
+        [answer] = await executions.settle_succeeded(connection, None, groups)
+        return answer.rowcount
+    end = Finished(execution.id, execution.token, "succeeded", None, None, None, 0.0)
+    row = await (await executions.settle_finished(connection, execution.partition, [end])).fetchone()
+    return row[0] if row else 0

@@ -21,7 +21,7 @@ from pgsched.delivery.channel import Channel
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Late, Outcome, Released, lateness
 from pgsched.domain.policy import Options, parse_options
-from pgsched.errors import InvalidOptions
+from pgsched.errors import InvalidInput
 from pgsched.worker.alarm import Alarm
 from pgsched.worker.clock import DatabaseClock
 
@@ -125,6 +125,12 @@ class Dispatcher:
                 self._wants_room = False
                 self._room()
 
+    def stop_row(self, id: bytes) -> None:
+        """Ends the attempt at a row that is not this worker's any more; its outcome will not count."""
+        for lane in self._lanes:
+            if lane.execution is not None and lane.execution.id == id and lane.task and not lane.expired:
+                lane.task.cancel()
+
     def hand_back(self) -> None:
         """Ends every row that has not started as Released."""
         unstarted = [*self._ready, *(row for _, _, row in self._held)]
@@ -206,7 +212,7 @@ class Dispatcher:
                 timeout, late = self._time_left(row, options)
             lane.expires = started + timeout
             outcome = late or await self._channel.deliver(row, options, timeout)
-        except InvalidOptions as error:
+        except InvalidInput as error:
             outcome = Failed(error=str(error), retryable=False)
         except asyncio.CancelledError:
             if self._draining:

@@ -119,12 +119,14 @@ class Settler(Service):
         in_hand: Callable[[bytes], Execution | None],
         retrying: Callable[[int, float], object],
         returned: Callable[[int, int], object],
+        ended: Callable[[], object],
         batch: int,
         rng: random.Random,
     ) -> None:
         super().__init__(events)
         self._link, self._clock, self._owner, self._keeps_success = link, clock, owner, keeps_success
         self._settled, self._in_hand, self._retrying, self._returned = settled, in_hand, retrying, returned
+        self._ended = ended
         self._batch, self._rng = batch, rng
         self._gathering = Batch()
         self._sending: Batch | None = None
@@ -147,7 +149,7 @@ class Settler(Service):
             self.wake()
 
     def _put(self, batch: Batch, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
-        if type(outcome) is Succeeded and outcome.result is None:
+        if type(outcome) is Succeeded and outcome.result is None and options.on_success is None:
             if self._keeps_success(row.client_id):
                 batch.succeed(row, outcome.status_code)
             else:
@@ -165,6 +167,7 @@ class Settler(Service):
                 batch.release(row)
             case Leave():
                 self._settled(row.id, row.token)
+                self._ended()
             case _:
                 assert_never(decision)
 
@@ -207,6 +210,7 @@ class Settler(Service):
             self._settled(id, token)
         for partition, instant in batch.returning.items():
             self._returned(partition, instant)
+        self._ended()
         full = batch.count >= self._batch
         self._window = min(_LONGEST_WINDOW, self._window * 2) if batch.count > 8 and not full else _SHORTEST_WINDOW
 

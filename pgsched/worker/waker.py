@@ -7,8 +7,10 @@ are looked at once, for what came while nobody listened.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+from uuid import UUID
 
 from psycopg import AsyncConnection, OperationalError, sql
 
@@ -18,11 +20,15 @@ from pgsched.store.connect import Connection, Link
 from pgsched.worker.roster import Roster
 
 CHANNEL = "pgsched_wake"
+_STOP = "stop "
 _UNIX_TO_WIRE = 946_684_800_000_000  # microseconds from 1970 to 2000
 
 
 class Waker(Service):
-    """Tells the claimer which rows came in, and that it was rung; ``changed`` says whom each other payload wakes."""
+    """Tells the claimer which rows came in, and that it was rung; ``changed`` says whom each other payload wakes.
+
+    ``stop_row`` is told of each execution whose run was ended in the database.
+    """
 
     name = "waker"
     first_pause = 0.02
@@ -38,12 +44,14 @@ class Waker(Service):
         expect: Callable[[int, int], bool],
         rung: Callable[[], None],
         changed: Mapping[str, Callable[[], None]],
+        stop_row: Callable[[bytes], None],
         listen: bool = True,
         every: float = 5.0,
     ) -> None:
         super().__init__(events)
         self._link, self._roster = link, roster
         self._joined, self._expect, self._rung, self._changed = joined, expect, rung, changed
+        self._stop_row = stop_row
         self._listen, self._every = listen, every
         self._on: Connection | None = None
 
@@ -98,6 +106,11 @@ class Waker(Service):
     def _pass_on(self, payload: str) -> None:
         if payload in self._changed:
             self._changed[payload]()
+            return
+        if payload.startswith(_STOP):
+            with contextlib.suppress(ValueError):  # whoever may connect may notify
+                for id in payload.removeprefix(_STOP).split(","):
+                    self._stop_row(UUID(id).bytes)
             return
         served = False
         for item in payload.split(","):

@@ -168,3 +168,39 @@ async def test_keeping_a_job_plans_nothing(api: httpx.AsyncClient, db: Connectio
     db.execute("update pgsched.jobs set planned_revision = revision")
     await create(api, **job, on_conflict="keep")
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
+
+
+async def test_an_execution_waits_for_others_and_says_for_which(api: httpx.AsyncClient) -> None:
+    first = await create(api, schedule={"delay": "PT1H"}, key="extract")
+    second = await create(api, schedule={"delay": "PT1H"})
+    last = await create(api, after=["extract", second["id"]])
+    assert last["next_fires"] == []
+    detail = (await api.get(f"/v1/executions/{last['id']}")).json()
+    assert (detail["status"], detail["fire_at"]) == ("held", None)
+    assert sorted(detail["waits_for"]) == sorted([first["id"], second["id"]])
+    assert (await api.get(f"/v1/executions/{first['id']}")).json()["waits_for"] == []
+
+
+async def test_any_outcome_is_asked_for_by_name(api: httpx.AsyncClient, db: Connection) -> None:
+    await create(api, schedule={"delay": "PT1H"}, key="extract")
+    await create(api, after=["extract"], after_outcome="any")
+    assert db.execute("select outcome from pgsched.dependencies").fetchall() == [("any",)]
+
+
+@pytest.mark.parametrize(
+    ("code", "body"),
+    [
+        ("pgsched.not_found", {"after": ["nothing"]}),
+        ("pgsched.invalid_schedule", {"after": ["extract"], "schedule": {"every": "1h"}}),
+        ("pgsched.invalid_input", {"after": ["extract"], "after_outcome": "failure"}),
+        ("pgsched.invalid_input", {"after_outcome": "any"}),
+        ("pgsched.invalid_input", {"after": ["extract"] * 101}),
+        ("pgsched.invalid_input", {"after": ["\x00"]}),
+        ("pgsched.conflict", {"after": ["hourly"]}),
+    ],
+)
+async def test_what_cannot_be_waited_for_is_refused(api: httpx.AsyncClient, code: str, body: dict[str, Any]) -> None:
+    await create(api, schedule={"delay": "PT1H"}, key="extract")
+    await create(api, schedule={"every": "1h"}, key="hourly")
+    answer = await api.post("/v1/jobs", json={"target": "https://shop.example/settle"} | body)
+    assert answer.json()["code"] == code, answer.text

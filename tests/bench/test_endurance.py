@@ -3,6 +3,7 @@
 from pgsched.bench.callbacks import run_callbacks
 from pgsched.bench.cost import run_cost
 from pgsched.bench.drain import run_drain
+from pgsched.bench.fleet import run_fleet
 from pgsched.bench.lateness import run_lateness
 from pgsched.bench.pinned import run_pinned
 from pgsched.bench.recurring import run_recurring
@@ -48,6 +49,10 @@ def test_recurring_jobs_leave_one_row_each_behind(server: EmbeddedPostgres) -> N
     result = run_recurring(server.url, count=1_000, processes=2)
     assert result["one_shot_rate"] > 0
     assert result["recurring_rate"] > 0
+
+
+def test_a_fleet_that_is_due_at_one_second_runs_and_is_planned_anew(server: EmbeddedPostgres) -> None:
+    assert run_fleet(server.url, jobs=1_000, processes=2, lead=5.0)["rate"] > 0
 
 
 def test_the_phases_of_a_held_snapshot_are_accounted_for(server: EmbeddedPostgres) -> None:

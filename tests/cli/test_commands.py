@@ -174,3 +174,19 @@ def test_the_entry_point_imports_nothing_heavy() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_an_execution_waits_for_others(ask: Any, run: Run) -> None:
+    first = ask("schedule", TARGET, "--delay", "1h")["id"]
+    second = ask("schedule", TARGET, "--delay", "1h", "--key", "extract")["id"]
+    last = ask("schedule", TARGET, "--after", first, "--after", "extract", "--after-outcome", "any")["id"]
+    assert set(ask("executions", "show", last)["waits_for"]) == {first, second}
+    assert first in run("executions", "show", last).output
+    assert ask("executions", "show", first)["waits_for"] == []
+
+
+def test_a_job_waits_for_nobody(run: Run, ask: Any, database_url: str) -> None:
+    ask("schedule", TARGET, "--delay", "1h", "--key", "extract")
+    result = run("schedule", TARGET, "--every", "1h", "--after", "extract", "--json")
+    assert result.exit_code == 2
+    assert json.loads(result.stdout)["error"]["code"] == "pgsched.invalid_schedule"

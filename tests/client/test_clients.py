@@ -243,3 +243,25 @@ async def test_asyncio_iterates_over_all_pages(async_client: AsyncClient, served
 async def test_asyncio_raises_the_same_errors(async_client: AsyncClient) -> None:
     with pytest.raises(InvalidTarget, match="no scheme"):
         await async_client.schedule("shop.example")
+
+
+def test_an_execution_waits_for_others_by_id_and_key(client: Client) -> None:
+    key = uuid.uuid4().hex
+    first = client.schedule("python:extract", delay="1h")
+    second = client.schedule("python:load", delay="1h", key=key)
+    last = client.schedule("python:report", after=[first.id, key], after_outcome="any")
+    assert last.next_fires == ()
+    found = client.get_execution(last.id)
+    assert found.status == "held"
+    assert set(found.waits_for or ()) == {first.id, second.id}
+
+
+@pytest.mark.parametrize("after", ["one", uuid.UUID(int=1), [1], [None]], ids=str)
+def test_what_is_no_list_of_ids_and_keys_is_refused_before_it_is_sent(client: Client, after: Any) -> None:
+    with pytest.raises(InvalidInput, match="after is a list"):
+        client.schedule("python:report", after=after)
+
+
+async def test_an_unknown_one_before_is_not_found(async_client: AsyncClient) -> None:
+    with pytest.raises(NotFound, match="to wait for"):
+        await async_client.schedule("python:report", after=[uuid.uuid4()])

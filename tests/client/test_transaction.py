@@ -102,9 +102,19 @@ def test_a_job_is_scheduled_too(opens: Opens, database_url: str, db: Connection)
     ]
 
 
+def test_it_waits_for_what_the_same_transaction_scheduled(opens: Opens, database_url: str, db: Connection) -> None:
+    with opens(database_url) as transaction:
+        first = schedule(transaction, "notify:a", key="first")
+        last = schedule(transaction, "notify:b", after=[first, "first"], after_outcome="any")
+    found = db.execute("select execution_id, after_id, outcome from pgsched.dependencies").fetchall()
+    assert found == [(last, first, "any")]
+
+
 @pytest.mark.parametrize(
     ("kind", "asked"),
     [
+        (NotFound, {"after": ["nothing"]}),
+        (InvalidInput, {"after": "nothing"}),
         (InvalidOptions, {"options": {"retries": 3}}),
         (InvalidPayload, {"payload": "a\x00b"}),
         (InvalidPayload, {"payload": {1, 2}}),

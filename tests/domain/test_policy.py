@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgsched.domain.policy import Backoff, Options, Waits, parse_options
-from pgsched.errors import InvalidOptions
+from pgsched.errors import InvalidOptions, InvalidTarget
 
 
 def parsed(options: Any) -> Options:
@@ -122,6 +122,15 @@ REFUSED: list[tuple[Any, str]] = [
 def test_what_makes_no_sense_is_refused_by_its_key(options: Any, says: str) -> None:
     with pytest.raises(InvalidOptions, match=says):
         parsed(options)
+
+
+@pytest.mark.parametrize("name", ["on_success", "on_failure", "on_expired"])
+def test_a_target_to_be_told_is_checked_as_targets_are(name: str) -> None:
+    assert getattr(parsed({name: "python:told"}), name) == "python:told"
+    with pytest.raises(InvalidTarget, match="no scheme"):
+        parsed({name: "told"})
+    with pytest.raises(InvalidOptions, match=f"{name} must be a target"):
+        parsed({name: ["python:told"]})
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"\xff", b'{"timeout": NaN}'])

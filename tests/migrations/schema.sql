@@ -25,7 +25,7 @@ table pgsched.attempts partition by RANGE (finished_at) row level security
 table pgsched.audit_log
 table pgsched.backfills row level security
 table pgsched.clients row level security
-table pgsched.dependencies
+table pgsched.dependencies with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0) row level security
 table pgsched.executions partition by LIST (partition) row level security
 table pgsched.facts
 table pgsched.history partition by RANGE (finished_at) row level security
@@ -89,16 +89,15 @@ column pgsched.executions.06 id uuid not null default pgsched.new_id()
 column pgsched.executions.07 job_id uuid
 column pgsched.executions.08 lease_owner integer
 column pgsched.executions.09 plan integer
-column pgsched.executions.10 run integer
-column pgsched.executions.11 partition smallint not null default (floor((random() * (16)::double precision)))::smallint
-column pgsched.executions.12 attempt smallint not null default 0
-column pgsched.executions.13 awaited boolean
-column pgsched.executions.14 client_id pgsched.client_id not null default 'default'::text
-column pgsched.executions.15 target pgsched.target not null
-column pgsched.executions.16 payload pgsched.payload
-column pgsched.executions.17 options pgsched.options
-column pgsched.executions.18 key pgsched.key
-column pgsched.executions.19 ordering_key pgsched.ordering_key
+column pgsched.executions.10 partition smallint not null default (floor((random() * (16)::double precision)))::smallint
+column pgsched.executions.11 attempt smallint not null default 0
+column pgsched.executions.12 awaited boolean
+column pgsched.executions.13 client_id pgsched.client_id not null default 'default'::text
+column pgsched.executions.14 target pgsched.target not null
+column pgsched.executions.15 payload pgsched.payload
+column pgsched.executions.16 options pgsched.options
+column pgsched.executions.17 key pgsched.key
+column pgsched.executions.18 ordering_key pgsched.ordering_key
 column pgsched.facts.01 name text not null
 column pgsched.facts.02 value text not null
 column pgsched.facts.03 updated_at timestamp with time zone not null default pgsched.now()
@@ -111,19 +110,18 @@ column pgsched.history.06 instants bigint
 column pgsched.history.07 id uuid not null
 column pgsched.history.08 job_id uuid
 column pgsched.history.09 status pgsched.execution_status not null
-column pgsched.history.10 run integer
-column pgsched.history.11 partition smallint not null
-column pgsched.history.12 attempt smallint not null
-column pgsched.history.13 status_code smallint
-column pgsched.history.14 awaited boolean
-column pgsched.history.15 client_id text not null
-column pgsched.history.16 target text not null
-column pgsched.history.17 payload jsonb
-column pgsched.history.18 options jsonb
-column pgsched.history.19 key text
-column pgsched.history.20 ordering_key text
-column pgsched.history.21 result jsonb
-column pgsched.history.22 reason text
+column pgsched.history.10 partition smallint not null
+column pgsched.history.11 attempt smallint not null
+column pgsched.history.12 status_code smallint
+column pgsched.history.13 awaited boolean
+column pgsched.history.14 client_id text not null
+column pgsched.history.15 target text not null
+column pgsched.history.16 payload jsonb
+column pgsched.history.17 options jsonb
+column pgsched.history.18 key text
+column pgsched.history.19 ordering_key text
+column pgsched.history.20 result jsonb
+column pgsched.history.21 reason text
 column pgsched.jobs.01 id uuid not null default pgsched.new_id()
 column pgsched.jobs.02 client_id pgsched.client_id not null default 'default'::text
 column pgsched.jobs.03 key pgsched.key
@@ -171,6 +169,8 @@ column pgsched.status.17 options jsonb
 column pgsched.status.18 ordering_key text
 column pgsched.status.19 lease_owner integer
 column pgsched.status.20 lease_expires_at timestamp with time zone
+column pgsched.status.21 instants bigint
+column pgsched.status.22 last_scheduled_for timestamp with time zone
 column pgsched.workers.01 id integer not null identity
 column pgsched.workers.02 name text not null
 column pgsched.workers.03 queues text[] not null
@@ -192,6 +192,7 @@ constraint pgsched.backfills.rate_is_positive CHECK (((rate > (0)::double precis
 constraint pgsched.clients.client_id_is_1_to_100_characters CHECK (((length(client_id) >= 1) AND (length(client_id) <= 100)))
 constraint pgsched.clients.clients_pkey PRIMARY KEY (client_id)
 constraint pgsched.clients.signing_secret_is_whsec_base64 CHECK ((signing_secret ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'::text))
+constraint pgsched.dependencies.delay_is_0_to_3653_days CHECK (((delay >= '00:00:00'::interval) AND (delay <= '3653 days'::interval)))
 constraint pgsched.dependencies.dependencies_pkey PRIMARY KEY (execution_id, after_id)
 constraint pgsched.dependencies.outcome_is_success_or_any CHECK ((outcome = ANY (ARRAY['success'::text, 'any'::text])))
 constraint pgsched.executions.attempt_is_0_to_1000 CHECK (((lease_token IS NOT NULL) OR ((attempt >= 0) AND (attempt <= 1000))))
@@ -273,6 +274,7 @@ CREATE TRIGGER jobs_inserted AFTER INSERT ON pgsched.jobs FOR EACH STATEMENT EXE
 policy mine on pgsched.attempts for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.backfills for r to {pgsched_client} using ((EXISTS ( SELECT FROM pgsched.jobs j WHERE (j.id = backfills.job_id)))) check ()
 policy mine on pgsched.clients for r to {pgsched_client} using ((EXISTS ( SELECT FROM pg_roles r WHERE ((r.rolname = clients.database_role) AND pg_has_role(r.oid, 'MEMBER'::text))))) check ()
+policy mine on pgsched.dependencies for r to {pgsched_client} using ((EXISTS ( SELECT FROM pgsched.executions e WHERE (e.id = dependencies.execution_id)))) check ()
 policy mine on pgsched.executions for r to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.history for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.jobs for * to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))))
@@ -283,39 +285,48 @@ policy mine_withdrawn on pgsched.executions for d to {pgsched_client} using ((((
 policy reader on pgsched.attempts for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.backfills for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.clients for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched.dependencies for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.executions for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.history for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.jobs for r to {pgsched_reader} using (true) check ()
 policy worker on pgsched.attempts for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.backfills for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.clients for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched.dependencies for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.executions for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.history for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true)
 
 -- functions
-function pgsched.acts_for(text) returns boolean volatility s parallel u
+function pgsched.acts_for(text) returns boolean volatility s parallel u set search_path=pg_catalog, pg_temp
 function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.cancel(text,text) returns boolean volatility v parallel u
 function pgsched.cancel(uuid) returns boolean volatility v parallel u
 function pgsched.cancel_backfill(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.carry_on(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.check_after(text[],text,text,text) returns boolean volatility i parallel s
 function pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
 function pgsched.check_cron(text) returns boolean volatility i parallel s
+function pgsched.check_ended(uuid,text) returns boolean volatility s parallel u
 function pgsched.check_exclusion(jsonb) returns boolean volatility i parallel s
 function pgsched.check_instant(timestamp with time zone) returns boolean volatility i parallel s
 function pgsched.check_labels(jsonb) returns boolean volatility i parallel s
+function pgsched.check_no_circle(uuid,uuid) returns boolean volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched.check_on_conflict(text,text,text) returns boolean volatility i parallel s
 function pgsched.check_options(jsonb) returns boolean volatility i parallel s
 function pgsched.check_partition(smallint,text,text,text) returns boolean volatility i parallel s
 function pgsched.check_rules(jsonb) returns boolean volatility i parallel s
 function pgsched.check_spec(jsonb) returns boolean volatility i parallel s
 function pgsched.check_target(text) returns boolean volatility i parallel s
+function pgsched.check_told(jsonb,text) returns boolean volatility i parallel s
 function pgsched.check_zone(text) returns boolean volatility s parallel s
 function pgsched.clients_changed() returns trigger volatility v parallel u
+function pgsched.decide_dependent(pgsched.executions) returns boolean volatility v parallel u
 function pgsched.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched.executions_inserted() returns trigger volatility v parallel u
-function pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) returns void volatility v parallel u
+function pgsched.find_execution(text,text) returns uuid volatility s parallel u
+function pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) returns void volatility v parallel u
+function pgsched.forget_dependencies(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.give_up_key(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.is_day(text) returns boolean volatility i parallel s
 function pgsched.is_duration(jsonb,interval,interval) returns boolean volatility i parallel s
@@ -325,6 +336,8 @@ function pgsched.jobs_changed() returns trigger volatility v parallel u
 function pgsched.my_clients() returns text[] volatility s parallel s
 function pgsched.new_id() returns uuid volatility v parallel s
 function pgsched.note_backfill(uuid,text,text,jsonb) returns void volatility v parallel u
+function pgsched.note_end(uuid,pgsched.execution_status,timestamp with time zone) returns integer volatility v parallel u
+function pgsched.notify_release() returns void volatility v parallel u
 function pgsched.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
 function pgsched.now() returns timestamp with time zone volatility s parallel s
 function pgsched.partition_for(text,text,text,text) returns smallint volatility v parallel s
@@ -334,14 +347,19 @@ function pgsched.partition_with(uuid) returns smallint volatility s parallel s
 function pgsched.pause(uuid,text) returns boolean volatility v parallel u
 function pgsched.prepare_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched.refuse(text,text,text) returns boolean volatility v parallel s
+function pgsched.release_abandoned(integer) returns integer volatility v parallel u
+function pgsched.release_dependents(integer) returns record volatility v parallel u
 function pgsched.reschedule(uuid,timestamp with time zone) returns void volatility v parallel u
 function pgsched.resume(uuid) returns boolean volatility v parallel u
-function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) returns uuid volatility v parallel u
+function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) returns uuid volatility v parallel u
+function pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) returns uuid volatility v parallel u
 function pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) returns uuid volatility v parallel u
-function pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) returns uuid volatility v parallel u
+function pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) returns uuid volatility v parallel u
 function pgsched.setting(text,text) returns text volatility s parallel s
 function pgsched.slot_for(text,text,text) returns smallint volatility i parallel s
+function pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) returns uuid volatility v parallel u
 function pgsched.trigger(uuid) returns uuid volatility v parallel u
+function pgsched.wait_for(uuid,uuid,text,interval) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.withdraw(uuid,text) returns void volatility v parallel u
 
 -- grants
@@ -372,16 +390,22 @@ grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_client
 grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_worker
 grant execute on pgsched.carry_on(uuid) to pgsched_client
 grant execute on pgsched.carry_on(uuid) to pgsched_worker
+grant execute on pgsched.check_after(text[],text,text,text) to pgsched_client
+grant execute on pgsched.check_after(text[],text,text,text) to pgsched_worker
 grant execute on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_client
 grant execute on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_worker
 grant execute on pgsched.check_cron(text) to pgsched_client
 grant execute on pgsched.check_cron(text) to pgsched_worker
+grant execute on pgsched.check_ended(uuid,text) to pgsched_client
+grant execute on pgsched.check_ended(uuid,text) to pgsched_worker
 grant execute on pgsched.check_exclusion(jsonb) to pgsched_client
 grant execute on pgsched.check_exclusion(jsonb) to pgsched_worker
 grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_client
 grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_worker
 grant execute on pgsched.check_labels(jsonb) to pgsched_client
 grant execute on pgsched.check_labels(jsonb) to pgsched_worker
+grant execute on pgsched.check_no_circle(uuid,uuid) to pgsched_client
+grant execute on pgsched.check_no_circle(uuid,uuid) to pgsched_worker
 grant execute on pgsched.check_on_conflict(text,text,text) to pgsched_client
 grant execute on pgsched.check_on_conflict(text,text,text) to pgsched_worker
 grant execute on pgsched.check_options(jsonb) to pgsched_client
@@ -394,15 +418,22 @@ grant execute on pgsched.check_spec(jsonb) to pgsched_client
 grant execute on pgsched.check_spec(jsonb) to pgsched_worker
 grant execute on pgsched.check_target(text) to pgsched_client
 grant execute on pgsched.check_target(text) to pgsched_worker
+grant execute on pgsched.check_told(jsonb,text) to pgsched_client
+grant execute on pgsched.check_told(jsonb,text) to pgsched_worker
 grant execute on pgsched.check_zone(text) to pgsched_client
 grant execute on pgsched.check_zone(text) to pgsched_worker
 grant execute on pgsched.clients_changed() to pgsched_client
 grant execute on pgsched.clients_changed() to pgsched_worker
+grant execute on pgsched.decide_dependent(pgsched.executions) to pgsched_worker
 grant execute on pgsched.drop_days(integer) to pgsched_worker
 grant execute on pgsched.executions_inserted() to pgsched_client
 grant execute on pgsched.executions_inserted() to pgsched_worker
-grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) to pgsched_client
-grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) to pgsched_worker
+grant execute on pgsched.find_execution(text,text) to pgsched_client
+grant execute on pgsched.find_execution(text,text) to pgsched_worker
+grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) to pgsched_client
+grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) to pgsched_worker
+grant execute on pgsched.forget_dependencies(uuid) to pgsched_client
+grant execute on pgsched.forget_dependencies(uuid) to pgsched_worker
 grant execute on pgsched.give_up_key(uuid) to pgsched_client
 grant execute on pgsched.give_up_key(uuid) to pgsched_worker
 grant execute on pgsched.is_day(text) to pgsched_client
@@ -420,6 +451,9 @@ grant execute on pgsched.my_clients() to pgsched_worker
 grant execute on pgsched.new_id() to pgsched_client
 grant execute on pgsched.new_id() to pgsched_worker
 grant execute on pgsched.note_backfill(uuid,text,text,jsonb) to pgsched_worker
+grant execute on pgsched.note_end(uuid,pgsched.execution_status,timestamp with time zone) to pgsched_worker
+grant execute on pgsched.notify_release() to pgsched_client
+grant execute on pgsched.notify_release() to pgsched_worker
 grant execute on pgsched.notify_wake(smallint,timestamp with time zone) to pgsched_client
 grant execute on pgsched.notify_wake(smallint,timestamp with time zone) to pgsched_worker
 grant execute on pgsched.now() to pgsched_client
@@ -438,22 +472,29 @@ grant execute on pgsched.pause(uuid,text) to pgsched_worker
 grant execute on pgsched.prepare_days(integer) to pgsched_worker
 grant execute on pgsched.refuse(text,text,text) to pgsched_client
 grant execute on pgsched.refuse(text,text,text) to pgsched_worker
+grant execute on pgsched.release_abandoned(integer) to pgsched_worker
+grant execute on pgsched.release_dependents(integer) to pgsched_worker
 grant execute on pgsched.reschedule(uuid,timestamp with time zone) to pgsched_client
 grant execute on pgsched.reschedule(uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched.resume(uuid) to pgsched_client
 grant execute on pgsched.resume(uuid) to pgsched_worker
-grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) to pgsched_client
-grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) to pgsched_worker
+grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) to pgsched_client
+grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) to pgsched_worker
+grant execute on pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) to pgsched_client
+grant execute on pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) to pgsched_worker
 grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) to pgsched_client
 grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) to pgsched_worker
-grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) to pgsched_client
-grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) to pgsched_worker
+grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) to pgsched_client
+grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) to pgsched_worker
 grant execute on pgsched.setting(text,text) to pgsched_client
 grant execute on pgsched.setting(text,text) to pgsched_worker
 grant execute on pgsched.slot_for(text,text,text) to pgsched_client
 grant execute on pgsched.slot_for(text,text,text) to pgsched_worker
+grant execute on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) to pgsched_worker
 grant execute on pgsched.trigger(uuid) to pgsched_client
 grant execute on pgsched.trigger(uuid) to pgsched_worker
+grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_client
+grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_worker
 grant execute on pgsched.withdraw(uuid,text) to pgsched_client
 grant execute on pgsched.withdraw(uuid,text) to pgsched_worker
 grant insert on pgsched.executions (client_id) to pgsched_client
@@ -497,6 +538,8 @@ grant select on pgsched.clients (database_role) to pgsched_client
 grant select on pgsched.clients (database_role) to pgsched_reader
 grant select on pgsched.clients (keep) to pgsched_client
 grant select on pgsched.clients (keep) to pgsched_reader
+grant select on pgsched.dependencies to pgsched_client
+grant select on pgsched.dependencies to pgsched_reader
 grant select on pgsched.executions to pgsched_reader
 grant select on pgsched.facts to pgsched_reader
 grant select on pgsched.history to pgsched_reader
@@ -521,28 +564,35 @@ grant usage on schema pgsched to pgsched_reader
 grant usage on schema pgsched to pgsched_worker
 
 -- comments
-comment on pgsched.acts_for(text) is 'Whether the role that the session acts as may do what a client may: a worker''s role, or one of the client.'
+comment on pgsched.acts_for(text) is 'Whether the role that the session acts as may change a client''s executions.'
 comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate of them a second; also while the job is paused or finished. Returns the backfill''s id.'
 comment on pgsched.cancel(text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
 comment on pgsched.cancel(uuid) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
 comment on pgsched.cancel_backfill(uuid,text) is 'Ends a backfill: what it planned and still waits is cancelled, what runs goes on. False if it had ended before; PS010 for an unknown id.'
 comment on pgsched.carry_on(uuid) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
+comment on pgsched.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
 comment on pgsched.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.'
+comment on pgsched.check_ended(uuid,text) is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.'
 comment on pgsched.check_exclusion(jsonb) is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.'
 comment on pgsched.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
 comment on pgsched.check_labels(jsonb) is 'True for labels, an object of texts; raises PS000 with what to write otherwise.'
+comment on pgsched.check_no_circle(uuid,uuid) is 'True unless an execution would wait for itself, directly or through others; called by pgsched.wait_for. PS011 if so.'
 comment on pgsched.check_on_conflict(text,text,text) is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.'
 comment on pgsched.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.'
 comment on pgsched.check_partition(smallint,text,text,text) is 'True for the partition in which a key lives; raises PS000 with what to write otherwise.'
 comment on pgsched.check_rules(jsonb) is 'True for rules of recurrence that pgsched knows; raises PS002 with what to write otherwise.'
 comment on pgsched.check_spec(jsonb) is 'True for one more schedule of a job; raises PS002 with what to write otherwise.'
 comment on pgsched.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.'
+comment on pgsched.check_told(jsonb,text) is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.'
 comment on pgsched.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
 comment on pgsched.clients_changed() is 'Has the workers read the clients'' settings again.'
+comment on pgsched.decide_dependent(pgsched.executions) is 'Releases or skips a held execution once what it waits for allows that; true if so. Called with the row locked.'
 comment on pgsched.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
 comment on pgsched.executions_inserted() is 'Wakes the workers for the near-term rows of one insert statement.'
-comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text) is 'Writes the history row of an execution that ends without being delivered.'
+comment on pgsched.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
+comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to the last one given.'
+comment on pgsched.forget_dependencies(uuid) is 'Removes what an execution waited for that is not held any more.'
 comment on pgsched.give_up_key(uuid) is 'Frees the key of an execution that is running, for the next one under it; called by pgsched.schedule. PS012 where the session acts as another client.'
 comment on pgsched.is_day(text) is 'True for text such as 2026-12-25.'
 comment on pgsched.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
@@ -552,6 +602,8 @@ comment on pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.'
 comment on pgsched.my_clients() is 'The clients whose rows the current role may see and change.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562).'
 comment on pgsched.note_backfill(uuid,text,text,jsonb) is 'The row of the audit log of a backfill that starts or is cancelled; a step of those functions.'
+comment on pgsched.note_end(uuid,pgsched.execution_status,timestamp with time zone) is 'Notes the end of an execution with all that wait for it; returns how many were released or skipped for that.'
+comment on pgsched.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
 comment on pgsched.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
 comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'
 comment on pgsched.partition_for(text,text,text,text) is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.'
@@ -561,13 +613,18 @@ comment on pgsched.partition_with(uuid) is 'The partition in which an execution 
 comment on pgsched.pause(uuid,text) is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.'
 comment on pgsched.prepare_days(integer) is 'Makes the partitions of history and attempts for today and the days ahead; returns how many.'
 comment on pgsched.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.'
-comment on pgsched.reschedule(uuid,timestamp with time zone) is 'Moves a waiting one-shot to another instant; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.'
+comment on pgsched.release_abandoned(integer) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled.'
+comment on pgsched.release_dependents(integer) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends; returns how many were noted with all that wait for them, and how many executions were decided by that.'
+comment on pgsched.reschedule(uuid,timestamp with time zone) is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.'
 comment on pgsched.resume(uuid) is 'Resumes a paused job from its next instant on. False if it was active already.'
-comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or finished less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant.'
+comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or finished less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions, named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.'
+comment on pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) is 'One execution that waits for others; called by pgsched.schedule.'
 comment on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.'
-comment on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) is 'One execution under a key; called by pgsched.schedule.'
+comment on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) is 'One execution under a key; called by pgsched.schedule.'
 comment on pgsched.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
 comment on pgsched.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'
 comment on pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.'
+comment on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome.'
 comment on pgsched.trigger(uuid) is 'Runs a job now, besides its schedule and also while it is paused; returns the execution''s id.'
+comment on pgsched.wait_for(uuid,uuid,text,interval) is 'Has an execution that is held (fire_at infinity) wait for another of its client: until it has succeeded, or with the outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.'
 comment on pgsched.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'

@@ -18,7 +18,7 @@ async def leased(db: Session, worker: Connection, *, owner: int = 1, seconds: fl
     """A row in the hand of a worker, for so long."""
     id = schedule(db, **{"fire_at": "2020-01-01Z", "ordering_key": "together", "client": "payments", **arguments})
     lease = Lease(owner=owner, token=owner, length=timedelta(seconds=seconds), ahead=timedelta(0))
-    claimed = await executions.claim(worker, lease, [Share(partition_of(db, id), LONG_AGO, 100)])
+    claimed = await executions.claim(worker, lease, [Share(partition_of(db, id), LONG_AGO, 100)], now=0)
     assert len(claimed.rows) == 1
     return id
 

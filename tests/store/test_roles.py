@@ -319,3 +319,41 @@ def test_a_login_that_acts_as_one_client_cannot_take_the_key_of_another(db: Conn
         db.execute(sql.SQL("set local role {}").format(sql.Identifier(role)))
         with refused("PS012", hint="role of that client"):
             call(db, "give_up_key", execution_id=running)
+
+
+def test_a_client_waits_for_its_own_also_where_they_run(db: Connection, payments: Connection) -> None:
+    first, second = schedule(payments, client="payments"), schedule(payments, client="payments", key="k")
+    lease(db, first)
+    last = schedule(payments, client="payments", after=[str(first), "k"])
+    assert set(column(payments, "select after_id from pgsched.dependencies")) == {first, second}
+    assert call(payments, "cancel", id=second)
+    assert value(db, "select decided from pgsched.release_dependents(10)") == 1
+    assert status(payments, last) == "skipped"
+
+
+def test_a_client_cannot_wait_for_anothers_execution(db: Connection, payments: Connection) -> None:
+    theirs = schedule(db, client="billing", key="k")
+    for name in (str(theirs), "k"):
+        with refused("PS010"):
+            schedule(payments, client="payments", after=[name])
+
+
+def test_a_client_cannot_hold_anothers_execution_back(db: Connection, payments: Connection) -> None:
+    theirs, mine = schedule(db, client="billing"), schedule(payments, client="payments")
+    with refused("PS010"):
+        call(payments, "wait_for", execution_id=theirs, after_id=mine)
+    assert call(payments, "wait_for", execution_id=mine, after_id=theirs) is False
+
+
+def test_a_client_sees_nothing_of_who_else_waits(db: Connection, payments: Connection) -> None:
+    schedule(db, client="billing", after=[str(schedule(db, client="billing"))])
+    assert column(payments, "select 1 from pgsched.dependencies") == []
+    for statement in ("delete from pgsched.dependencies", "update pgsched.dependencies set status = 'succeeded'"):
+        with refused(DENIED):
+            payments.execute(statement.encode())
+
+
+@pytest.mark.parametrize("step", ["release_dependents(1)", "release_abandoned(1)"])
+def test_a_client_releases_nobody(payments: Connection, step: str) -> None:
+    with refused(DENIED):
+        payments.execute(f"select pgsched.{step}".encode())

@@ -96,6 +96,9 @@ OPTIONS: list[tuple[Any, str]] = [
     ({"relevant_for": "50ms"}, "relevant_for"),
     ({"max_retry_age": "3654d"}, "relevant_for"),
     ({"deadline": None}, "relevant_for"),
+    ({"on_success": None}, "https://shop.example/told"),
+    ({"on_failure": ["python:told"]}, "on_failure"),
+    ({"on_expired": {"target": "python:told"}}, "on_expired"),
 ]
 
 
@@ -103,6 +106,14 @@ OPTIONS: list[tuple[Any, str]] = [
 def test_a_target_that_cannot_be_called_is_refused(db: Connection, target: str | None, hint: str) -> None:
     with refused("PS001", hint=hint):
         schedule(db, target=target)
+    assert counts(db) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("name", ["on_success", "on_failure", "on_expired"])
+@pytest.mark.parametrize(("target", "hint"), [pair for pair in TARGETS if pair[0] is not None])
+def test_a_target_to_be_told_is_one_that_can_be_called(db: Connection, target: str, hint: str, name: str) -> None:
+    with refused("PS001", hint=hint):
+        schedule(db, options={name: target})
     assert counts(db) == (0, 0, 0)
 
 

@@ -66,7 +66,9 @@ def due(db: Session, *partitions: int) -> None:
 async def claimed_partitions(worker: Connection, *partitions: int, batch: int = 10) -> list[int]:
     """Claims from these partitions; where the rows came from."""
     lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
-    answer = await executions.claim(worker, lease, [Share(partition, LONG_AGO, batch) for partition in partitions])
+    answer = await executions.claim(
+        worker, lease, [Share(partition, LONG_AGO, batch) for partition in partitions], now=0
+    )
     return sorted(row.partition for row in answer.rows)
 
 

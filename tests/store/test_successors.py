@@ -1,7 +1,6 @@
 """The successors of claimed recurring rows: when they are for, and what has none."""
 
 import asyncio
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -9,53 +8,14 @@ import psycopg
 import pytest
 
 from pgsched.domain.spread import spread
-from pgsched.store import executions, jobs
+from pgsched.store import definitions, executions
 from pgsched.store.connect import Connection
 from pgsched.store.executions import Claimed, Lease, Share
 from pgsched.store.sql import statement
 from pgsched.store.wire import LONG_AGO, to_instant
+from tests.store.jobs_arrange import ALLOWED, BEGAN, HOUR, claim, job, planned_row, waiting
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import call, column, counts, row, schedule, value, wait_until_blocked
-
-HOUR = timedelta(hours=1)
-BEGAN = datetime(2025, 3, 1, 10, 0, tzinfo=UTC)
-
-
-async def claim(worker: Connection, *, batch: int = 100, partitions: Sequence[int] = range(16)) -> Claimed:
-    lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
-    return await executions.claim(worker, lease, [Share(partition, LONG_AGO, batch) for partition in partitions])
-
-
-def job(db: Session, **columns: object) -> UUID:
-    """A planned job, every hour from BEGAN unless the columns say otherwise."""
-    given = {"target": "python:x", "planned_revision": 1, "anchor": BEGAN} | columns
-    if "cron" not in given:
-        given.setdefault("every", HOUR)
-    names, places = ", ".join(given), ", ".join(["%s"] * len(given))
-    id = value(db, f"insert into pgsched.jobs ({names}) values ({places}) returning id", list(given.values()))
-    assert isinstance(id, UUID)
-    return id
-
-
-def planned_row(
-    db: Session, job: UUID, nominal: datetime, *, fire_at: datetime | None = None, revision: int | None = None
-) -> None:
-    """A waiting row of the job for this instant, as planning leaves it; of its present revision, or of another."""
-    db.execute(
-        "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target)"
-        " select %s, %s, j.id, coalesce(%s, j.revision), pgsched.partition_of(j), j.client_id, j.target"
-        " from pgsched.jobs j where j.id = %s",
-        [fire_at or nominal, nominal, revision, job],
-    )
-
-
-def waiting(db: Session, job: UUID) -> list[datetime]:
-    """The instants of the job that wait."""
-    return column(
-        db,
-        "select scheduled_for from pgsched.executions where job_id = %s and lease_token is null order by scheduled_for",
-        [job],
-    )
 
 
 async def test_a_claim_tells_the_instant_it_planned_although_that_is_overdue(db: Session, worker: Connection) -> None:
@@ -125,11 +85,11 @@ async def test_a_cron_job_goes_on_before_the_year_2000(db: Session, worker: Conn
 
 
 async def test_cron_jobs_that_share_schedule_and_second_share_one_search(db: Session, worker: Connection) -> None:
-    jobs._following.cache_clear()
+    definitions._following.cache_clear()
     for n in range(20):
         planned_row(db, job(db, cron="17 4 * * *"), BEGAN + timedelta(microseconds=n))
     assert len((await claim(worker)).rows) == 20
-    assert (jobs._following.cache_info().misses, jobs._following.cache_info().hits) == (1, 19)
+    assert (definitions._following.cache_info().misses, definitions._following.cache_info().hits) == (1, 19)
 
 
 async def test_cron_jobs_of_different_time_zones_do_not_share(db: Session, worker: Connection) -> None:
@@ -147,7 +107,8 @@ async def test_past_the_year_9999_nothing_is_planned(db: Session, worker: Connec
     planned_row(db, last, datetime(9999, 12, 31, tzinfo=UTC), fire_at=BEGAN)
     answer = await claim(worker)
     assert (len(answer.rows), answer.planned, waiting(db, last)) == (1, {}, [])
-    assert value(db, "select state::text from pgsched.jobs") == "active"
+    found = row(db, "select state::text, reason from pgsched.jobs")
+    assert found == ("finished", "no instant is left")
 
 
 @pytest.mark.parametrize(
@@ -169,7 +130,7 @@ async def test_a_schedule_that_makes_no_sense_any_more_says_so_and_leaves_the_ot
 async def test_of_two_rows_of_a_job_in_one_claim_the_later_one_is_followed(
     db: Session, worker: Connection, first: str
 ) -> None:
-    double = job(db)
+    double = job(db, rules=ALLOWED)
     instants = [BEGAN, BEGAN + HOUR]
     for nominal in instants if first == "the earlier" else reversed(instants):
         planned_row(db, double, nominal)
@@ -181,7 +142,7 @@ async def test_of_two_rows_of_a_job_in_one_claim_the_later_one_is_followed(
 async def test_of_rows_of_two_revisions_in_one_claim_the_present_one_is_followed(
     db: Session, worker: Connection, revisions: tuple[int, int]
 ) -> None:
-    edited = job(db, revision=2, planned_revision=2)
+    edited = job(db, revision=2, planned_revision=2, rules=ALLOWED)
     for revision, minutes in zip(revisions, (0, 30), strict=True):
         planned_row(db, edited, BEGAN + timedelta(minutes=minutes), revision=revision)
     assert len((await claim(worker)).rows) == 2
@@ -231,8 +192,8 @@ async def test_a_definition_is_read_once_for_each_revision(
         asked.append(name)
         return statement(name)
 
-    monkeypatch.setattr(jobs, "statement", noted)
-    edited = job(db)
+    monkeypatch.setattr(definitions, "statement", noted)
+    edited = job(db, rules=ALLOWED)
     planned_row(db, edited, BEGAN)
     await claim(worker)
     await claim(worker)

@@ -6,7 +6,7 @@ from pgsched.cli.bench.cost import cost
 from pgsched.cli.bench.endurance import chaos, pinned, soak, waiting
 from pgsched.cli.bench.intake import bulk, pickup, schedule, writers
 from pgsched.cli.bench.moments import idle, lateness
-from pgsched.cli.bench.rates import callbacks, drain, recurring
+from pgsched.cli.bench.rates import callbacks, drain, fleet, recurring
 
 
 @click.group()
@@ -22,6 +22,7 @@ _COMMANDS = (
     drain,
     callbacks,
     recurring,
+    fleet,
     lateness,
     idle,
     pinned,

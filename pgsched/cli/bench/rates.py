@@ -87,3 +87,28 @@ def recurring(
         database_url, count=count, processes=processes, cron=cron, seed=seed, rounds=rounds, progress=progress
     )
     tell(result, as_json)
+
+
+@click.command()
+@click.option("--jobs", default=100_000, show_default=True, type=COUNT, help="How many recurring jobs.")
+@runs_workers()
+@click.option(
+    "--lead",
+    default=20.0,
+    show_default=True,
+    type=click.FloatRange(2, 600),
+    help="Seconds before the instant in which they are made.",
+)
+@SEED
+@repeats
+@measures
+def fleet(
+    jobs: int, processes: int, lead: float, seed: int, rounds: int, database_url: str | None, as_json: bool
+) -> None:
+    """Run recurring jobs that are all due at the same second, and plan the next row of each."""
+    from pgsched.bench.fleet import run_fleet
+
+    result = run_fleet(
+        database_url, jobs=jobs, processes=processes, lead=lead, seed=seed, rounds=rounds, progress=progress
+    )
+    tell(result, as_json)

@@ -84,10 +84,11 @@ begin
   backoff := coalesce(options -> 'backoff', '{}');
   select string_agg(name, ', ') into unknown from jsonb_object_keys(options) as name
    where name not in ('timeout', 'max_attempts', 'backoff', 'relevant_for', 'max_retry_age', 'deadline', 'method', 'headers',
-                      'retry_on', 'fail_on');
+                      'retry_on', 'fail_on', 'on_success', 'on_failure', 'on_expired');
   if unknown is not null then
     return pgsched.refuse('PS004', format('unknown option: %s', unknown),
-      'the options are timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, retry_on and fail_on');
+      'the options are timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, retry_on, fail_on, '
+      'on_success, on_failure and on_expired');
   elsif options ? 'max_attempts' and (jsonb_typeof(options -> 'max_attempts') <> 'number'
       or (options ->> 'max_attempts')::numeric not between 1 and 1000
       or (options ->> 'max_attempts')::numeric % 1 <> 0) then
@@ -120,9 +121,22 @@ begin
                  where codes is not null and (jsonb_typeof(codes) <> 'array' or jsonb_path_exists(codes,
                        'strict $[*] ? (@.type() != "number" || @ < 300 || @ > 599 || @.floor() != @)', silent => true))) then
     return pgsched.refuse('PS004', 'retry_on and fail_on are lists of status codes from 300 to 599', 'write {"retry_on": [404], "fail_on": [500]}');
+  elsif options ?| array['on_success', 'on_failure', 'on_expired'] then
+    perform pgsched.check_told(options, name) from unnest(array['on_success', 'on_failure', 'on_expired']) as name;
   end if;
   return true;
 end $$;
+create or replace function pgsched.check_told(options jsonb, name text) returns boolean
+  language plpgsql immutable parallel safe as $$
+begin
+  if options ? name and jsonb_typeof(options -> name) <> 'string' then
+    return pgsched.refuse('PS004', format('%s must be a target', name), format('write {"%s": "https://shop.example/told"}', name));
+  end if;
+  return not options ? name or pgsched.check_target(options ->> name);
+end $$;
+comment on function pgsched.check_told(jsonb, text)
+  is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.';
+
 comment on function pgsched.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.';
 
 -- Not in SQL: a statement would inline its body anew, which costs more than the insert of a row.

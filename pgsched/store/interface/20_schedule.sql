@@ -47,7 +47,8 @@ create or replace function pgsched.schedule(
   target text, payload jsonb default null, fire_at timestamptz default null, delay interval default null,
   cron text default null, every interval default null, timezone text default null, client text default 'default',
   key text default null, ordering_key text default null, queue text default 'default', options jsonb default null,
-  on_conflict text default 'replace', rules jsonb default null, labels jsonb default null
+  on_conflict text default 'replace', rules jsonb default null, labels jsonb default null, after text[] default null,
+  after_outcome text default 'success'
 ) returns uuid language plpgsql volatile as $$
 declare
   told constant boolean := current_setting('pgsched.notify', true) is distinct from 'off';
@@ -57,7 +58,7 @@ declare
 begin
   if num_nonnulls(schedule.fire_at, delay, cron, every) > 1 then
     perform pgsched.refuse('PS002', 'fire_at, delay, cron and every exclude each other', 'give at most one of them; with none it fires now');
-  elsif timezone is not null and cron is null then
+  elsif timezone is not null and cron is null and (every is null or rules is null) then
     perform pgsched.refuse('PS002', 'timezone goes with cron', 'give fire_at with its own offset, such as ''2026-03-01 09:00+01''');
   elsif delay < interval '0' then
     perform pgsched.refuse('PS002', 'the delay is negative', 'give delay => ''10 minutes'', or fire_at for an instant in the past');
@@ -65,6 +66,9 @@ begin
     perform pgsched.check_target(schedule.target);
   elsif on_conflict is distinct from 'replace' then
     perform pgsched.check_on_conflict(on_conflict, key, coalesce(cron, every::text));
+  end if;
+  if after is not null or after_outcome is distinct from 'success' then
+    perform pgsched.check_after(after, after_outcome, on_conflict, coalesce(cron, every::text));
   end if;
   if cron is not null or every is not null then
     return pgsched.schedule_job(target, payload, cron, every, timezone, client, key, ordering_key, queue, options,
@@ -75,6 +79,9 @@ begin
   instant := coalesce(schedule.fire_at, now() + coalesce(delay, interval '0'));
   if instant not between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' then
     perform pgsched.check_instant(instant);
+  elsif cardinality(after) > 0 then
+    return pgsched.schedule_after(target, payload, case when num_nonnulls(schedule.fire_at, delay) > 0 then instant end,
+      client, key, ordering_key, queue, options, on_conflict, after, after_outcome);
   elsif key is not null then
     return pgsched.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options, on_conflict);
   end if;
@@ -93,28 +100,37 @@ begin
   end if;
   return new_id;
 end $$;
-comment on function pgsched.schedule(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb)
+comment on function pgsched.schedule(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb, text[], text)
   is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id.
 Scheduled again under the same client and key it replaces what still waits; what is running or finished less than
 pgsched.key_retention (24 hours) ago answers with its id instead of firing twice. on_conflict says otherwise: keep what
-there is, reject, or debounce, which moves what waits to the new instant.';
+there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions,
+named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.';
 
--- Nobody may change a running row, but its client may let its key go. The function runs with its owner's rights, so it
--- judges by the role that the session acts as.
+-- Functions that run with their owner's rights judge by the role that the session acts as.
+create or replace function pgsched.acts_for(client text) returns boolean language plpgsql stable
+  set search_path = pg_catalog, pg_temp as $$
+declare
+  caller constant name := coalesce(nullif(current_setting('role'), 'none'), session_user);
+begin
+  return has_table_privilege(caller, 'pgsched.executions', 'UPDATE')
+    or exists (select from pgsched.clients c join pg_roles r on r.rolname = c.database_role
+                where c.client_id = acts_for.client and pg_has_role(caller, r.oid, 'MEMBER'));
+end $$;
+comment on function pgsched.acts_for(text) is 'Whether the role that the session acts as may change a client''s executions.';
+
+-- Nobody may change a running row, but its client may let its key go.
 create or replace function pgsched.give_up_key(execution_id uuid) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  caller constant name := coalesce(nullif(current_setting('role'), 'none'), session_user);
   whose text;
 begin
   select e.client_id into whose from pgsched.executions e
    where e.id = give_up_key.execution_id and e.lease_token is not null for update;
   if not found then
     return;
-  elsif not has_table_privilege(caller, 'pgsched.executions', 'UPDATE')
-      and not exists (select from pgsched.clients c join pg_roles r on r.rolname = c.database_role
-                       where c.client_id = whose and pg_has_role(caller, r.oid, 'MEMBER')) then
-    perform pgsched.refuse('PS012', format('%I may not take the key of an execution of client %L that is running', caller, whose),
+  elsif not pgsched.acts_for(whose) then
+    perform pgsched.refuse('PS012', format('this role may not take the key of an execution of client %L that is running', whose),
       'act as a role of that client');
   end if;
   update pgsched.executions e set key = null where e.id = give_up_key.execution_id;
@@ -128,12 +144,11 @@ the session acts as another client.';
 -- while, unless the caller debounces: that asks for a run after this moment.
 create or replace function pgsched.schedule_keyed(
   target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb,
-  on_conflict text
+  on_conflict text, new_id uuid default pgsched.new_id()
 ) returns uuid language plpgsql volatile as $$
 #variable_conflict use_column
 declare
   home constant smallint := pgsched.partition_for(queue, client, key, ordering_key);
-  new_id constant uuid := pgsched.new_id();
   moves constant boolean := on_conflict in ('replace', 'debounce');
   debounces constant boolean := on_conflict = 'debounce';
   found_id uuid;
@@ -198,6 +213,7 @@ begin
         return found_id;
       end if;
     elsif found_id is not null then
+      perform pgsched.forget_dependencies(found_id) from pgsched.dependencies d where d.execution_id = found_id limit 1;
       perform pgsched.notify_wake(home, schedule_keyed.fire_at);  -- the trigger sees inserted rows only
       return found_id;
     else
@@ -217,7 +233,7 @@ begin
   end loop;
   perform pgsched.refuse('PS011', format('the key %L is being settled just now', key), 'schedule it again');
 end $$;
-comment on function pgsched.schedule_keyed(text, jsonb, timestamptz, text, text, text, text, jsonb, text)
+comment on function pgsched.schedule_keyed(text, jsonb, timestamptz, text, text, text, text, jsonb, text, uuid)
   is 'One execution under a key; called by pgsched.schedule.';
 
 create or replace function pgsched.schedule_job(

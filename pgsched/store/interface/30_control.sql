@@ -1,20 +1,29 @@
 -- What may be done with what waits. Lock order everywhere: the job first, then its waiting row, and a waiting row
 -- that a worker has in hand at this moment is passed over: it runs, and its claim plans by the job's new revision.
 
-create or replace function pgsched.finish_waiting(execution pgsched.executions, status pgsched.execution_status, reason text) returns void
-  language sql volatile as $$
-  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
-                               client_id, target, payload, options, key, ordering_key, reason)
-  values (pgsched.now(), execution.fire_at, coalesce(execution.scheduled_for, execution.fire_at), execution.created_at,
-          execution.id, execution.job_id, finish_waiting.status, execution.partition, execution.attempt,
-          execution.client_id, execution.target, execution.payload, execution.options, execution.key,
-          execution.ordering_key, finish_waiting.reason)
-$$;
-comment on function pgsched.finish_waiting(pgsched.executions, pgsched.execution_status, text)
-  is 'Writes the history row of an execution that ends without being delivered.';
+create or replace function pgsched.finish_waiting(
+  execution pgsched.executions, status pgsched.execution_status, reason text, last_scheduled_for timestamptz default null
+) returns void language plpgsql volatile as $$
+begin
+  insert into pgsched.history (finished_at, fire_at, scheduled_for, last_scheduled_for, created_at, id, job_id, status,
+                               partition, attempt, client_id, target, payload, options, key, ordering_key, awaited, reason)
+  values (pgsched.now(), execution.fire_at, coalesce(execution.scheduled_for, execution.fire_at),
+          finish_waiting.last_scheduled_for, execution.created_at, execution.id, execution.job_id, finish_waiting.status,
+          execution.partition, execution.attempt, execution.client_id, execution.target, execution.payload,
+          execution.options, execution.key, execution.ordering_key, execution.awaited, finish_waiting.reason);
+  if execution.awaited then
+    perform pgsched.notify_release();
+  end if;
+  if execution.fire_at = 'infinity' then
+    perform pgsched.forget_dependencies(execution.id);
+  end if;
+end $$;
+comment on function pgsched.finish_waiting(pgsched.executions, pgsched.execution_status, text, timestamptz)
+  is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to
+the last one given.';
 
 -- Of a job's waiting rows only the planned one goes: triggered rows and retries stay. An instant that has come keeps
--- its account in history; one that has not come yet is the next plan's.
+-- its account in history, as the first of all those up to now; one that has not come yet is the next plan's.
 create or replace function pgsched.withdraw(job_id uuid, reason text default 'replaced') returns void
   language plpgsql volatile as $$
 declare
@@ -27,7 +36,7 @@ begin
   loop
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
     if coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now() then
-      perform pgsched.finish_waiting(waiting, 'skipped', withdraw.reason);
+      perform pgsched.finish_waiting(waiting, 'skipped', withdraw.reason, pgsched.now());
     end if;
   end loop;
 end $$;
@@ -134,10 +143,13 @@ begin
   end if;
   update pgsched.executions e set fire_at = reschedule.fire_at, scheduled_for = null
    where e.partition = waiting.partition and e.id = waiting.id;
+  if waiting.fire_at = 'infinity' then
+    perform pgsched.forget_dependencies(reschedule.id);
+  end if;
   perform pgsched.notify_wake(waiting.partition, reschedule.fire_at);
 end $$;
 comment on function pgsched.reschedule(uuid, timestamptz)
-  is 'Moves a waiting one-shot to another instant; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.';
+  is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.';
 
 create or replace function pgsched.trigger(job_id uuid) returns uuid language plpgsql volatile as $$
 declare
@@ -178,7 +190,8 @@ begin
     end if;
     perform pgsched.refuse('PS011', format('job %s is %s', pause.job_id, job.state), 'only an active job can be paused');
   end if;
-  update pgsched.jobs j set state = 'paused', reason = note, revision = j.revision + 1, updated_at = pgsched.now()
+  update pgsched.jobs j set state = 'paused', reason = note, revision = j.revision + 1, paused_at = pgsched.now(),
+         updated_at = pgsched.now()
    where j.id = pause.job_id;
   perform pgsched.withdraw(pause.job_id, 'paused');
   return true;

@@ -1,15 +1,6 @@
 -- Running a range of instants of a job that have passed. Both verbs run with their owner's rights, since no client may
 -- write a backfill's progress or the audit log, and judge by the role that the session acts as.
 
-create or replace function pgsched.acts_for(client_id text) returns boolean language sql stable as $$
-  select has_table_privilege(a.caller, 'pgsched.executions', 'UPDATE')
-      or exists (select from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
-                  where c.client_id = acts_for.client_id and pg_catalog.pg_has_role(a.caller, r.oid, 'MEMBER'))
-    from (select coalesce(nullif(current_setting('role'), 'none'), session_user)::name as caller) a
-$$;
-comment on function pgsched.acts_for(text)
-  is 'Whether the role that the session acts as may do what a client may: a worker''s role, or one of the client.';
-
 create or replace function pgsched.check_backfill(job_id uuid, starts_at timestamptz, ends_at timestamptz, rate double precision default 10)
   returns boolean language plpgsql stable as $$
 declare

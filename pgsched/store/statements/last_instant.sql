@@ -2,4 +2,4 @@
 -- Locks nothing. Index: executions_job of each partition; history_job.
 select greatest(
   (select max(e.scheduled_for) from pgsched.executions e where e.job_id = %(job)s and e.plan is not null),
-  (select max(h.scheduled_for) from pgsched.history h where h.job_id = %(job)s))
+  (select max(coalesce(h.last_scheduled_for, h.scheduled_for)) from pgsched.history h where h.job_id = %(job)s))

@@ -4,7 +4,7 @@
 -- fails, and the claim is made again with "on conflict do nothing" behind it. To expect a conflict costs each row a
 -- fifth of its insert.
 insert into pgsched.executions_{p} (fire_at, scheduled_for, job_id, plan, partition, client_id, target, payload, options, ordering_key)
-select n.fire_at, n.fire_at, j.id, j.revision, {p}, j.client_id, j.target, j.payload, j.options, j.ordering_key
-  from unnest(%(jobs)s, %(revisions)s, %(instants)s) as n(id, revision, fire_at)
+select n.fire_at, n.instant, j.id, j.revision, {p}, j.client_id, j.target, j.payload, j.options, j.ordering_key
+  from unnest(%(jobs)s, %(revisions)s, %(instants)s, %(fires)s) as n(id, revision, instant, fire_at)
   join pgsched.jobs j on j.id = any (array[n.id]) and j.revision = n.revision
  where j.state = 'active' for share of j

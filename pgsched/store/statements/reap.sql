@@ -1,6 +1,6 @@
 -- reap: takes rows back from workers that are lost (their session is gone, or they did not renew) and rows whose lease
--- ran out. Each lost try is an attempt; a row out of attempts fails. Reads the due rows of one partition, so it runs
--- only where there is something to take back. Skips what a settle holds at this moment. Index: executions_fire_at.
+-- ran out. Each lost try is an attempt; a row out of attempts fails, and its on_failure is scheduled with that. Reads
+-- the due rows of one partition, so it runs only where there is something to take back. Skips what a settle holds at this moment. Index: executions_fire_at.
 with lost as (
   select e.ctid, e.attempt >= coalesce((e.options ->> 'max_attempts')::numeric,
            case jsonb_typeof(e.options -> 'backoff') when 'array' then jsonb_array_length(e.options -> 'backoff') + 1 end,
@@ -20,13 +20,17 @@ with lost as (
   returning e.*
 ), kept as (
   insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
-                               client_id, target, payload, options, key, ordering_key, reason)
+                               client_id, target, payload, options, key, ordering_key, awaited, reason)
   select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, 'failed', partition, attempt,
-         client_id, target, payload, options, key, ordering_key, 'the worker was lost on the last attempt'
+         client_id, target, payload, options, key, ordering_key, awaited, 'the worker was lost on the last attempt'
     from failed
 ), attempts as (
   insert into pgsched.attempts (finished_at, execution_id, attempt, client_id, error)
   select pgsched.now(), id, attempt, client_id, 'the worker was lost' from returned
   union all select pgsched.now(), id, attempt, client_id, 'the worker was lost' from failed
 )
-select (select count(*) from returned), (select count(*) from failed)
+select (select count(*) from returned), (select count(*) from failed),
+       (select count(case when options ? 'on_failure' then
+                 pgsched.tell_outcome(id, job_id, client_id, key, target, options, partition,
+                   coalesce(scheduled_for, fire_at), attempt, 'failed', null, null,
+                   'the worker was lost on the last attempt') end) from failed)

@@ -1,6 +1,6 @@
 -- settle: rows that ended in a way of their own (a result, a status code, a failure) leave the live table and enter
--- history. A failed try writes its attempt; one that never began, and so took no seconds, does not count. Fenced by
--- (id, token); index: the primary key; "any (array[…])" keeps it from being read whole to be joined in its order.
+-- history. A failed try writes its attempt; one that never began, and so took no seconds, does not count. What they
+-- name as on_success, on_failure or on_expired is scheduled with them. Fenced by (id, token); index: the primary key; "any (array[…])" keeps it from being read whole to be joined in its order.
 with outcome as (
   select * from unnest(%(ids)s::uuid[], %(tokens)s::bigint[], %(statuses)s::pgsched.execution_status[],
                        %(codes)s::smallint[], %(results)s::jsonb[], %(reasons)s::text[], %(durations)s::float8[])
@@ -15,12 +15,16 @@ with outcome as (
     from settled where status <> 'succeeded' and seconds is not null
 ), kept as (
   insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
-                               status_code, client_id, target, payload, options, key, ordering_key, result, reason)
+                               status_code, client_id, target, payload, options, key, ordering_key, awaited, result, reason)
   select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, status, partition,
-         attempt - (seconds is null)::int, status_code, client_id, target, payload, options, key, ordering_key, result, reason
+         attempt - (seconds is null)::int, status_code, client_id, target, payload, options, key, ordering_key, awaited, result, reason
     from settled s
-   where s.key is not null
+   where s.key is not null or s.awaited
       or case coalesce((select c.keep from pgsched.clients c where c.client_id = s.client_id), 'all')
            when 'all' then true when 'failures' then s.status <> 'succeeded' else false end
 )
-select count(*) from settled
+select count(*),
+       count(case when options ?| array['on_success', 'on_failure', 'on_expired'] then
+         pgsched.tell_outcome(id, job_id, client_id, key, target, options, partition, coalesce(scheduled_for, fire_at),
+                              attempt, status, status_code, result, reason) end)
+  from settled

@@ -5,7 +5,7 @@ delete from pgsched.executions_{p} e
 returning e.*
 -- then
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
-                             status_code, client_id, target, payload, options, key, ordering_key)
+                             status_code, client_id, target, payload, options, key, ordering_key, awaited)
 select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, 'succeeded', partition, attempt,
-       %(code)s::smallint, client_id, target, payload, options, key, ordering_key
+       %(code)s::smallint, client_id, target, payload, options, key, ordering_key, awaited
   from ({rows}) settled

@@ -1,0 +1,50 @@
+"""Executions that wait for others: who still waits, and what follows from an end. The rules are the database's."""
+
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg import AsyncConnection
+from psycopg.rows import tuple_row
+
+from pgsched.store.connect import Connection
+from pgsched.store.sql import statement
+
+_WAITS_FOR: LiteralString = """
+select d.after_id from pgsched.dependencies d
+ where d.execution_id = %(id)s and d.status is null
+   and exists (select from pgsched.executions e where e.id = d.execution_id and e.fire_at = 'infinity')
+ order by d.after_id
+"""
+
+
+async def are_open(connection: Connection) -> bool:
+    """Whether any execution waits for another."""
+    return bool(await _value(connection, "dependencies_open", {}))
+
+
+async def release(connection: Connection, *, most: int) -> tuple[int, int]:
+    """Releases or skips what waited for executions that have ended, looking at so many ends.
+
+    Returns how many ends were noted with all that wait for them, and how many executions were released or skipped.
+    """
+    cursor = await connection.execute(statement("release_dependents"), {"most": most})
+    noted, decided = await cursor.fetchone() or (0, 0)
+    return noted, decided
+
+
+async def release_abandoned(connection: Connection, *, most: int) -> int:
+    """The same for what waits for executions that are nowhere any more."""
+    return int(await _value(connection, "release_abandoned", {"most": most}))
+
+
+async def waits_for(connection: AsyncConnection[Any], id: UUID) -> list[UUID]:
+    """The executions that a held one still waits for."""
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(_WAITS_FOR, {"id": id})
+        return [row[0] for row in await cursor.fetchall()]
+
+
+async def _value(connection: Connection, name: str, parameters: dict[str, Any]) -> Any:
+    cursor = await connection.execute(statement(name), parameters)
+    row = await cursor.fetchone()
+    return row[0] if row else None

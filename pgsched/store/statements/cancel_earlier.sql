@@ -1,0 +1,14 @@
+-- claim: ends the runs of a job before an instant, also those in hand: their workers' results are refused from now on.
+-- Waits for a settle that holds one of them. Index: executions_job. Answers with those that were in hand.
+with gone as (
+  delete from pgsched.executions_{p} e
+   where e.job_id = %(job)s and e.scheduled_for < %(before)s and e.plan is distinct from 0
+  returning e.*
+), kept as (
+  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
+                               client_id, target, payload, options, key, ordering_key, awaited, reason)
+  select pgsched.now(), fire_at, scheduled_for, created_at, id, job_id, 'cancelled', partition, attempt, client_id,
+         target, payload, options, key, ordering_key, awaited, %(reason)s
+    from gone
+)
+select id from gone where lease_token is not null

@@ -1,0 +1,2 @@
+-- Whether any execution waits for another; nothing is looked for where none does.
+select exists (select from pgsched.dependencies)

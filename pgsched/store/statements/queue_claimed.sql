@@ -1,0 +1,12 @@
+-- claim: gives back a claimed row whose job's run before it is not over, to be held until that one ends. Where it has
+-- ended at this very moment nothing is changed. Locks the run before; its settle waits for this transaction, and then
+-- finds it awaited. Index: the primary key.
+with earlier as (
+  update pgsched.executions_{p} e set awaited = true where e.id = %(earlier)s returning e.id
+), waits as (
+  insert into pgsched.dependencies (execution_id, after_id, outcome) select %(id)s, earlier.id, 'any' from earlier
+)
+update pgsched.executions_{p} e
+   set fire_at = 'infinity', lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1
+  from earlier where e.id = %(id)s and e.lease_token = %(token)s
+returning e.id

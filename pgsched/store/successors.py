@@ -1,0 +1,248 @@
+"""Carrying recurring jobs on, in the transaction that claims their rows: what of it runs, and what comes next.
+
+Each claimed row is first reckoned with, for instants may have passed since it was planned (``domain.reckoning``). Of
+those that would run, the ones that are not to overlap are held against the runs of their job that are not over: they
+are skipped, or wait for that run's end, or end it. What runs or is skipped has its successor inserted; what waits has
+none, since its next claim reckons anew. So a job has one waiting row at any time, however much it is behind.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, LiteralString, NamedTuple
+from uuid import UUID
+
+from psycopg import AsyncConnection
+
+from pgsched.domain.execution import Execution, instant_text, uuid_text
+from pgsched.domain.reckoning import Range, Reckoning
+from pgsched.domain.rules import OnOverlap, Rules
+from pgsched.errors import InvalidSchedule
+from pgsched.store import starts
+from pgsched.store.definitions import Definition, define, was_put_off
+from pgsched.store.ends import finish_jobs, mark_invalid, skip_claimed, skip_further
+from pgsched.store.sql import statement, statement_in
+from pgsched.store.wire import LAST, LONG_AGO, Instant, Instants, Tokens, Uuids, to_instant
+
+_UNLESS_IT_STANDS: LiteralString = "on conflict do nothing"
+
+
+class Planned(NamedTuple):
+    """The earliest start planned in each partition, a wire count; and the ids of the claimed rows that do not run."""
+
+    instants: dict[int, int]
+    idle: frozenset[bytes] = frozenset()
+
+
+NOTHING_PLANNED = Planned({})
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What is decided for the rows of one claim."""
+
+    again: bool
+    idle: set[bytes] = field(default_factory=set)
+    successors: list[tuple[Execution, Definition, int, int]] = field(default_factory=list)
+    skipped: list[tuple[Execution, Range]] = field(default_factory=list)
+    further: list[tuple[UUID, Range]] = field(default_factory=list)
+    ended: list[tuple[Definition, str]] = field(default_factory=list)
+    completing: list[tuple[Execution, Definition]] = field(default_factory=list)
+    heard: dict[int, int] = field(default_factory=dict)
+
+
+class _Run(NamedTuple):
+    """A claimed row that is to run, unless an earlier run stands in its way.
+
+    Its successor starts at ``earliest`` or later.
+    """
+
+    row: Execution
+    definition: Definition
+    rules: Rules
+    successor: int | None
+    earliest: int = LONG_AGO
+
+
+async def plan_successors(
+    connection: AsyncConnection[Any], claimed: Sequence[Execution], *, now: int, again: bool
+) -> Planned:
+    """Carries on the jobs of claimed recurring rows; ``now`` is the database's time as a wire count.
+
+    A job that was edited, paused or cancelled since is left alone: whoever changed it plans it. A row that stands
+    already fails the transaction with UniqueViolation, unless it is made ``again``.
+    """
+    # Of several rows of a job the latest is followed; one of an older revision may be among them.
+    latest = sorted(claimed, key=lambda row: (row.plan or 0, row.scheduled_for))
+    rows = list({row.job_id: row for row in latest}.values())
+    definitions = await define(connection, rows)
+    turn = _Turn(again=again)
+    runs = [
+        run
+        for row in rows
+        if (definition := definitions.get(row.id)) and (run := await _reckon(connection, turn, row, definition, now))
+    ]
+    for run in await _unhindered(connection, turn, runs):
+        await _let_run(connection, turn, run)
+    await _write(connection, turn)
+    return Planned(turn.heard, frozenset(turn.idle))
+
+
+async def _reckon(
+    connection: AsyncConnection[Any], turn: _Turn, row: Execution, definition: Definition, now: int
+) -> _Run | None:
+    """The run that a claimed row means; None where it does not run."""
+    try:
+        reckoned = definition.reckoned(row, now)
+        rules = definition.parsed()
+    except (InvalidSchedule, OverflowError) as error:
+        # It was valid when it was planned; rules of time zones change. The others of this claim go on.
+        await mark_invalid(connection, definition.uuid, row.plan, error)
+        return None
+    if not isinstance(reckoned, Reckoning):
+        return _Run(row, definition, rules, reckoned)
+    successor = None if reckoned.successor is None else to_instant(reckoned.successor)
+    if reckoned.runs:
+        turn.further += [(definition.uuid, one) for one in reckoned.skipped]
+        return _Run(row, definition, rules, successor, row.fire_at if was_put_off(row, rules) else LONG_AGO)
+    # What runs instead has its turn now, whenever it was to start: it is put off until this moment.
+    _skip(turn, _Run(row, definition, rules, successor, now + 1), reckoned.skipped)
+    return None
+
+
+def _skip(turn: _Turn, run: _Run, ranges: tuple[Range, ...]) -> None:
+    turn.idle.add(run.row.id)
+    turn.skipped.append((run.row, ranges[0]))
+    turn.further += [(run.definition.uuid, one) for one in ranges[1:]]
+    _follow(turn, run)
+
+
+def _follow(turn: _Turn, run: _Run) -> None:
+    if run.successor is None or run.successor > LAST:
+        turn.ended.append((run.definition, "no instant is left"))
+    else:
+        earliest = run.earliest if run.successor <= run.earliest else LONG_AGO
+        turn.successors.append((run.row, run.definition, run.successor, earliest))
+
+
+async def _unhindered(connection: AsyncConnection[Any], turn: _Turn, runs: list[_Run]) -> list[_Run]:
+    """Those that run now. The others have an earlier run of their job before them, and are dealt with."""
+    wary = [run for run in runs if run.rules.on_overlap is not OnOverlap.ALLOW]
+    hindered = await _earlier_runs(connection, [run.row for run in wary])
+    if not hindered:
+        return runs
+    queued = [run for run in wary if run.row.id in hindered and _queues(run.rules)]
+    turn.idle.update(await _queue(connection, [(run.row, hindered[run.row.id]) for run in queued]))
+    free = []
+    for run in runs:
+        if run.row.id in turn.idle:
+            continue
+        if run.row.id in hindered and run.rules.on_overlap is OnOverlap.SKIP and not run.rules.after_completion:
+            nominal = run.row.nominal
+            _skip(turn, run, (Range(first=nominal, last=nominal, count=1, reason="overlap"),))
+            continue
+        if run.row.id in hindered and run.rules.on_overlap is OnOverlap.CANCEL_RUNNING:
+            await _cancel_earlier(connection, run.row)
+        free.append(run)
+    return free
+
+
+def _queues(rules: Rules) -> bool:
+    return rules.after_completion or rules.on_overlap in {OnOverlap.QUEUE_ONE, OnOverlap.QUEUE_ALL}
+
+
+async def _let_run(connection: AsyncConnection[Any], turn: _Turn, run: _Run) -> None:
+    if run.rules.max_runs is not None:
+        cursor = await connection.execute(
+            statement("count_run"), {"job": run.definition.uuid, "revision": run.definition.revision}
+        )
+        found = await cursor.fetchone()
+        if found is not None and found[0] >= run.rules.max_runs:
+            turn.ended.append((run.definition, "max_runs"))
+            return
+    if run.rules.after_completion:
+        turn.completing.append((run.row, run.definition))
+    else:
+        _follow(turn, run)
+
+
+async def _write(connection: AsyncConnection[Any], turn: _Turn) -> None:
+    await _insert(connection, turn)
+    if turn.skipped:
+        await skip_claimed(connection, turn.skipped)
+    await skip_further(connection, turn.further)
+    for row, definition in turn.completing:
+        await connection.execute(
+            statement_in("plan_completion", row.partition),
+            {
+                "job": definition.uuid,
+                "revision": definition.revision,
+                "after": UUID(bytes=row.id),
+                "delay": definition.interval,
+            },
+        )
+    if turn.ended:
+        await finish_jobs(connection, [(one.uuid, one.revision, why) for one, why in turn.ended])
+
+
+async def _insert(connection: AsyncConnection[Any], turn: _Turn) -> None:
+    planned: dict[int, list[tuple[bytes, int, int, int]]] = defaultdict(list)
+    for row, definition, instant, earliest in turn.successors:
+        fire = instant
+        if definition.rules is not None:
+            fire = await starts.start_of(connection, definition, row.partition, instant)
+        planned[row.partition].append((definition.id, definition.revision, instant, max(fire, earliest)))
+    for partition, successors in planned.items():
+        jobs, revisions, instants, fires = zip(*sorted(successors), strict=True)
+        insert = statement_in("plan_successors", partition)
+        parameters = {
+            "jobs": Uuids(jobs),
+            "revisions": Tokens(revisions),
+            "instants": Instants(instants),
+            "fires": Instants(fires),
+        }
+        await connection.execute(insert + _UNLESS_IT_STANDS if turn.again else insert, parameters)
+        turn.heard[partition] = min(fires)
+
+
+async def _earlier_runs(connection: AsyncConnection[Any], rows: Iterable[Execution]) -> dict[bytes, bytes]:
+    """Of each row whose job has an earlier run that is not over: the id of the latest such run."""
+    cursors = []
+    for partition, found in _by_partition(rows).items():
+        parameters = {
+            "ids": Uuids(row.id for row in found),
+            "jobs": Uuids(row.job_id or b"" for row in found),
+            "instants": Instants(row.scheduled_for for row in found),
+        }
+        cursors.append(await connection.execute(statement_in("earlier_runs", partition), parameters, binary=True))
+    return {row[0]: row[1] for cursor in cursors for row in await cursor.fetchall()}
+
+
+async def _queue(connection: AsyncConnection[Any], rows: Iterable[tuple[Execution, bytes]]) -> set[bytes]:
+    """Has rows wait for the end of the run before them; the ids of those that do, where it has not ended by now."""
+    queued: set[bytes] = set()
+    for row, earlier in rows:
+        cursor = await connection.execute(
+            statement_in("queue_claimed", row.partition),
+            {"id": UUID(bytes=row.id), "token": row.token, "earlier": UUID(bytes=earlier)},
+            binary=True,
+        )
+        queued.update(found[0] for found in await cursor.fetchall())
+    return queued
+
+
+async def _cancel_earlier(connection: AsyncConnection[Any], row: Execution) -> None:
+    """Ends what is left of the job's earlier runs; workers that have one in hand are told to stop it."""
+    reason = f"overlap: the run of {instant_text(row.scheduled_for)} took its place"
+    parameters = {"job": UUID(bytes=row.job_id or b""), "before": Instant(row.scheduled_for), "reason": reason}
+    cursor = await connection.execute(statement_in("cancel_earlier", row.partition), parameters, binary=True)
+    stopped = [uuid_text(found[0]) for found in await cursor.fetchall()]
+    if stopped:
+        await connection.execute("select pg_notify('pgsched_wake', %s)", [f"stop {','.join(stopped)}"])
+
+
+def _by_partition(rows: Iterable[Execution]) -> dict[int, list[Execution]]:
+    found: dict[int, list[Execution]] = defaultdict(list)
+    for row in rows:
+        found[row.partition].append(row)
+    return found

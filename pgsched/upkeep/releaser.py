@@ -1,0 +1,65 @@
+"""Lets those fire that waited for an execution that has ended.
+
+Nothing is paid for it where nobody waits: settling does not look, and a turn is then one look into an empty table a
+second. While somebody waits, every settle of this process is followed by a turn at once, no two of them closer than a
+moment; an end that was settled elsewhere is looked for there, or found within the second.
+"""
+
+import time
+
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store import dependencies
+from pgsched.store.connect import Link
+
+_MOST = 500
+_APART = 0.02
+_SHARE_OF_TIME = 20
+
+
+class Releaser(Service):
+    """Looks every second, after settles, and when told that an execution waits or that one waited for was cancelled."""
+
+    name = "releaser"
+
+    def __init__(self, link: Link, events: Events, *, every: float = 1.0, sweep_every: float = 60.0) -> None:
+        super().__init__(events)
+        self._link, self._every, self._sweep_every = link, every, sweep_every
+        self._open = False
+        self._turned_at = self._swept_at = float("-inf")
+
+    def settled(self) -> None:
+        """Rows have ended; somebody may wait for one of them."""
+        if self._open:
+            self.wake()
+
+    def look(self) -> None:
+        """An execution waits for another, or one waited for was taken back."""
+        self._open = True
+        self.wake()
+
+    async def turn(self) -> float:
+        pause = self._turned_at + _APART - time.monotonic()
+        if pause > 0:
+            return pause
+        self._turned_at = time.monotonic()
+        connection = await self._link.get()
+        self._open = await dependencies.are_open(connection)
+        if not self._open:
+            return self._every
+        noted, decided = await dependencies.release(connection, most=_MOST)
+        if time.monotonic() - self._swept_at >= self._sweep_every:
+            decided += await self._sweep()
+        if decided:
+            self.events.emit("dependents.released", count=decided)
+        return _APART if noted or decided else self._every
+
+    async def _sweep(self) -> int:
+        started = time.monotonic()
+        decided = await dependencies.release_abandoned(await self._link.get(), most=_MOST)
+        # Never more than a twentieth of the time, however many wait.
+        self._swept_at = started + max(0.0, _SHARE_OF_TIME * (time.monotonic() - started) - self._sweep_every)
+        return decided
+
+    async def recover(self, error: Exception) -> None:
+        await self._link.drop(error)

@@ -1,0 +1,91 @@
+"""Rules: what they mean once read, and what is said of those that cannot be."""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from pgsched.domain.exclusion import Between, Days, Pattern
+from pgsched.domain.rules import Also, OnMissed, OnOverlap, Rules, parse_rules
+from pgsched.errors import InvalidSchedule
+
+
+@pytest.mark.parametrize("raw", [None, b"{}", "{}", {}, {"jitter": None}])
+def test_nothing_means_the_defaults(raw: Any) -> None:
+    assert parse_rules(raw) == Rules()
+
+
+def test_all_rules_are_read() -> None:
+    found = parse_rules(
+        {
+            "also": [{"cron": "0 9 * * SAT", "timezone": "Asia/Tokyo"}, {"at": "2026-05-01T10:00:00+02:00"}],
+            "exclude": [
+                "2026-12-25",
+                "2026-12-24/2026-12-31",
+                "2026-12-24T18:00:00Z/2026-12-27T07:00:00+01:00",
+                "* 0-6 * *  SAT,SUN",
+            ],
+            "starts_at": "2026-01-01T00:00:00+01:00",
+            "ends_at": "2027-01-01T00:00:00Z",
+            "max_runs": 10,
+            "jitter": "5m",
+            "on_overlap": "queue_one",
+            "on_missed": "all",
+            "catch_up": "PT1H",
+            "pause_after": 5,
+            "delete_after": "7d",
+        }
+    )
+    assert found == Rules(
+        also=(Also(cron="0 9 * * SAT", timezone="Asia/Tokyo"), Also(at="2026-05-01T10:00:00+02:00")),
+        exclude=(
+            Days(first=date(2026, 12, 25), last=date(2026, 12, 25)),
+            Days(first=date(2026, 12, 24), last=date(2026, 12, 31)),
+            Between(start=datetime(2026, 12, 24, 18, tzinfo=UTC), end=datetime(2026, 12, 27, 6, tzinfo=UTC)),
+            Pattern(expression="* 0-6 * * SAT,SUN"),
+        ),
+        starts_at=datetime(2025, 12, 31, 23, tzinfo=UTC),
+        ends_at=datetime(2027, 1, 1, tzinfo=UTC),
+        max_runs=10,
+        jitter=timedelta(minutes=5),
+        on_overlap=OnOverlap.QUEUE_ONE,
+        on_missed=OnMissed.ALL,
+        catch_up=timedelta(hours=1),
+        pause_after=5,
+        delete_after=timedelta(days=7),
+    )
+
+
+def test_rules_of_an_interval_are_read() -> None:
+    found = parse_rules('{"anchor": "2026-01-01T00:00:00Z", "after_completion": true}')
+    assert found == Rules(anchor=datetime(2026, 1, 1, tzinfo=UTC), after_completion=True)
+    assert parse_rules('{"window": "30m", "after_completion": false}') == Rules(window=timedelta(minutes=30))
+
+
+def test_the_same_text_is_read_once() -> None:
+    text = '{"exclude": ["2026-12-25"]}'
+    assert parse_rules(text) is parse_rules(text)
+
+
+@pytest.mark.parametrize(
+    ("raw", "advice"),
+    [
+        ("{", "rules are not JSON"),
+        ("[]", "write an object such as"),
+        ({"at": datetime}, "cannot be written as JSON"),
+        ('{"also": [{"cron": "0 25 * * *"}]}', "in also: cron hour '25' cannot be read"),
+        ('{"exclude": ["christmas"]}', "exclude 'christmas' is no date, and as a cron:"),
+        ('{"exclude": ["2026-02-30"]}', "write one that exists, such as 2026-12-25"),
+        ('{"exclude": ["2026-12-24T18:00:00Z"]}', "write a date (2026-12-25), a range of dates"),
+        ('{"jitters": "5m"}', "there is no rule 'jitters'; the rules are also, exclude,"),
+        ('{"jitter": 5}', 'such as "PT5M" or "5m"; it is 5'),
+        ('{"on_missed": "none"}', "write one of latest, all, skip"),
+        ('{"max_runs": 0}', "a whole number from 1 to 1000000000; it is 0"),
+        ('{"jitter": "5m", "window": "5m"}', "leave one of them out"),
+        ('{"after_completion": true, "exclude": ["2026-12-25"]}', "exclude cannot go with after_completion"),
+    ],
+)
+def test_a_refusal_says_what_to_write(raw: Any, advice: str) -> None:
+    with pytest.raises(InvalidSchedule) as refusal:
+        parse_rules(raw)
+    assert advice in str(refusal.value)
