@@ -82,9 +82,9 @@ class Worker:
         self.claimer = self._make_claimer()
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
         self.planner = Planner(self._planning, self.events)
+        self.releaser = Releaser(self._chores, self.events)
         self.zones = Zones(self._chores, self._rezoning, self.events)
         self.backfiller = Backfiller(self._chores, self._backfilling, self.events)
-        self.releaser = Releaser(self._chores, self.events)
         self.waker = self._make_waker()
         self.renewer = Renewer(
             self._renewing,

@@ -110,8 +110,10 @@ create table pgsched.jobs (
   every            interval,
   anchor           timestamptz not null default pgsched.now() constraint anchor_is_an_instant
                      check (anchor between '0001-01-02 00:00+00' and '9000-01-01 00:00+00'),
-  gap              text not null default 'shift' constraint gap_is_shift_or_skip check (gap in ('shift', 'skip')),
-  overlap          text not null default 'first' constraint overlap_is_first_second_or_both check (overlap in ('first', 'second', 'both')),
+  gap              text not null default 'shift' constraint gap_is_shift_or_skip
+                     check (gap in ('shift', 'skip') or pgsched.refuse('PS002', format('gap cannot be %L', gap), 'write shift or skip')),
+  overlap          text not null default 'first' constraint overlap_is_first_second_or_both
+                     check (overlap in ('first', 'second', 'both') or pgsched.refuse('PS002', format('overlap cannot be %L', overlap), 'write first, second or both')),
   state            pgsched.job_state not null default 'active',
   reason           text,
   revision         integer not null default 1,

@@ -15,9 +15,9 @@ from pgsched.store import backfill_chunks, backfills, connect, executions
 from pgsched.store.backfill_chunks import Chunk
 from pgsched.store.backfills import Backfill, Extent, Range
 from pgsched.store.connect import Link
-from pgsched.store.executions import Group
+from pgsched.store.executions import Group, Lease, Share
+from pgsched.store.wire import LONG_AGO
 from pgsched.upkeep.backfiller import Backfiller
-from tests.store.jobs_arrange import claim
 from tests.store.store_arrange import Connection, call, column, finish, lease, row, schedule, status, value
 
 MARCH = datetime(2026, 3, 1, tzinfo=UTC)
@@ -323,3 +323,9 @@ async def test_another_worker_finishes_what_one_began(
 async def plan_eight_chunks(planning: connect.Connection, id: UUID) -> None:
     for _ in range(8):
         await plan(planning, id, most=3)
+
+
+async def claim(worker: connect.Connection) -> executions.Claimed:
+    held = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(seconds=3))
+    shares = [Share(partition, LONG_AGO, 100) for partition in range(16)]
+    return await executions.claim(worker, held, shares, now=0)

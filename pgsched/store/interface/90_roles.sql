@@ -17,8 +17,8 @@ alter table pgsched.jobs enable row level security;
 alter table pgsched.executions enable row level security;
 alter table pgsched.history enable row level security;
 alter table pgsched.attempts enable row level security;
-alter table pgsched.backfills enable row level security;
 alter table pgsched.dependencies enable row level security;
+alter table pgsched.backfills enable row level security;
 
 do $$
 declare
@@ -35,7 +35,8 @@ begin
     grant select, insert, update, delete on all tables in schema pgsched to pgsched_worker;
     grant usage on all sequences in schema pgsched to pgsched_worker;
     grant execute on all functions in schema pgsched to pgsched_worker;
-    foreach item in array array['clients', 'jobs', 'executions', 'history', 'attempts', 'dependencies', 'backfills'] loop
+    foreach item in array array['clients', 'jobs', 'executions', 'history', 'attempts', 'dependencies',
+                              'backfills'] loop
       execute format('create policy worker on pgsched.%I to pgsched_worker using (true) with check (true)', item);
     end loop;
   end if;
@@ -46,7 +47,8 @@ begin
       pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.facts to pgsched_reader;
     grant select (client_id, keep, database_role, created_at) on pgsched.clients to pgsched_reader;
     grant execute on function pgsched.now() to pgsched_reader;
-    foreach item in array array['clients', 'jobs', 'executions', 'history', 'attempts', 'dependencies', 'backfills'] loop
+    foreach item in array array['clients', 'jobs', 'executions', 'history', 'attempts', 'dependencies',
+                              'backfills'] loop
       execute format('create policy reader on pgsched.%I for select to pgsched_reader using (true)', item);
     end loop;
   end if;
@@ -65,8 +67,8 @@ begin
     grant insert on pgsched.history to pgsched_client;
     grant execute on all functions in schema pgsched to pgsched_client;
     revoke execute on function pgsched.prepare_days(integer), pgsched.drop_days(integer), pgsched.release_dependents(integer),
-      pgsched.release_abandoned(integer), pgsched.note_end(uuid, pgsched.execution_status, timestamptz),
-      pgsched.decide_dependent(pgsched.executions), pgsched.tell_outcome(uuid, uuid, text, text, text, jsonb, smallint,
+      pgsched.release_abandoned(integer), pgsched.note_ends(uuid[], pgsched.execution_status[], timestamptz[]),
+      pgsched.skip_dependents(uuid[]), pgsched.fire_dependents(uuid[]), pgsched.tell_outcome(uuid, uuid, text, text, text, jsonb, smallint,
       timestamptz, smallint, pgsched.execution_status, smallint, jsonb, text),
       pgsched.note_backfill(uuid, text, text, jsonb) from pgsched_client;
     create policy mine on pgsched.clients for select to pgsched_client
@@ -91,9 +93,9 @@ begin
         and (job_id is null or exists (select from pgsched.jobs j where j.id = history.job_id and j.client_id = history.client_id)));
     create policy mine on pgsched.attempts for select to pgsched_client
       using (client_id = any (array(select unnest(pgsched.my_clients()))));
-    create policy mine on pgsched.backfills for select to pgsched_client
-      using (exists (select from pgsched.jobs j where j.id = job_id));  -- of which it sees its own
     create policy mine on pgsched.dependencies for select to pgsched_client
       using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));  -- of those that it sees
+    create policy mine on pgsched.backfills for select to pgsched_client
+      using (exists (select from pgsched.jobs j where j.id = job_id));  -- of which it sees its own
   end if;
 end $$;
