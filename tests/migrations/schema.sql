@@ -350,7 +350,6 @@ function pgsched.log_change(text,uuid,text,jsonb) returns void volatility v para
 function pgsched.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
 function pgsched.my_clients() returns text[] volatility s parallel s
 function pgsched.new_id() returns uuid volatility v parallel s
-function pgsched.note_backfill(uuid,text,text,jsonb) returns void volatility v parallel u
 function pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) returns integer volatility v parallel u
 function pgsched.notify_release() returns void volatility v parallel u
 function pgsched.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
@@ -491,7 +490,6 @@ grant execute on pgsched.my_clients() to pgsched_client
 grant execute on pgsched.my_clients() to pgsched_worker
 grant execute on pgsched.new_id() to pgsched_client
 grant execute on pgsched.new_id() to pgsched_worker
-grant execute on pgsched.note_backfill(uuid,text,text,jsonb) to pgsched_worker
 grant execute on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) to pgsched_worker
 grant execute on pgsched.notify_release() to pgsched_client
 grant execute on pgsched.notify_release() to pgsched_worker
@@ -661,7 +659,6 @@ comment on pgsched.log_change(text,uuid,text,jsonb) is 'Writes a row of the audi
 comment on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
 comment on pgsched.my_clients() is 'The clients whose rows the current role may see and change.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562).'
-comment on pgsched.note_backfill(uuid,text,text,jsonb) is 'The row of the audit log of a backfill that starts or is cancelled; a step of those functions.'
 comment on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) is 'Notes ends with all that wait for them; returns how many were released or skipped for that.'
 comment on pgsched.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
 comment on pgsched.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'

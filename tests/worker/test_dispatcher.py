@@ -279,7 +279,7 @@ async def test_a_worker_goes_back_for_what_it_handed_back_without_waiting_for_th
     async with running(app, concurrency=10, poll_interval=30.0) as worker:
         await hand_back(db, worker)
         go.set()
-        await until_history(db, 1500, seconds=5)
+        await until_history(db, 1500, seconds=20)
 
 
 async def test_what_its_client_calls_too_late_expires(dispatcher: Dispatcher, settled: Settled, gate: Gate) -> None:
