@@ -120,6 +120,7 @@ create table pgsched.jobs (
   planned_revision integer not null default 0,
   runs             integer not null default 0,
   paused_at        timestamptz,
+  accounted_to     timestamptz not null default pgsched.now(),
   created_at       timestamptz not null default pgsched.now(),
   updated_at       timestamptz not null default pgsched.now(),
   constraint either_cron_or_every check (num_nonnulls(cron, every) = 1

@@ -90,6 +90,11 @@ class Spec:
     starts_at: datetime | None = None
     ends_at: datetime | None = None
 
+    @property
+    def overlap(self) -> str:
+        default = "queue_all" if self.policy.get("on_missed") == "all" else "skip"
+        return str(self.policy.get("on_overlap", default))
+
     def rules(self) -> dict[str, Any]:
         found = dict(self.policy)
         if self.schedule.also:

@@ -46,90 +46,81 @@ class Era:
 
 @dataclass(slots=True, kw_only=True)
 class JobModel:
-    """One job. ``paused_at`` and ``reached`` tell from where on instants wait for their account until it is planned."""
+    """One job. Until it is planned its instants have their account up to ``accounted``, and wait for it from there on.
+
+    ``changed`` is when it was last edited or resumed; ``was_away`` whether it was paused since it was last planned.
+    """
 
     id: UUID
     anchor: datetime
     spec: Spec
-    begin: datetime
+    accounted: datetime
+    changed: datetime
     state: str = "active"
     planned: bool = False
-    paused_at: datetime | None = None
-    reached: datetime | None = None
-    runs: int = 0
-    always: set[str] = field(default_factory=set)
+    was_away: bool = False
+    overlaps: set[str] = field(default_factory=set)
     eras: list[Era] = field(default_factory=list)
     before: frozenset[UUID] = frozenset()
 
     def __post_init__(self) -> None:
-        self.always.add(self.overlap)
+        self.overlaps.add(self.spec.overlap)
 
-    @property
-    def overlap(self) -> str:
-        default = "queue_all" if self.spec.policy.get("on_missed") == "all" else "skip"
-        return str(self.spec.policy.get("on_overlap", default))
-
-    def was_edited(self, now: datetime, spec: Spec, accounts: Iterable[Account], *, raced: bool) -> None:
-        if self.planned and self.state == "active":
-            self._end(now, raced)
-        if self.state == "finished":
-            self.state, self.runs = "active", 0
-        if self.reached is not None and self.reached > now:
-            self.eras[-1].end, self.reached = max(now, self.eras[-1].begin), None
-        self.spec, self.planned, self.begin = spec, False, now
-        self.always.add(self.overlap)
-        self.before = _later(accounts, self.reached or self.paused_at or now)
-
-    def was_paused(self, now: datetime, accounts: Iterable[Account], *, raced: bool) -> None:
+    def was_edited(self, now: datetime, spec: Spec, accounts: Iterable[Account], *, raced: bool = False) -> None:
         if self.planned:
             self._end(now, raced)
-            self.paused_at = now
+            self.accounted = now
+        elif self.accounted > now:
+            self.eras[-1].end = self.accounted = now
+        if self.state == "finished":
+            self.state = "active"
+        self.spec, self.planned, self.changed = spec, False, now
+        self.overlaps.add(spec.overlap)
+        self.before = _later(accounts, self.accounted)
+
+    def was_paused(self, now: datetime, accounts: Iterable[Account], *, raced: bool = False) -> None:
+        if self.planned:
             ahead = [one.scheduled_for for one in accounts if one.scheduled_for > now]
-            self.reached = max(ahead, default=None)
-            if self.eras and self.reached is not None:
-                self.eras[-1].end = self.reached
-        self.paused_at = self.paused_at or now
-        self.state, self.planned = "paused", False
+            self.accounted = max(ahead, default=now)
+            self._end(self.accounted, raced)
+        self.state, self.planned, self.was_away = "paused", False, True
 
     def was_resumed(self, now: datetime) -> None:
-        self.state, self.planned, self.begin = "active", False, now
+        self.state, self.changed = "active", now
 
-    def was_cancelled(self, now: datetime, *, raced: bool) -> None:
-        if self.planned and self.state == "active":
+    def was_cancelled(self, now: datetime, *, raced: bool = False) -> None:
+        if self.planned:
             self._end(now, raced)
-        self.state, self.planned = "cancelled", True
+        self.state, self.planned = "cancelled", False
 
     def lost_its_row(self, at: datetime) -> None:
         """Its waiting row was cancelled: what follows that instant is still to be planned."""
-        self._end(at, False)
-        self.reached, self.planned, self.before = at, False, frozenset()
+        self._end(at, raced=False)
+        self.accounted, self.planned = at, False
 
     def was_planned(self) -> None:
-        if self.paused_at is not None:
-            start = self.reached or self.paused_at
-            self.begin = max(self.begin, self.reached or self.begin)
-            if start < self.begin:
-                self.eras.append(Era(spec=self.spec, begin=start, end=self.begin, before=self.before))
-        else:
-            self.begin = self.reached or self.begin
-        self.planned, self.paused_at, self.reached = True, None, None
+        """What passed while it was paused is accounted for by its schedule at this moment."""
+        if self.was_away and self.accounted < self.changed:
+            era = Era(spec=self.spec, begin=self.accounted, end=self.changed, before=self.before)
+            self.eras.append(era)
+            self.accounted = self.changed
+        self.planned, self.was_away = True, False
 
     def was_finished(self, now: datetime, reason: str, accounts: Iterable[Account]) -> None:
-        last = max((one.last or one.scheduled_for for one in accounts), default=self.begin)
-        self._end(max(last, self.begin) if reason == "max_runs" else now, False)
-        self.state, self.planned = "finished", True
+        last = max((one.last or one.scheduled_for for one in accounts), default=now)
+        self._end(max(last, self.accounted) if reason == "max_runs" else now, raced=False)
+        self.state, self.accounted = "finished", now
 
     def check(self, accounts: list[Account], waiting: Account | None, *, eras: int = 1) -> None:
         """Raises AssertionError where an instant of the latest ``eras`` has no account, or two."""
         for era in self.eras[-eras:]:
             _check_era(era, self.anchor, accounts, None)
         if self.planned and self.state == "active":
-            era = Era(spec=self.spec, begin=self.begin, before=self.before)
+            era = Era(spec=self.spec, begin=self.accounted, before=self.before)
             _check_era(era, self.anchor, accounts, waiting)
 
-    def _end(self, now: datetime, raced: bool) -> None:
-        era = Era(spec=self.spec, begin=self.begin, end=now, raced=raced, before=self.before)
-        self.eras.append(era)
+    def _end(self, end: datetime, raced: bool) -> None:
+        self.eras.append(Era(spec=self.spec, begin=self.accounted, end=end, raced=raced, before=self.before))
         self.before = frozenset()
 
 

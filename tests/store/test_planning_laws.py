@@ -211,7 +211,7 @@ class Planning(RuleBasedStateMachine):
         assert job.planned == model.planned or model.state != "active", f"{job}: {model}"
 
     def _check_overlap(self, model: JobModel, rows: list[Live]) -> None:
-        if model.always & {"allow"}:
+        if "allow" in model.overlaps:
             return
         running = [row for row in rows if row.in_hand and row.id not in self.triggered]
         assert len(running) <= 1, f"{running} overlap: {model}"
@@ -263,13 +263,13 @@ class Planning(RuleBasedStateMachine):
         id, model = self.world.schedule(key, spec), self.models.get(key)
         if model is None:
             anchor = value(self.world.db, "select anchor from pgsched.jobs where id = %s", [id])
-            self.models[key] = JobModel(id=id, anchor=anchor, spec=spec, begin=now)
+            self.models[key] = JobModel(id=id, anchor=anchor, spec=spec, accounted=now, changed=now)
             home = value(self.world.db, "select pgsched.partition_of(j) from pgsched.jobs j where id = %s", [id])
             self.homes = sorted({*self.homes, home})
         else:
             assert id == model.id
             self.world.read_ended()
-            model.was_edited(now, spec, self._accounts(self.world.live())[id], raced=False)
+            model.was_edited(now, spec, self._accounts(self.world.live())[id])
 
     def _change(self, query: str, key: str, beside: Coroutine[Any, Any, Any] | None = None) -> bool:
         """Pauses, resumes or cancels a job, perhaps while something else is going on."""
