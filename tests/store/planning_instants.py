@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from typing import Any
@@ -51,9 +51,7 @@ SCHEDULES = [
     Schedule(given={"cron": "30 2 * * *", "timezone": "Europe/Berlin"}, sparse=True),
     Schedule(given={"cron": "30 1,2,12 * * *", "timezone": "America/New_York"}, sparse=True),
     Schedule(given={"cron": "15,45 * * * *", "timezone": "Australia/Lord_Howe"}),
-    Schedule(
-        given={"cron": "0 * * * *", "timezone": "Europe/Berlin"}, exclude=("* 2-3 * * *",), leaves_out=_at_night
-    ),
+    Schedule(given={"cron": "0 * * * *", "timezone": "Europe/Berlin"}, exclude=("* 2-3 * * *",), leaves_out=_at_night),
     Schedule(given={"cron": "0 */3 * * *"}, also=({"every": "25m"}, {"cron": "0 9 * * *", "timezone": "Asia/Tokyo"})),
     Schedule(
         given={"every": "15 minutes", "timezone": "America/New_York"},
@@ -78,7 +76,9 @@ POLICIES: list[dict[str, Any]] = [
     {"jitter": "20m", "on_overlap": "queue_one", "catch_up": "1h"},
     {"max_runs": 4},
     {"max_runs": 2, "on_missed": "all"},
+    {"after_completion": True},
 ]
+_ANEW = {"on_missed", "catch_up", "on_overlap"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +89,16 @@ class Spec:
     policy: dict[str, Any]
     starts_at: datetime | None = None
     ends_at: datetime | None = None
+
+    @property
+    def after_completion(self) -> bool:
+        """Whether its instants depend on the ends of its runs, so that none is known beforehand."""
+        return "after_completion" in self.policy
+
+    def told(self, policy: dict[str, Any]) -> "Spec":
+        """The same instants, with what this policy says of those that are missed or overlap."""
+        kept = {name: value for name, value in self.policy.items() if name not in _ANEW}
+        return replace(self, policy=kept | {name: value for name, value in policy.items() if name in _ANEW})
 
     @property
     def overlap(self) -> str:

@@ -67,16 +67,21 @@ class JobModel:
         self.overlaps.add(self.spec.overlap)
 
     def was_edited(self, now: datetime, spec: Spec, accounts: Iterable[Account], *, raced: bool = False) -> None:
-        if self.planned:
+        if self.state == "finished":
+            self.state, self.accounted = "active", now
+        elif self.planned:
             self._end(now, raced)
             self.accounted = now
         elif self.accounted > now:
             self.eras[-1].end = self.accounted = now
-        if self.state == "finished":
-            self.state = "active"
         self.spec, self.planned, self.changed = spec, False, now
         self.overlaps.add(spec.overlap)
         self.before = _later(accounts, self.accounted)
+
+    def was_told(self, spec: Spec) -> None:
+        """Its instants are the same, and so is its waiting row."""
+        self.spec = spec
+        self.overlaps.add(spec.overlap)
 
     def was_paused(self, now: datetime, accounts: Iterable[Account], *, raced: bool = False) -> None:
         if self.planned:
@@ -89,7 +94,7 @@ class JobModel:
         self.state, self.changed = "active", now
 
     def was_cancelled(self, now: datetime, *, raced: bool = False) -> None:
-        if self.planned:
+        if self.planned and self.state == "active":
             self._end(now, raced)
         self.state, self.planned = "cancelled", False
 
@@ -130,6 +135,8 @@ def _later(accounts: Iterable[Account], begin: datetime) -> frozenset[UUID]:
 
 def _check_era(era: Era, anchor: datetime, accounts: list[Account], waiting: Account | None) -> None:
     end = waiting.scheduled_for if waiting else era.end
+    if era.spec.after_completion:
+        return
     assert end is not None
     instants = era.spec.instants(anchor, era.begin, end)
     within = [one for one in accounts if era.begin < one.scheduled_for and (waiting or one.scheduled_for <= end)]

@@ -39,7 +39,7 @@ class Live(NamedTuple):
 
     id: UUID
     job: UUID
-    scheduled_for: datetime
+    scheduled_for: datetime | None
     in_hand: bool
     attempt: int
     plan: int | None
@@ -60,7 +60,9 @@ class Job(NamedTuple):
 class World:
     """One database for all runs; nothing in it moves but by what is called here."""
 
-    def __init__(self, db: Session, hands: Sequence[connect.Connection], planners: Sequence[connect.Connection]) -> None:
+    def __init__(
+        self, db: Session, hands: Sequence[connect.Connection], planners: Sequence[connect.Connection]
+    ) -> None:
         self.db, self.hands, self.planners = db, hands, planners
         self.now = self._seen = datetime.min
         self.in_hand: dict[int, list[Execution]] = {}

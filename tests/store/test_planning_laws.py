@@ -7,6 +7,7 @@ PGSCHED_SEED draws others than the usual ones.
 import asyncio
 import os
 from collections.abc import Coroutine, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -15,7 +16,8 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from psycopg.types.json import Jsonb
 
 from pgsched.domain.execution import Execution
 from pgsched.store import connect, jobs
@@ -98,7 +100,9 @@ class Planning(RuleBasedStateMachine):
 
     @rule(claimer=_claimers, planner=st.integers(0, 1), lease=_leases)
     def a_claim_and_a_plan_at_once(self, claimer: int, planner: int, lease: timedelta) -> None:
-        self._now(self.world.plan(planner), self._claim(claimer, 100, lease, timedelta(0)), self.world.plan(1 - planner))
+        self._now(
+            self.world.plan(planner), self._claim(claimer, 100, lease, timedelta(0)), self.world.plan(1 - planner)
+        )
 
     @rule(how=st.sampled_from(["succeed", "succeed", "fail", "retry", "release"]), data=st.data())
     def one_settles(self, how: str, data: st.DataObject) -> None:
@@ -130,9 +134,22 @@ class Planning(RuleBasedStateMachine):
     def one_is_edited(self, key: str, drawn: tuple[Any, ...]) -> None:
         self._schedule(key, drawn)
 
+    @rule(key=_keys, policy=_policies)
+    def one_is_told_otherwise(self, key: str, policy: dict[str, Any]) -> None:
+        model = self.models.get(key)
+        if model is None or model.spec.after_completion:
+            return
+        spec = self._bounded(model.spec.told(policy))
+        if value(self.world.db, "select pgsched.edit(%s, %s)", [model.id, Jsonb({"rules": spec.rules()})]):
+            if model.planned:
+                model.was_told(spec)
+            else:
+                model.was_edited(self.world.now, spec, self._accounts_of(model))
+
     @rule(key=_keys)
     def one_is_triggered(self, key: str) -> None:
         if model := self.models.get(key):
+            self.world.travel_to(self.world.now + timedelta(milliseconds=1))
             self.triggered.add(value(self.world.db, "select pgsched.trigger(%s)", [model.id]))
 
     @rule(key=_keys, unlikely=st.integers(0, 3))
@@ -146,7 +163,7 @@ class Planning(RuleBasedStateMachine):
         row = model and self._carrying(model)
         if model and row:
             value(self.world.db, "select pgsched.cancel(%s::uuid)", [row.id])
-            model.lost_its_row(row.scheduled_for)
+            model.lost_its_row(row.scheduled_for or self.world.now)
 
     @rule(key=_keys, claimer=_claimers, query=st.sampled_from(["pause", "cancel"]))
     def one_is_changed_while_it_is_claimed(self, key: str, claimer: int, query: str) -> None:
@@ -197,7 +214,9 @@ class Planning(RuleBasedStateMachine):
             active = job.state == "active" and job.planned
             assert len(carrying) == active, f"{job}: {rows}"
             waiting = carrying[0] if carrying else None
-            account = Account(id=waiting.id, scheduled_for=waiting.scheduled_for) if waiting else None
+            account = None
+            if waiting and waiting.scheduled_for:
+                account = Account(id=waiting.id, scheduled_for=waiting.scheduled_for)
             model.check(accounts[model.id], account, eras=eras)
             self._check_overlap(model, rows)
 
@@ -224,7 +243,7 @@ class Planning(RuleBasedStateMachine):
         for job, rows in live.items():
             for row in rows:
                 assert row.id not in self.world.ended, f"{row} has ended, and lives"
-                if row.id not in self.triggered:
+                if row.id not in self.triggered and row.scheduled_for:
                     found[job].append(Account(id=row.id, scheduled_for=row.scheduled_for))
         return found
 
@@ -251,14 +270,14 @@ class Planning(RuleBasedStateMachine):
 
     def _schedule(self, key: str, drawn: tuple[Any, ...]) -> None:
         schedule, policy, (starts, ends) = drawn
-        if policy.get("on_missed") == "all" and not schedule.sparse:
-            policy = policy | {"catch_up": "20m"}
         now = self.world.now
-        spec = Spec(
-            schedule=schedule,
-            policy=policy,
-            starts_at=None if starts is None else now + timedelta(seconds=starts),
-            ends_at=None if ends is None else now + timedelta(seconds=ends),
+        spec = self._bounded(
+            Spec(
+                schedule=SCHEDULES[0] if "after_completion" in policy else schedule,
+                policy=policy,
+                starts_at=None if starts is None else now + timedelta(seconds=starts),
+                ends_at=None if ends is None else now + timedelta(seconds=ends),
+            )
         )
         id, model = self.world.schedule(key, spec), self.models.get(key)
         if model is None:
@@ -268,8 +287,17 @@ class Planning(RuleBasedStateMachine):
             self.homes = sorted({*self.homes, home})
         else:
             assert id == model.id
-            self.world.read_ended()
-            model.was_edited(now, spec, self._accounts(self.world.live())[id])
+            model.was_edited(now, spec, self._accounts_of(model))
+
+    def _bounded(self, spec: Spec) -> Spec:
+        """Without hundreds of runs to be made up for one after the other."""
+        if spec.policy.get("on_missed") != "all" or spec.schedule.sparse:
+            return spec
+        return replace(spec, policy=spec.policy | {"catch_up": "20m"})
+
+    def _accounts_of(self, model: JobModel) -> list[Account]:
+        self.world.read_ended()
+        return self._accounts(self.world.live())[model.id]
 
     def _change(self, query: str, key: str, beside: Coroutine[Any, Any, Any] | None = None) -> bool:
         """Pauses, resumes or cancels a job, perhaps while something else is going on."""
@@ -283,8 +311,7 @@ class Planning(RuleBasedStateMachine):
         except psycopg.Error as error:
             assert error.sqlstate == "PS011", error
             return True
-        self.world.read_ended()
-        accounts = self._accounts(self.world.live())[model.id]
+        accounts = self._accounts_of(model)
         if changed and "pause" in query:
             model.was_paused(self.world.now, accounts, raced=beside is not None)
         elif changed and "resume" in query:
@@ -318,7 +345,7 @@ def planning(store_url: str) -> Iterator[type[Planning]]:
 
 def test_no_instant_has_two_rows_and_none_is_without_account(planning: type[Planning]) -> None:
     chosen = settings(
-        max_examples=-(-STEPS // LENGTH),
+        max_examples=-(-STEPS // LENGTH) * 6 // 5,
         stateful_step_count=LENGTH,
         deadline=None,
         database=None,
@@ -329,4 +356,4 @@ def test_no_instant_has_two_rows_and_none_is_without_account(planning: type[Plan
     if "PGSCHED_SEED" in os.environ:
         seed(int(os.environ["PGSCHED_SEED"]))(planning)
     run_state_machine_as_test(planning, settings=chosen)
-    assert planning.taken >= STEPS * 0.9
+    assert planning.taken >= STEPS
