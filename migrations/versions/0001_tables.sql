@@ -123,6 +123,7 @@ create table pgsched.jobs (
   runs             integer not null default 0,
   failures         integer not null default 0,
   paused_at        timestamptz,
+  accounted_to     timestamptz not null default pgsched.now(),
   created_at       timestamptz not null default pgsched.now(),
   updated_at       timestamptz not null default pgsched.now(),
   constraint either_cron_or_every check (num_nonnulls(cron, every) = 1

@@ -146,8 +146,9 @@ column pgsched.jobs.20 planned_revision integer not null default 0
 column pgsched.jobs.21 runs integer not null default 0
 column pgsched.jobs.22 failures integer not null default 0
 column pgsched.jobs.23 paused_at timestamp with time zone
-column pgsched.jobs.24 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.jobs.25 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.24 accounted_to timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.25 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.26 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.queues.01 name text not null
 column pgsched.queues.02 first_partition smallint not null
 column pgsched.schema_version.01 version_num character varying(32) not null
@@ -309,7 +310,7 @@ function pgsched.cancel(text,text,text,text) returns boolean volatility v parall
 function pgsched.cancel(uuid,text,text) returns boolean volatility v parallel u
 function pgsched.cancel_all(text,jsonb,text,text) returns integer volatility v parallel u
 function pgsched.cancel_backfill(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.carry_on(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.carry_on(uuid,timestamp with time zone) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.check_after(text[],text,text,text) returns boolean volatility i parallel s
 function pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
 function pgsched.check_changes(jsonb) returns boolean volatility i parallel s
@@ -334,6 +335,7 @@ function pgsched.detail_of(text) returns jsonb volatility i parallel s
 function pgsched.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched.edit(uuid,jsonb,text) returns boolean volatility v parallel u
 function pgsched.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
+function pgsched.edited_from(pgsched.jobs) returns timestamp with time zone volatility s parallel s
 function pgsched.executions_inserted() returns trigger volatility v parallel u
 function pgsched.find_execution(text,text) returns uuid volatility s parallel u
 function pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) returns void volatility v parallel u
@@ -411,8 +413,8 @@ grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_client
 grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_client
 grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_worker
-grant execute on pgsched.carry_on(uuid) to pgsched_client
-grant execute on pgsched.carry_on(uuid) to pgsched_worker
+grant execute on pgsched.carry_on(uuid,timestamp with time zone) to pgsched_client
+grant execute on pgsched.carry_on(uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched.check_after(text[],text,text,text) to pgsched_client
 grant execute on pgsched.check_after(text[],text,text,text) to pgsched_worker
 grant execute on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_client
@@ -459,6 +461,8 @@ grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_client
 grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_worker
 grant execute on pgsched.edited(pgsched.jobs,jsonb) to pgsched_client
 grant execute on pgsched.edited(pgsched.jobs,jsonb) to pgsched_worker
+grant execute on pgsched.edited_from(pgsched.jobs) to pgsched_client
+grant execute on pgsched.edited_from(pgsched.jobs) to pgsched_worker
 grant execute on pgsched.executions_inserted() to pgsched_client
 grant execute on pgsched.executions_inserted() to pgsched_worker
 grant execute on pgsched.find_execution(text,text) to pgsched_client
@@ -597,6 +601,7 @@ grant select on pgsched.status to pgsched_client
 grant select on pgsched.status to pgsched_reader
 grant select on pgsched.workers to pgsched_reader
 grant update on pgsched.executions (attempt) to pgsched_client
+grant update on pgsched.jobs (accounted_to) to pgsched_client
 grant update on pgsched.jobs (paused_at) to pgsched_client
 grant update on pgsched.jobs (reason) to pgsched_client
 grant update on pgsched.jobs (revision) to pgsched_client
@@ -618,7 +623,7 @@ comment on pgsched.cancel(text,text,text,text) is 'Cancels what a client has und
 comment on pgsched.cancel(uuid,text,text) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
 comment on pgsched.cancel_all(text,jsonb,text,text) is 'Cancels the jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.cancel_backfill(uuid,text) is 'Ends a backfill: what it planned and still waits is cancelled, what runs goes on. False if it had ended before; PS010 for an unknown id.'
-comment on pgsched.carry_on(uuid) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
+comment on pgsched.carry_on(uuid,timestamp with time zone) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
 comment on pgsched.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
 comment on pgsched.check_changes(jsonb) is 'True for what pgsched.edit can read; raises PS000 or PS002 with what to write otherwise.'
@@ -643,6 +648,7 @@ comment on pgsched.detail_of(text) is 'A note as the audit log keeps it; null wh
 comment on pgsched.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
 comment on pgsched.edit(uuid,jsonb,text) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled.'
 comment on pgsched.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
+comment on pgsched.edited_from(pgsched.jobs) is 'From when on a job that is edited now goes by its new schedule.'
 comment on pgsched.executions_inserted() is 'Wakes the workers for the near-term rows of one insert statement.'
 comment on pgsched.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
 comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to the last one given.'

@@ -63,7 +63,7 @@ begin
     grant insert (id, client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor,
                   gap, overlap),
           update (key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor, gap, overlap,
-                  state, reason, revision, runs, paused_at, updated_at) on pgsched.jobs to pgsched_client;
+                  state, reason, revision, runs, paused_at, accounted_to, updated_at) on pgsched.jobs to pgsched_client;
     grant insert on pgsched.history to pgsched_client;
     grant execute on all functions in schema pgsched to pgsched_client;
     revoke execute on function pgsched.prepare_days(integer), pgsched.drop_days(integer), pgsched.release_dependents(integer),
