@@ -136,14 +136,18 @@ async def _plan_of(connection: AsyncConnection[Any], job: Job) -> _Plan:
 
 
 async def _planned_from(connection: AsyncConnection[Any], job: Job) -> datetime:
-    """New and edited jobs go on from now; a repaired one from its last instant, so that none is missing."""
+    """New and edited jobs go on from now; a repaired one from its last instant, so that none is missing.
+
+    What is counted from the end of a run is so after an edit too, however often there is one.
+    """
+    from_end = job.planned_revision > 0 and job.paused_at is None and job.parsed().after_completion
     async with connection.cursor(row_factory=tuple_row) as cursor:
         if job.planned_revision == 0:
             await cursor.execute(statement("last_instant"), {"job": job.id})
             last = await cursor.fetchone()
             if last and last[0] is not None:
                 return _moment(last[0])
-        await cursor.execute(statement("plan_from"), {"job": job.id})
+        await cursor.execute(statement("plan_from_end" if from_end else "plan_from"), {"job": job.id})
         row = await cursor.fetchone()
     return _moment(row[0] if row else None)
 

@@ -11,7 +11,7 @@ from tests.store.cells.stage import Stage
 _LATE = timedelta(minutes=10)
 _BERLIN = ZoneInfo("Europe/Berlin")
 _ACCOUNT = """
-select id::text, status::text, scheduled_for, coalesce(instants, 1), reason, fire_at
+select id::text, status::text, scheduled_for, coalesce(instants, 1), reason
   from pgsched.status where status not in ('scheduled', 'retrying', 'held') and scheduled_for between %s and %s
  order by scheduled_for, finished_at
 """
@@ -31,7 +31,7 @@ def fates(stage: Stage, row: Row, since: datetime, until: datetime, *, times: bo
     """What became of the instants between two moments, both included; with the local times at which they ran."""
     found = [
         _Fate(words=_words(stage, row, id, status, at, reason), count=count, at=stage.starts[id].at if id in stage.starts else at)
-        for id, status, at, count, reason, _ in stage.db.execute(_ACCOUNT, [since, until])
+        for id, status, at, count, reason in stage.db.execute(_ACCOUNT, [since, until])
     ]
     if not found:
         return "no instant"
@@ -54,9 +54,14 @@ def following(stage: Stage, since: datetime) -> str:
 def _group(group: list[_Fate], *, times: bool) -> str:
     words, count = group[0].words, sum(fate.count for fate in group)
     if times and count == len(group):
-        at = ", ".join(f"{fate.at.astimezone(_BERLIN):%H:%M}" for fate in group)
-        return f"{words} at {at}"
+        return f"{words} at {', '.join(_shown(fate.at) for fate in group)}"
     return words if count == 1 else f"{count} {words}".replace(" runs", " run")
+
+
+def _shown(at: datetime) -> str:
+    """On the clock of Berlin, where a time can come twice."""
+    local = at.astimezone(_BERLIN)
+    return f"second {local:%H:%M}" if local.fold else f"{local:%H:%M}"
 
 
 def _words(stage: Stage, row: Row, id: str, status: str, nominal: datetime, reason: str | None) -> str:
