@@ -18,6 +18,8 @@ _WARNINGS = frozenset(
         "worker.lost",
         "service.failed",
         "job.invalid",
+        "backfill.invalid",
+        "tzdata.behind",
         "api.failed",
         "listener.lost",
         "client.invalid",

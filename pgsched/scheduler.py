@@ -27,11 +27,13 @@ from pgsched.store import executions, workers
 from pgsched.store.connect import Link
 from pgsched.store.migrate import check_schema
 from pgsched.store.workers import check_queues
+from pgsched.upkeep.backfiller import Backfiller
 from pgsched.upkeep.days import Days
 from pgsched.upkeep.directory import Directory
 from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.releaser import Releaser
+from pgsched.upkeep.zones import Zones
 from pgsched.worker.claimer import Claimer
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.completion import TransactionalCompletion
@@ -63,6 +65,7 @@ class Worker:
         # must not wait behind a chore.
         self._chores = Link(url, "upkeep")
         self._planning, self._renewing = Link(url, "plan", raw=False), Link(url, "renew", raw=False)
+        self._backfilling, self._rezoning = Link(url, "backfill", raw=False), Link(url, "zones", raw=False)
         self.directory = Directory(self._chores, self.events)
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
         self._threads = ThreadPoolExecutor(max_workers=min(settings.concurrency, 64), thread_name_prefix=_THREADS)
@@ -80,6 +83,8 @@ class Worker:
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
         self.planner = Planner(self._planning, self.events)
         self.releaser = Releaser(self._chores, self.events)
+        self.zones = Zones(self._chores, self._rezoning, self.events)
+        self.backfiller = Backfiller(self._chores, self._backfilling, self.events)
         self.waker = self._make_waker()
         self.renewer = Renewer(
             self._renewing,
@@ -132,7 +137,12 @@ class Worker:
             joined=self._joined,
             expect=self.claimer.expect,
             rung=self.claimer.ring,
-            changed={"plan": self.planner.wake, "clients": self.directory.wake, "release": self.releaser.look},
+            changed={
+                "plan": self.planner.wake,
+                "clients": self.directory.wake,
+                "release": self.releaser.look,
+                "backfill": self.backfiller.wake,
+            },
             stop_row=self.dispatcher.stop_row,
             listen=self.settings.notify,
         )
@@ -164,7 +174,7 @@ class Worker:
         """Everything that runs in the background but the settler, which is the last to stop."""
         return [
             self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
-            self.releaser, self.days,
+            self.releaser, self.days, self.backfiller, self.zones,
         ]  # fmt: skip
 
     async def start(self) -> None:
@@ -216,7 +226,8 @@ class Worker:
                 await self.claimer.close()
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)
-        links = (self.settler.close, self._chores.drop, self._planning.drop, self._renewing.drop, self.waker.close)
+        own = (self._chores, self._planning, self._renewing, self._backfilling, self._rezoning)
+        links = (self.settler.close, *(link.drop for link in own), self.waker.close)
         for close in (*links, self.completion.close, self.channels.close):
             with contextlib.suppress(psycopg.Error, OSError):
                 await close()

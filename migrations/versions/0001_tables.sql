@@ -110,8 +110,10 @@ create table pgsched.jobs (
   every            interval,
   anchor           timestamptz not null default pgsched.now() constraint anchor_is_an_instant
                      check (anchor between '0001-01-02 00:00+00' and '9000-01-01 00:00+00'),
-  gap              text not null default 'shift' constraint gap_is_shift_or_skip check (gap in ('shift', 'skip')),
-  overlap          text not null default 'first' constraint overlap_is_first_second_or_both check (overlap in ('first', 'second', 'both')),
+  gap              text not null default 'shift' constraint gap_is_shift_or_skip
+                     check (gap in ('shift', 'skip') or pgsched.refuse('PS002', format('gap cannot be %L', gap), 'write shift or skip')),
+  overlap          text not null default 'first' constraint overlap_is_first_second_or_both
+                     check (overlap in ('first', 'second', 'both') or pgsched.refuse('PS002', format('overlap cannot be %L', overlap), 'write first, second or both')),
   state            pgsched.job_state not null default 'active',
   reason           text,
   revision         integer not null default 1,
@@ -232,13 +234,16 @@ create table pgsched.dependencies (
 create index dependencies_after on pgsched.dependencies (after_id);
 
 -- A range of a job's instants that somebody wants run: instants counts them, planned how many of them have had a row.
+-- Up to reached, included, all are accounted for. The rows planned so far fire before paced_until; of the live rows
+-- of the job those with plan = 0 are the backfill's.
 create table pgsched.backfills (
   id          uuid primary key default pgsched.new_id(),
   job_id      uuid not null references pgsched.jobs on delete cascade,
   starts_at   timestamptz not null,
   ends_at     timestamptz not null,
   reached     timestamptz,
-  rate        real not null default 10 constraint rate_is_positive check (rate > 0 and rate <= 100000),
+  paced_until timestamptz,
+  rate        double precision not null default 10 constraint rate_is_positive check (rate > 0 and rate <= 100000),
   state       text not null default 'active' constraint backfill_state_is_known check (state in ('active', 'cancelled', 'finished')),
   instants    bigint,
   planned     bigint not null default 0,

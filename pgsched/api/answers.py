@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal, TypeVar
@@ -12,11 +13,11 @@ from litestar.openapi.datastructures import ResponseSpec
 
 from pgsched.api.problems import MEDIA_TYPE, Fault, Problem, Unreadable
 from pgsched.domain.duration import format_duration
-from pgsched.domain.schedule import Schedule, from_parts
-from pgsched.domain.spread import identity_of
+from pgsched.domain.schedule import Fire
+from pgsched.store.backfills import Backfill
 from pgsched.store.rows import Attempt, Execution, JobRow, Json
 
-_Item = TypeVar("_Item", JobRow, Execution)
+_Item = TypeVar("_Item", JobRow, Execution, Backfill)
 
 
 class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +35,12 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
     changed: bool
 
 
+class ChangedMany(msgspec.Struct, frozen=True, kw_only=True):
+    """How many jobs were changed."""
+
+    changed: int
+
+
 class Triggered(msgspec.Struct, frozen=True, kw_only=True):
     """The execution that runs the job now."""
 
@@ -49,7 +56,7 @@ class Rescheduled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recurrence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """cron with its time zone and what happens when the clocks change, or every."""
+    """cron with its time zone and what happens when the clocks change, or every; with it the zone of excluded days."""
 
     cron: str | None = None
     timezone: str | None = None
@@ -59,7 +66,7 @@ class Recurrence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A recurring definition."""
+    """A recurring definition. ``runs`` counts those that ``max_runs`` bounds."""
 
     id: UUID
     client: str
@@ -70,8 +77,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     payload: Json
     schedule: Recurrence
     options: Json
+    rules: Json
+    labels: Json
     state: str
     reason: str | None
+    runs: int
+    paused_at: datetime | None
     created_at: datetime
     updated_at: datetime
 
@@ -80,6 +91,27 @@ class JobDetail(Job, frozen=True, kw_only=True):
     """A recurring definition and when it fires next; nothing unless it is active."""
 
     next_fires: list[datetime]
+
+
+class Instant(msgspec.Struct, frozen=True, kw_only=True):
+    """When a job fires: ``at`` in UTC, ``local`` on its own clock; ``note`` where a change of the clocks matters."""
+
+    at: datetime
+    local: str
+    note: str | None
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """The next instants of a schedule."""
+
+    next: list[Instant]
+
+
+class EditPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """The next instants of a job as it is, and as it would be."""
+
+    before: list[Instant]
+    after: list[Instant]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,17 +170,13 @@ def job_detail(row: JobRow, next_fires: list[datetime]) -> JobDetail:
     return JobDetail(**_of_job(row), next_fires=next_fires)
 
 
+def shown(fires: Iterable[Fire]) -> list[Instant]:
+    return [Instant(at=fire.at, local=fire.local, note=fire.note) for fire in fires]
+
+
 def execution_detail(row: Execution, attempts: list[Attempt], waits_for: list[UUID]) -> ExecutionDetail:
     found = {field.name: getattr(row, field.name) for field in fields(row)}
     return ExecutionDetail(**found, attempts=attempts, waits_for=waits_for)
-
-
-def recurrence(row: JobRow) -> Schedule:
-    """What the row means. Raises InvalidSchedule."""
-    if row.cron is not None:
-        identity = identity_of(row.client, row.key, row.id)
-        return from_parts(cron=row.cron, timezone=row.timezone, gap=row.gap, overlap=row.overlap, identity=identity)
-    return from_parts(every=row.every, anchor=row.anchor)
 
 
 def split(found: list[_Item], limit: int) -> tuple[list[_Item], str | None]:
@@ -174,7 +202,8 @@ def _cursor(id: UUID) -> str:
 
 def _of_job(row: JobRow) -> dict[str, Any]:
     if row.every is not None:
-        schedule = Recurrence(every=format_duration(row.every))
+        zone = None if row.timezone == "UTC" else row.timezone
+        schedule = Recurrence(every=format_duration(row.every), timezone=zone)
     else:
         schedule = Recurrence(cron=row.cron, timezone=row.timezone, gap=row.gap, overlap=row.overlap)
     names = (name for name in Job.__struct_fields__ if name != "schedule")

@@ -10,10 +10,9 @@ from litestar.openapi.spec import Example
 from litestar.params import Body, HeaderParameter
 from psycopg import AsyncConnection
 
-from pgsched.api.answers import Scheduled, problems, recurrence
+from pgsched.api.answers import Scheduled, problems
 from pgsched.api.database import Pooled
 from pgsched.api.requests import CreateJob
-from pgsched.domain.schedule import instants
 from pgsched.errors import InvalidSchedule
 from pgsched.store import calls
 from pgsched.store.jobs import plan_job
@@ -129,9 +128,8 @@ async def next_fires(connection: AsyncConnection[Any], job: JobRow) -> list[date
         return []
     planned, now = await planned_instant(connection, job.id)
     try:
-        schedule = recurrence(job)
+        following = job.recurrence().instants(planned or now, SHOWN)
     except InvalidSchedule:  # inserted by SQL just now: the next planner marks it invalid
         return []
-    if planned is None:
-        return instants(schedule, now, SHOWN)
-    return [planned, *instants(schedule, planned, SHOWN - 1)]
+    fires = following if planned is None else [planned, *following]
+    return fires[: job.runs_left(SHOWN)]

@@ -54,10 +54,11 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ) = None
     rules: (
         Annotated[
-            dict[str, Any],
+            Any,
             Meta(
+                extra_json_schema={"type": "object"},
                 description="How a job recurs: also, exclude, starts_at, ends_at, max_runs, jitter, window, anchor, "
-                "after_completion, on_overlap, on_missed, catch_up, pause_after, delete_after."
+                "after_completion, on_overlap, on_missed, catch_up, pause_after, delete_after.",
             ),
         ]
         | None
@@ -72,10 +73,75 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     ] = "replace"
 
 
-class Pause(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why a job is paused."""
+class Note(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why it is done: the reason of a paused job, and for the audit log."""
 
     note: Annotated[str, Meta(max_length=1000)] | None = None
+
+
+class Retiming(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is left out stays; cron takes the place of every, and the reverse; null is the default."""
+
+    cron: Annotated[str, Meta(description="Five fields, six with seconds first, or @daily.")] | UnsetType = UNSET
+    every: Duration | UnsetType = UNSET
+    timezone: str | UnsetType | None = UNSET
+    gap: Annotated[str, Meta(description="shift or skip.")] | UnsetType | None = UNSET
+    overlap: Annotated[str, Meta(description="first, second or both.")] | UnsetType | None = UNSET
+
+
+class EditJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What shall be different. What is left out stays, null takes away; what is given of payload, options, rules and
+    labels takes the place of all that was there.
+    """
+
+    target: str | UnsetType = UNSET
+    schedule: Retiming | UnsetType = UNSET
+    payload: msgspec.Raw | UnsetType = UNSET
+    options: dict[str, Any] | UnsetType | None = UNSET
+    rules: dict[str, Any] | UnsetType | None = UNSET
+    labels: dict[str, str] | UnsetType | None = UNSET
+    queue: Annotated[str, Meta(min_length=1, max_length=63)] | UnsetType = UNSET
+    ordering_key: Annotated[str, Meta(min_length=1, max_length=200)] | UnsetType | None = UNSET
+
+    def changes(self) -> dict[str, Any]:
+        """By the names that ``pgsched.edit`` has for them."""
+        names = (name for name in EditJob.__struct_fields__ if name != "schedule")
+        given = {name: getattr(self, name) for name in names}
+        if not isinstance(self.schedule, UnsetType):
+            given |= {name: getattr(self.schedule, name) for name in Retiming.__struct_fields__}
+        return {name: value for name, value in given.items() if value is not UNSET}
+
+
+Count = Annotated[int, Meta(ge=1, le=100, description="How many instants.")]
+
+
+class PreviewEdit(EditJob, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An edit, and how many instants later than from are shown; from is now where it is left out."""
+
+    count: Count = 5
+    start: Instant | None = msgspec.field(name="from", default=None)
+
+
+class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of at, cron and every."""
+
+    at: Instant | None = None
+    cron: str | None = None
+    timezone: str | None = None
+    gap: str | None = None
+    overlap: str | None = None
+    every: Duration | None = None
+
+
+class PreviewSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A schedule that is no job yet. client and key are those of the job it is meant for: H is drawn from them."""
+
+    schedule: Spec
+    rules: dict[str, Any] | None = None
+    client: Annotated[str, Meta(min_length=1, max_length=100)] = "default"
+    key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    count: Count = 5
+    start: Instant | None = msgspec.field(name="from", default=None)
 
 
 class Reschedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -120,7 +186,7 @@ async def check_request(request: Request[Any, Any, Any]) -> None:
         if name not in known:
             choice = f"the parameters are {', '.join(sorted(known))}" if known else "there are none here"
             detail = f"unknown parameter: {choice}"
-        elif name in seen:
+        elif name in seen and not known[name]:
             detail = "given twice: give it once"
         elif "\x00" in str(value):
             detail = "contains a NUL character: leave %00 out"
@@ -145,10 +211,14 @@ def _decoder(expected: Any) -> msgspec.json.Decoder[Any]:
 
 
 @cache
-def _query_names(handler: Any) -> frozenset[str]:
-    parameters = handler.parsed_fn_signature.parameters
-    asked = (field.kwarg_definition for field in parameters.values())
-    return frozenset(found.name for found in asked if isinstance(found, QueryParameter) and found.name)
+def _query_names(handler: Any) -> dict[str, bool]:
+    """The parameters that a route knows, and whether they may be given more than once."""
+    names = dict[str, bool]()
+    for field in handler.parsed_fn_signature.parameters.values():
+        found = field.kwarg_definition
+        if isinstance(found, QueryParameter) and found.name:
+            names[found.name] = any(kind.is_non_string_collection for kind in (field, *field.inner_types))
+    return names
 
 
 def _misfit(message: str, expected: Any) -> Unreadable:

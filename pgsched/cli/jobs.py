@@ -1,12 +1,15 @@
 """``pgsched jobs``: the recurring definitions."""
 
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import click
 
+from pgsched.cli.backfills import backfill, backfills, cancel_backfill
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
-from pgsched.cli.parameters import IDENTITY
+from pgsched.cli.edits import edit
+from pgsched.cli.groups import cancel, pause, resume
+from pgsched.cli.parameters import IDENTITY, LABEL
 from pgsched.cli.reply import Reply, json_option, listing, table
 from pgsched.domain.duration import format_duration
 from pgsched.errors import NotFound
@@ -19,14 +22,23 @@ _HIDDEN = {"cron", "timezone", "every", "gap", "overlap", "anchor"}
 
 @click.group()
 def jobs() -> None:
-    """List, show, pause, resume, trigger and cancel recurring jobs."""
+    """List, show, edit, pause, resume, trigger and cancel recurring jobs."""
+
+
+for _command in (edit, pause, resume, cancel):
+    jobs.add_command(_command)
 
 
 @jobs.command("list")
 @settings_options(DATABASE)
 @click.option("--client", metavar="NAME", help="Only this client's.")
-@click.option("--state", type=click.Choice(["active", "paused", "invalid", "cancelled"]), help="Only these.")
+@click.option(
+    "--state", type=click.Choice(["active", "paused", "invalid", "cancelled", "finished"]), help="Only these."
+)
 @click.option("--key", metavar="KEY", help="Only those under this key.")
+@click.option(
+    "--label", "labels", type=LABEL, multiple=True, metavar="NAME=TEXT", help="Only those with all of these labels."
+)
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Most rows to show.")
 @click.option("--after", type=IDENTITY, metavar="ID", help="Go on after the page that answered with this as next.")
 @json_option
@@ -38,9 +50,9 @@ def list_jobs(reply: Reply, /, limit: int, after: UUID | None, **given: Any) -> 
     from pgsched.store.rows import JobFilter
 
     settings = with_database(load_settings({name: given.pop(name) for name in (*DATABASE, "config")}))
-    wanted = JobFilter(**given)
+    wanted = JobFilter(**given | {"labels": dict(given["labels"]) or None})
     found = ask(settings, lambda connection: listings.list_jobs(connection, wanted, limit=limit, after=after))
-    columns = ("id", "client", "key", "state", "schedule", "target", "reason")
+    columns = ("id", "client", "key", "state", "schedule", "target", "labels", "reason")
     rows = [[_summary(row) if name == "schedule" else getattr(row, name) for name in columns] for row in found]
     following = found[-1].id if len(found) == limit else None
     reply.give(
@@ -72,60 +84,21 @@ def show(reply: Reply, /, id: UUID, **flags: Any) -> None:
 @jobs.command()
 @settings_options(DATABASE)
 @click.argument("id", type=IDENTITY)
-@click.option("--note", metavar="TEXT", help="Why; shown as the job's reason.")
+@click.option("--actor", metavar="NAME", help="Who does it, for the audit log.  [default: the database's role]")
 @json_option
 @click.pass_obj
-def pause(reply: Reply, /, id: UUID, note: str | None, **flags: Any) -> None:
-    """Pause a job: nothing more of it is planned until it is resumed."""
-    done = _verb(flags, "select pgsched.pause(%s, %s::text)", id, note)
-    reply.give({"id": id, "changed": done}, "paused" if done else "was paused already")
-
-
-@jobs.command()
-@settings_options(DATABASE)
-@click.argument("id", type=IDENTITY)
-@json_option
-@click.pass_obj
-def resume(reply: Reply, /, id: UUID, **flags: Any) -> None:
-    """Resume a paused job from its next instant on."""
-    done = _verb(flags, "select pgsched.resume(%s)", id)
-    reply.give({"id": id, "changed": done}, "resumed" if done else "was active already")
-
-
-@jobs.command()
-@settings_options(DATABASE)
-@click.argument("id", type=IDENTITY)
-@json_option
-@click.pass_obj
-def trigger(reply: Reply, /, id: UUID, **flags: Any) -> None:
+def trigger(reply: Reply, /, id: UUID, actor: str | None, **flags: Any) -> None:
     """Run a job now, besides its schedule. Prints the execution's id."""
-    execution = _verb(flags, "select pgsched.trigger(%s)", id)
+    from pgsched.cli.database import ask
+    from pgsched.store import calls
+
+    settings = with_database(load_settings(flags))
+    execution = ask(settings, lambda connection: calls.trigger(connection, id, actor=actor))
     reply.give({"id": execution, "job_id": id}, str(execution))
 
 
-@jobs.command()
-@settings_options(DATABASE)
-@click.argument("id", type=IDENTITY)
-@json_option
-@click.pass_obj
-def cancel(reply: Reply, /, id: UUID, **flags: Any) -> None:
-    """Cancel a job for good."""
-    from pgsched.cli.database import ask, value
-    from pgsched.store import calls
-
-    async def end(connection: Any) -> Any:
-        if not await calls.is_job(connection, id):
-            raise NotFound(f"there is no job {id}; see pgsched jobs list, and pgsched executions cancel for one-shots")
-        return await value(connection, "select pgsched.cancel(%s)", [id])
-
-    done = ask(with_database(load_settings(flags)), end)
-    reply.give({"id": id, "changed": done}, "cancelled" if done else "was cancelled already")
-
-
-def _verb(flags: dict[str, Any], statement: LiteralString, *parameters: Any) -> Any:
-    from pgsched.cli.database import ask, value
-
-    return ask(with_database(load_settings(flags)), lambda connection: value(connection, statement, parameters))
+for command in (backfill, backfills, cancel_backfill):
+    jobs.add_command(command)
 
 
 def _shown(row: "JobRow") -> dict[str, Any]:
@@ -135,7 +108,7 @@ def _shown(row: "JobRow") -> dict[str, Any]:
 
 def _schedule(row: "JobRow") -> dict[str, str]:
     if row.every is not None:
-        return {"every": format_duration(row.every)}
+        return {"every": format_duration(row.every)} | ({"timezone": row.timezone} if row.timezone != "UTC" else {})
     return {"cron": row.cron or "", "timezone": row.timezone, "gap": row.gap, "overlap": row.overlap}
 
 

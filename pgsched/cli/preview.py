@@ -1,15 +1,22 @@
-"""``pgsched preview``: when a schedule fires, without scheduling anything. Needs no database."""
+"""``pgsched preview``: when a schedule fires, without scheduling anything. Needs a database only for ``--job``."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import click
 
-from pgsched.cli.parameters import INSTANT
+from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
+from pgsched.cli.edits import changes_in
+from pgsched.cli.parameters import ASSIGNMENT, IDENTITY, INSTANT
 from pgsched.cli.reply import Reply, json_option, table
+from pgsched.errors import InvalidInput
 
 
 @click.command()
+@settings_options(DATABASE)
+@click.option("--job", type=IDENTITY, metavar="ID", help="Of this job, before and after the change that is given.")
 @click.option("--at", metavar="INSTANT", help="Once, at this instant.")
 @click.option("--cron", metavar="EXPRESSION", help="Five fields, or six with seconds first.")
 @click.option("--every", metavar="DURATION", help="This far apart, such as 15m.")
@@ -18,24 +25,55 @@ from pgsched.cli.reply import Reply, json_option, table
 @click.option(
     "--overlap", metavar="POLICY", help="--cron, hour twice in autumn: first, second or both.  [default: first]"
 )
+@click.option(
+    "--rule", "rules", type=ASSIGNMENT, multiple=True, metavar="NAME=VALUE", help="How it recurs, such as max_runs=3."
+)
 @click.option("--identity", metavar="CLIENT/KEY", help="--cron with H: whose job it is, such as default/nightly.")
 @click.option("--anchor", metavar="INSTANT", help="--every counts from here.  [default: --from]")
 @click.option("--from", "after", type=INSTANT, metavar="INSTANT", help="Instants later than this.  [default: now]")
 @click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many.")
 @json_option
 @click.pass_obj
-def preview(
-    reply: Reply, /, every: str | None, anchor: str | None, after: datetime | None, count: int, **parts: Any
-) -> None:
+def preview(reply: Reply, /, job: UUID | None, after: datetime | None, count: int, **given: Any) -> None:
     """Show the next instants of a schedule, on its own clock and in UTC."""
-    from pgsched.domain.schedule import from_parts, next_fires
+    flags = {name: given.pop(name) for name in (*DATABASE, "config")}
+    given["rules"] = dict(given["rules"]) or None
+    if job is not None:
+        _preview_job(reply, flags, job, after, count, given)
+        return
+    from pgsched.domain.preview import preview
 
-    after = after or datetime.now(UTC).replace(microsecond=0)
-    if every is not None and anchor is None:
-        anchor = after.isoformat()
-    fires = next_fires(from_parts(every=every, anchor=anchor, **parts), after=after, count=count)
-    shown = [
-        {"at": fire.at.isoformat().replace("+00:00", "Z"), "local": fire.local, "note": fire.note} for fire in fires
-    ]
-    text = table(("local", "utc", "note"), [(row["local"], row["at"], row["note"] or "") for row in shown])
-    reply.give({"next": shown}, text if shown else "never again")
+    fires = preview(after=after or datetime.now(UTC).replace(microsecond=0), count=count, **given)
+    reply.give({"next": _shown(fires)}, _text(fires))
+
+
+def _preview_job(
+    reply: Reply, flags: dict[str, Any], job: UUID, after: datetime | None, count: int, given: dict[str, Any]
+) -> None:
+    from pgsched.cli.database import ask
+    from pgsched.store import edits
+
+    for name in ("at", "identity", "anchor"):
+        if given.pop(name) is not None:
+            raise InvalidInput(f"--{name} does not go with --job, which has its own: leave it out")
+    changed = any(value is not None for value in given.values())
+    changes = edits.changes_of(changes_in(given)) if changed else "{}"
+    settings = with_database(load_settings(flags))
+    found = ask(settings, lambda connection: edits.preview_job(connection, job, changes, start=after, count=count))
+    text = _text(found.before)
+    if changed:
+        text = f"before\n{text}\n\nafter\n{_text(found.after)}"
+    reply.give({"before": _shown(found.before), "after": _shown(found.after)}, text)
+
+
+def _shown(fires: Iterable[Any]) -> list[dict[str, Any]]:
+    return [{"at": _utc(fire.at), "local": fire.local, "note": fire.note} for fire in fires]
+
+
+def _text(fires: Iterable[Any]) -> str:
+    rows = [(fire.local, _utc(fire.at), fire.note or "") for fire in fires]
+    return table(("local", "utc", "note"), rows) if rows else "never again"
+
+
+def _utc(at: datetime) -> str:
+    return at.isoformat().replace("+00:00", "Z")

@@ -12,6 +12,7 @@ _LATENESS = """
 select coalesce(extract(epoch from clock_timestamp() - min(fire_at)), 0)::float8 as seconds
   from pgsched.executions where lease_token is null and fire_at <= clock_timestamp()
 """
+_ZONE_RULES = "select value from pgsched.facts where name = 'tzdata'"
 _WORKERS = """
 select id, name, queues, release, started_at from pgsched.workers
  where gone_since is null and expires_at > clock_timestamp() order by id
@@ -43,12 +44,15 @@ async def _look(connection: Any) -> dict[str, Any]:
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(_WORKERS)
         workers = await cursor.fetchall()
-    return {"executions": counts, "oldest_due_seconds": late, "workers": workers}
+    rules = await value(connection, _ZONE_RULES, [])
+    return {"executions": counts, "oldest_due_seconds": late, "tzdata": rules, "workers": workers}
 
 
-def _text(executions: dict[str, int], oldest_due_seconds: float, workers: list[dict[str, Any]]) -> str:
+def _text(
+    executions: dict[str, int], oldest_due_seconds: float, tzdata: str | None, workers: list[dict[str, Any]]
+) -> str:
     late = f"{oldest_due_seconds:.3f} s late" if oldest_due_seconds else "nothing is due"
-    parts = [listing({**executions, "oldest due": late})]
+    parts = [listing({**executions, "oldest due": late, "time zone rules": tzdata})]
     columns = ("id", "name", "queues", "release", "started_at")
     parts.append(table(columns, [[row[name] for name in columns] for row in workers]) if workers else "no workers")
     return "\n\n".join(parts)

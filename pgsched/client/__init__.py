@@ -14,13 +14,28 @@ What goes wrong is raised as one of ``pgsched.errors``, the same classes on both
 from pgsched.client.http import AsyncClient, Client
 from pgsched.client.many import Request, schedule_many, schedule_many_async
 from pgsched.client.transaction import schedule, schedule_async
-from pgsched.client.values import Attempt, Execution, Job, Page, Recurrence, Scheduled
+from pgsched.client.values import (
+    Attempt,
+    Backfill,
+    Backfilled,
+    EditPreview,
+    Execution,
+    Fire,
+    Job,
+    Page,
+    Recurrence,
+    Scheduled,
+)
 
 __all__ = [
     "AsyncClient",
     "Attempt",
+    "Backfill",
+    "Backfilled",
     "Client",
+    "EditPreview",
     "Execution",
+    "Fire",
     "Job",
     "Page",
     "Recurrence",

@@ -55,8 +55,14 @@ class JobOptions(OrderOptions, total=False):
     overlap: str | None
 
 
-class JobFilter(TypedDict, total=False):
+class JobGroup(TypedDict, total=False):
+    """The jobs of a client, and those with all of these labels."""
+
     client: str | None
+    labels: Mapping[str, str] | None
+
+
+class JobFilter(JobGroup, total=False):
     state: str | None
     key: str | None
 
@@ -80,7 +86,7 @@ class Ask(Generic[_Answer]):
     method: str
     path: str
     answer: type[_Answer]
-    query: Mapping[str, str] | None = None
+    query: Mapping[str, str | list[str]] | None = None
     body: bytes | None = None
 
     def send_by(self, client: httpx.Client | httpx.AsyncClient) -> httpx.Request:
@@ -123,7 +129,7 @@ def schedule(
     timing = _timing(asked) | {"gap": gap, "overlap": overlap}
     body = {
         "target": target,
-        "schedule": _given(timing),
+        "schedule": present(timing),
         "payload": payload,
         "client": client,
         "key": key,
@@ -136,7 +142,7 @@ def schedule(
         "after": names_after(after),
         "after_outcome": after_outcome,
     }
-    return Ask(method="POST", path="/v1/jobs", answer=Scheduled, body=encode(_given(body), "payload"))
+    return Ask(method="POST", path="/v1/jobs", answer=Scheduled, body=encode(present(body), "payload"))
 
 
 def get_job(id: Id) -> Ask[Job]:
@@ -144,7 +150,7 @@ def get_job(id: Id) -> Ask[Job]:
 
 
 def list_jobs(*, limit: int, after: str | None, **wanted: Any) -> Ask[Page[Job]]:
-    return Ask(method="GET", path="/v1/jobs", answer=Page[Job], query=_query(limit=limit, after=after, **wanted))
+    return Ask(method="GET", path="/v1/jobs", answer=Page[Job], query=query(limit=limit, after=after, **wanted))
 
 
 def get_execution(id: Id) -> Ask[Execution]:
@@ -154,12 +160,12 @@ def get_execution(id: Id) -> Ask[Execution]:
 def list_executions(
     *, limit: int, after: str | None, start: Any = None, end: Any = None, **wanted: Any
 ) -> Ask[Page[Execution]]:
-    query = _query(limit=limit, after=after, **wanted, **{"from": start, "to": end})
-    return Ask(method="GET", path="/v1/executions", answer=Page[Execution], query=query)
+    asked = query(limit=limit, after=after, **wanted, **{"from": start, "to": end})
+    return Ask(method="GET", path="/v1/executions", answer=Page[Execution], query=asked)
 
 
-def cancel(id: Id) -> Ask[Changed]:
-    return Ask(method="DELETE", path=f"/v1/jobs/{identity(id)}", answer=Changed)
+def cancel(id: Id, note: str | None) -> Ask[Changed]:
+    return Ask(method="DELETE", path=f"/v1/jobs/{identity(id)}", answer=Changed, query=query(note=note))
 
 
 def pause(job_id: Id, note: str | None) -> Ask[Changed]:
@@ -167,8 +173,9 @@ def pause(job_id: Id, note: str | None) -> Ask[Changed]:
     return Ask(method="POST", path=f"/v1/jobs/{identity(job_id)}/pause", answer=Changed, body=body)
 
 
-def resume(job_id: Id) -> Ask[Changed]:
-    return Ask(method="POST", path=f"/v1/jobs/{identity(job_id)}/resume", answer=Changed)
+def resume(job_id: Id, note: str | None) -> Ask[Changed]:
+    body = encode({"note": note}, "note")
+    return Ask(method="POST", path=f"/v1/jobs/{identity(job_id)}/resume", answer=Changed, body=body)
 
 
 def trigger(job_id: Id) -> Ask[Named]:
@@ -241,10 +248,13 @@ def _instant(moment: datetime | None) -> str:
     return moment.isoformat()
 
 
-def _query(**given: Any) -> dict[str, str]:
-    found = _given(given).items()
-    return {name: value.isoformat() if isinstance(value, datetime) else str(value) for name, value in found}
+def query(*, labels: Mapping[str, str] | None = None, **given: Any) -> dict[str, str | list[str]]:
+    """Parameters, without those that are None."""
+    found: dict[str, str | list[str]] = {"label": [f"{name}={text}" for name, text in labels.items()]} if labels else {}
+    for name, value in present(given).items():
+        found[name] = value.isoformat() if isinstance(value, datetime) else str(value)
+    return found
 
 
-def _given(found: Mapping[str, Any]) -> dict[str, Any]:
+def present(found: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}

@@ -8,9 +8,19 @@ from uuid import UUID
 
 import httpx
 
-from pgsched.client import asks
-from pgsched.client.asks import Ask, ExecutionFilter, Id, JobFilter, JobOptions
-from pgsched.client.values import Execution, Job, Page, Scheduled
+from pgsched.client import asks, backfills, changes
+from pgsched.client.asks import Ask, ExecutionFilter, Id, JobFilter, JobGroup, JobOptions
+from pgsched.client.changes import JobChanges, Spec
+from pgsched.client.values import (
+    Backfill,
+    Backfilled,
+    EditPreview,
+    Execution,
+    Fire,
+    Job,
+    Page,
+    Scheduled,
+)
 
 _Answer = TypeVar("_Answer")
 
@@ -60,16 +70,42 @@ class Client:
             page = self.list_executions(limit=500, after=page.next, **wanted)
             yield from page.items
 
-    def cancel(self, id: Id) -> bool:
+    def cancel(self, id: Id, *, note: str | None = None) -> bool:
         """Cancels a job, or an execution that waits; false if it had ended before."""
-        return self._answer(asks.cancel(id)).changed
+        return self._answer(asks.cancel(id, note)).changed
 
     def pause(self, job_id: Id, *, note: str | None = None) -> bool:
         """Plans nothing more until the job is resumed; false if it was paused before."""
         return self._answer(asks.pause(job_id, note)).changed
 
-    def resume(self, job_id: Id) -> bool:
-        return self._answer(asks.resume(job_id)).changed
+    def resume(self, job_id: Id, *, note: str | None = None) -> bool:
+        return self._answer(asks.resume(job_id, note)).changed
+
+    def pause_all(self, *, note: str | None = None, **group: Unpack[JobGroup]) -> int:
+        """Pauses the active jobs of a client, or with labels; returns how many."""
+        return self._answer(changes.change_all("pause", note, group)).changed
+
+    def resume_all(self, *, note: str | None = None, **group: Unpack[JobGroup]) -> int:
+        return self._answer(changes.change_all("resume", note, group)).changed
+
+    def cancel_all(self, *, note: str | None = None, **group: Unpack[JobGroup]) -> int:
+        return self._answer(changes.cancel_all(note, group)).changed
+
+    def edit(self, job_id: Id, **changed: Unpack[JobChanges]) -> Job:
+        """Changes what is named of a job, and its waiting row with it; what is running goes on as it was."""
+        return self._answer(changes.edit(job_id, changed))
+
+    def preview(
+        self, job_id: Id, *, count: int = 5, start: datetime | str | None = None, **changed: Unpack[JobChanges]
+    ) -> EditPreview:
+        """When a job fires as it is, and as it would after ``edit``; changes nothing. ``start`` is now if left out."""
+        return self._answer(changes.preview(job_id, count, start, changed))
+
+    def preview_schedule(
+        self, *, count: int = 5, start: datetime | str | None = None, **spec: Unpack[Spec]
+    ) -> tuple[Fire, ...]:
+        """When a schedule would fire that is no job yet."""
+        return self._answer(changes.preview_schedule(count, start, spec)).next
 
     def trigger(self, job_id: Id) -> UUID:
         """Runs a job now, besides its schedule; returns the execution's id."""
@@ -78,6 +114,22 @@ class Client:
     def reschedule(self, execution_id: Id, fire_at: datetime | str) -> None:
         """Moves a waiting one-shot to another instant."""
         self._answer(asks.reschedule(execution_id, fire_at))
+
+    def backfill(
+        self, job_id: Id, *, start: datetime | str, end: datetime | str, rate: float = 10, dry_run: bool = False
+    ) -> Backfilled:
+        """Runs a job's instants from ``start`` to before ``end`` that have not succeeded, ``rate`` of them a second.
+
+        A dry run only counts them.
+        """
+        return self._answer(backfills.backfill(job_id, start=start, end=end, rate=rate, dry_run=dry_run))
+
+    def get_backfill(self, backfill_id: Id) -> Backfill:
+        return self._answer(backfills.get_backfill(backfill_id))
+
+    def cancel_backfill(self, backfill_id: Id) -> bool:
+        """Cancels what it planned and still waits; false if it had ended before."""
+        return self._answer(backfills.cancel_backfill(backfill_id)).changed
 
     def close(self) -> None:
         self._http.close()
@@ -145,16 +197,42 @@ class AsyncClient:
                 return
             page = await self.list_executions(limit=500, after=page.next, **wanted)
 
-    async def cancel(self, id: Id) -> bool:
+    async def cancel(self, id: Id, *, note: str | None = None) -> bool:
         """Cancels a job, or an execution that waits; false if it had ended before."""
-        return (await self._answer(asks.cancel(id))).changed
+        return (await self._answer(asks.cancel(id, note))).changed
 
     async def pause(self, job_id: Id, *, note: str | None = None) -> bool:
         """Plans nothing more until the job is resumed; false if it was paused before."""
         return (await self._answer(asks.pause(job_id, note))).changed
 
-    async def resume(self, job_id: Id) -> bool:
-        return (await self._answer(asks.resume(job_id))).changed
+    async def resume(self, job_id: Id, *, note: str | None = None) -> bool:
+        return (await self._answer(asks.resume(job_id, note))).changed
+
+    async def pause_all(self, *, note: str | None = None, **group: Unpack[JobGroup]) -> int:
+        """Pauses the active jobs of a client, or with labels; returns how many."""
+        return (await self._answer(changes.change_all("pause", note, group))).changed
+
+    async def resume_all(self, *, note: str | None = None, **group: Unpack[JobGroup]) -> int:
+        return (await self._answer(changes.change_all("resume", note, group))).changed
+
+    async def cancel_all(self, *, note: str | None = None, **group: Unpack[JobGroup]) -> int:
+        return (await self._answer(changes.cancel_all(note, group))).changed
+
+    async def edit(self, job_id: Id, **changed: Unpack[JobChanges]) -> Job:
+        """Changes what is named of a job, and its waiting row with it; what is running goes on as it was."""
+        return await self._answer(changes.edit(job_id, changed))
+
+    async def preview(
+        self, job_id: Id, *, count: int = 5, start: datetime | str | None = None, **changed: Unpack[JobChanges]
+    ) -> EditPreview:
+        """When a job fires as it is, and as it would after ``edit``; changes nothing. ``start`` is now if left out."""
+        return await self._answer(changes.preview(job_id, count, start, changed))
+
+    async def preview_schedule(
+        self, *, count: int = 5, start: datetime | str | None = None, **spec: Unpack[Spec]
+    ) -> tuple[Fire, ...]:
+        """When a schedule would fire that is no job yet."""
+        return (await self._answer(changes.preview_schedule(count, start, spec))).next
 
     async def trigger(self, job_id: Id) -> UUID:
         """Runs a job now, besides its schedule; returns the execution's id."""
@@ -163,6 +241,22 @@ class AsyncClient:
     async def reschedule(self, execution_id: Id, fire_at: datetime | str) -> None:
         """Moves a waiting one-shot to another instant."""
         await self._answer(asks.reschedule(execution_id, fire_at))
+
+    async def backfill(
+        self, job_id: Id, *, start: datetime | str, end: datetime | str, rate: float = 10, dry_run: bool = False
+    ) -> Backfilled:
+        """Runs a job's instants from ``start`` to before ``end`` that have not succeeded, ``rate`` of them a second.
+
+        A dry run only counts them.
+        """
+        return await self._answer(backfills.backfill(job_id, start=start, end=end, rate=rate, dry_run=dry_run))
+
+    async def get_backfill(self, backfill_id: Id) -> Backfill:
+        return await self._answer(backfills.get_backfill(backfill_id))
+
+    async def cancel_backfill(self, backfill_id: Id) -> bool:
+        """Cancels what it planned and still waits; false if it had ended before."""
+        return (await self._answer(backfills.cancel_backfill(backfill_id))).changed
 
     async def aclose(self) -> None:
         await self._http.aclose()

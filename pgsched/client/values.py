@@ -19,7 +19,10 @@ class Scheduled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurrence:
-    """``cron`` with its zone and what happens when the clocks change, or ``every`` in ISO 8601."""
+    """``cron`` with its zone and what happens when the clocks change, or ``every`` in ISO 8601.
+
+    Beside ``every``, ``timezone`` is that of the days excluded.
+    """
 
     cron: str | None = None
     timezone: str | None = None
@@ -41,8 +44,12 @@ class Job:
     payload: Any
     schedule: Recurrence
     options: dict[str, Any] | None
+    rules: dict[str, Any] | None
+    labels: dict[str, str] | None
     state: str
     reason: str | None
+    runs: int
+    paused_at: datetime | None
     created_at: datetime
     updated_at: datetime
     next_fires: tuple[datetime, ...] | None = None
@@ -95,6 +102,39 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Backfilled:
+    """How many instants a range has and how many of them have succeeded. ``id`` is None after a dry run."""
+
+    id: UUID | None
+    job_id: UUID
+    instants: int
+    run_already: int
+    to_run: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backfill:
+    """A backfill and how far it is; ``instants`` is None until they are counted."""
+
+    id: UUID
+    job_id: UUID
+    starts_at: datetime
+    ends_at: datetime
+    reached: datetime | None
+    rate: float
+    state: str
+    instants: int | None
+    planned: int
+    passed_over: int
+    live: int
+    finished: int
+    failed: int
+    cancelled: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Page(Generic[_Item]):
     """``next`` is the ``after`` of the next page, None on the last."""
 
@@ -108,6 +148,37 @@ class Changed:
 
     id: UUID
     changed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedMany:
+    """How many jobs were changed."""
+
+    changed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fire:
+    """When a job fires: in UTC, and on its own clock. ``note`` says when a change of the clocks has to do with it."""
+
+    at: datetime
+    local: str
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """The next instants of a schedule."""
+
+    next: tuple[Fire, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditPreview:
+    """The next instants of a job as it is, and as it would be."""
+
+    before: tuple[Fire, ...]
+    after: tuple[Fire, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ excluded, and five years more, the search ends: patterns know no years, so that 
 fires that often they leave within the four years between two leap years.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -14,11 +15,12 @@ from pgsched.domain.cron import Cron, clock_note
 from pgsched.domain.exclusion import Excluded, excluded
 from pgsched.domain.rules import NO_RULES, Rules, check_whole_seconds
 from pgsched.domain.schedule import Every, Fire, Schedule, from_parts, instant_of, next_instant
-from pgsched.domain.tally import Missed, count_between, first_between
+from pgsched.domain.tally import Missed, count_between, count_hits, first_between, microseconds
 from pgsched.domain.zone import LAST_YEAR, zone_named
 from pgsched.errors import InvalidSchedule
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _RARE = 200
 _PATIENCE = timedelta(days=5 * 366)
@@ -78,6 +80,16 @@ class Recurrence:
         if self.ends_at is not None:
             high = min(high, self.ends_at)
         return None if self.after_completion else count_between(self.specs, self.excluded, low, high)
+
+    def count_hits(self, moments: Iterable[int]) -> int:
+        """How many of these moments, in order and in microseconds since 1970, are instants of the job.
+
+        None of them is with ``after_completion``.
+        """
+        if self.after_completion:
+            return 0
+        low, high = (microseconds(end) for end in (self.starts_at or _EARLIEST, self.ends_at or _LATEST))
+        return count_hits(self.specs, self.excluded, (at for at in moments if low <= at < high))
 
     def _next(self, after: datetime) -> datetime | None:
         if self.after_completion:

@@ -1,7 +1,9 @@
 """Counting instants without going through them: day after day, as sets of seconds that are united and taken apart."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 
 from pgsched.domain.cron import Cron
 from pgsched.domain.exclusion import Excluded
@@ -14,6 +16,7 @@ _END = datetime(LAST_YEAR, 1, 1, tzinfo=UTC)
 _ONE_DAY = timedelta(days=1)
 _MICROSECOND = timedelta(microseconds=1)
 _SECOND = 1_000_000
+_DAY = 86_400 * _SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,28 @@ def count_between(
             last = max(_instant(day, seconds.bit_length() - 1, fraction) for fraction, seconds in found.items())
             first = first or _first_of(found, day)
     return Missed(count=count, first=first, last=last) if first and last else None
+
+
+def count_hits(specs: tuple[Schedule, ...], excluded: Excluded | None, moments: Iterable[int]) -> int:
+    """How many of these moments, in order, are instants of any of ``specs`` that are not excluded.
+
+    They are microseconds since the epoch: there may be millions of them.
+    """
+    if len(specs) == 1 and isinstance(specs[0], Every) and excluded is None:
+        anchor, interval = microseconds(specs[0].anchor), specs[0].interval // _MICROSECOND
+        return sum(at >= anchor and not (at - anchor) % interval for at in moments)
+    return sum(_hits_of(specs, excluded, day, found) for day, found in groupby(moments, lambda at: at // _DAY))
+
+
+def microseconds(instant: datetime) -> int:
+    """Since the epoch."""
+    return (instant - _EPOCH) // _MICROSECOND
+
+
+def _hits_of(specs: tuple[Schedule, ...], excluded: Excluded | None, day: int, moments: Iterable[int]) -> int:
+    begin = _EPOCH + day * _ONE_DAY
+    found = _left(_firing(specs, day, begin, begin + _ONE_DAY), excluded, day)
+    return sum(found.get(at % _SECOND, 0) >> at % _DAY // _SECOND & 1 for at in moments)
 
 
 def first_between(

@@ -1,17 +1,19 @@
 """The public functions of ``interface/`` as Python calls them: the same ones that SQL users call.
 
-Each call is one statement, so that without a transaction around it it commits in one round trip. Those of an
-API request write their row of ``audit_log`` in the same statement, and only when they changed something.
+Each call is one statement, so that without a transaction around it it commits in one round trip. The functions write
+the audit log by themselves; without an ``actor`` it names the role that the session acts as.
 """
 
 from datetime import datetime
-from typing import Any, LiteralString, NamedTuple
+from typing import Any, Literal, LiteralString, NamedTuple
 from uuid import UUID
 
+import orjson
 from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
 
 from pgsched.store.order import Order
+from pgsched.store.rows import JobFilter
 
 SCHEDULE: LiteralString = """
 select pgsched.schedule(
@@ -31,37 +33,18 @@ _CHANGE_CLOCK_POLICY: LiteralString = """
 update pgsched.jobs set gap = %(gap)s, overlap = %(overlap)s
  where id = %(id)s and (gap, overlap) is distinct from (%(gap)s, %(overlap)s) and updated_at = pgsched.now()
 """
-_CANCEL: LiteralString = """
-with called as materialized (select pgsched.cancel(%(id)s) as changed),
-logged as (insert into pgsched.audit_log (actor, action, subject)
-           select %(actor)s, 'cancel', %(id)s from called where changed)
-select changed from called
-"""
-_PAUSE: LiteralString = """
-with called as materialized (select pgsched.pause(%(id)s, cast(%(note)s as text)) as changed),
-logged as (insert into pgsched.audit_log (actor, action, subject, detail)
-           select %(actor)s, 'pause', %(id)s, jsonb_build_object('note', cast(%(note)s as text))
-             from called where changed)
-select changed from called
-"""
-_RESUME: LiteralString = """
-with called as materialized (select pgsched.resume(%(id)s) as changed),
-logged as (insert into pgsched.audit_log (actor, action, subject)
-           select %(actor)s, 'resume', %(id)s from called where changed)
-select changed from called
-"""
-_TRIGGER: LiteralString = """
-with called as materialized (select pgsched.trigger(%(id)s) as execution_id),
-logged as (insert into pgsched.audit_log (actor, action, subject, detail)
-           select %(actor)s, 'trigger', %(id)s, jsonb_build_object('execution', execution_id) from called)
-select execution_id from called
-"""
-_RESCHEDULE: LiteralString = """
-with called as materialized (select pgsched.reschedule(%(id)s, %(fire_at)s)),
-logged as (insert into pgsched.audit_log (actor, action, subject, detail)
-           select %(actor)s, 'reschedule', %(id)s, jsonb_build_object('fire_at', %(fire_at)s) from called)
-select count(*) from called
-"""
+_CANCEL: LiteralString = "select pgsched.cancel(id => %(id)s, note => %(note)s::text, actor => %(actor)s::text)"
+_PAUSE: LiteralString = "select pgsched.pause(%(id)s, %(note)s::text, %(actor)s::text)"
+_RESUME: LiteralString = "select pgsched.resume(%(id)s, %(note)s::text, %(actor)s::text)"
+_TRIGGER: LiteralString = "select pgsched.trigger(%(id)s, %(actor)s::text)"
+_RESCHEDULE: LiteralString = "select pgsched.reschedule(%(id)s, %(fire_at)s, %(actor)s::text)"
+_EDIT: LiteralString = "select pgsched.edit(%(id)s, %(changes)s::jsonb, %(actor)s::text)"
+_ALL: dict[str, LiteralString] = {
+    "pause": "select pgsched.pause_all(%(client)s::text, %(labels)s::jsonb, %(note)s::text, %(actor)s::text)",
+    "resume": "select pgsched.resume_all(%(client)s::text, %(labels)s::jsonb, %(note)s::text, %(actor)s::text)",
+    "cancel": "select pgsched.cancel_all(%(client)s::text, %(labels)s::jsonb, %(note)s::text, %(actor)s::text)",
+}
+_MAY_PLAN: LiteralString = "select has_column_privilege('pgsched.jobs', 'planned_revision', 'UPDATE')"
 _IS_JOB: LiteralString = "select exists (select from pgsched.jobs where id = %(id)s)"
 _REVISIONS: LiteralString = "select version_num from pgsched.schema_version"
 
@@ -87,25 +70,51 @@ async def set_clock_policy(connection: AsyncConnection[Any], job_id: UUID, *, ga
     await connection.execute(_CHANGE_CLOCK_POLICY, {"id": job_id, "gap": gap, "overlap": overlap})
 
 
-async def cancel(connection: AsyncConnection[Any], id: UUID, *, actor: str) -> bool:
-    return bool(await _value(connection, _CANCEL, id=id, actor=actor))
+async def cancel(
+    connection: AsyncConnection[Any], id: UUID, *, note: str | None = None, actor: str | None = None
+) -> bool:
+    return bool(await _value(connection, _CANCEL, id=id, note=note, actor=actor))
 
 
-async def pause(connection: AsyncConnection[Any], job_id: UUID, *, note: str | None, actor: str) -> bool:
+async def pause(connection: AsyncConnection[Any], job_id: UUID, *, note: str | None, actor: str | None) -> bool:
     return bool(await _value(connection, _PAUSE, id=job_id, note=note, actor=actor))
 
 
-async def resume(connection: AsyncConnection[Any], job_id: UUID, *, actor: str) -> bool:
-    return bool(await _value(connection, _RESUME, id=job_id, actor=actor))
+async def resume(connection: AsyncConnection[Any], job_id: UUID, *, note: str | None, actor: str | None) -> bool:
+    return bool(await _value(connection, _RESUME, id=job_id, note=note, actor=actor))
 
 
-async def trigger(connection: AsyncConnection[Any], job_id: UUID, *, actor: str) -> UUID:
+async def trigger(connection: AsyncConnection[Any], job_id: UUID, *, actor: str | None) -> UUID:
     execution_id: UUID = await _value(connection, _TRIGGER, id=job_id, actor=actor)
     return execution_id
 
 
-async def reschedule(connection: AsyncConnection[Any], id: UUID, fire_at: datetime, *, actor: str) -> None:
+async def reschedule(connection: AsyncConnection[Any], id: UUID, fire_at: datetime, *, actor: str | None) -> None:
     await _value(connection, _RESCHEDULE, id=id, fire_at=fire_at, actor=actor)
+
+
+async def edit(connection: AsyncConnection[Any], job_id: UUID, changes: str, *, actor: str | None) -> bool:
+    """``changes`` is the JSON text that ``pgsched.edit`` reads; planning what it changed is left to the caller."""
+    return bool(await _value(connection, _EDIT, id=job_id, changes=changes, actor=actor))
+
+
+async def change_all(
+    connection: AsyncConnection[Any],
+    verb: Literal["pause", "resume", "cancel"],
+    wanted: JobFilter,
+    *,
+    note: str | None,
+    actor: str | None,
+) -> int:
+    """Does it to all jobs of a client, or with some labels; returns how many it changed."""
+    labels = None if wanted.labels is None else orjson.dumps(wanted.labels).decode()
+    found = await _value(connection, _ALL[verb], client=wanted.client, labels=labels, note=note, actor=actor)
+    return int(found)
+
+
+async def may_plan(connection: AsyncConnection[Any]) -> bool:
+    """Whether this session may plan; for those of clients a worker does, right after their commit."""
+    return bool(await _value(connection, _MAY_PLAN))
 
 
 async def is_job(connection: AsyncConnection[Any], id: UUID) -> bool:

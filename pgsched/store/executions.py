@@ -63,7 +63,7 @@ async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], 
             cursors = [await connection.execute(*one, binary=True) for one in _claims(lease, shares, recurring=True)]
             await pipeline.sync()
             claimed = [Execution._make(row) for cursor in cursors for row in await cursor.fetchall()]
-            recurring = [row for row in claimed if row.plan and row.attempt == 1]
+            recurring = [row for row in claimed if row.plan and row.attempt == 1]  # a plan of 0 is a backfill's
             planned = NOTHING_PLANNED
             if recurring:
                 planned = await plan_successors(connection, recurring, now=now, again=again)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from psycopg import AsyncConnection
 from psycopg.rows import class_row, tuple_row
 
@@ -45,7 +46,8 @@ class Job:
 
     def parsed(self) -> Rules:
         """Raises InvalidSchedule."""
-        return NO_RULES if self.rules is None else parse_rules(self.rules)
+        given = bytes(self.rules) if isinstance(self.rules, msgspec.Raw) else self.rules
+        return NO_RULES if given is None else parse_rules(given)
 
     def recurrence(self) -> Recurrence:
         """What the row means. Raises InvalidSchedule."""

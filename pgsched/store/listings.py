@@ -8,6 +8,7 @@ from typing import Any, LiteralString, TypeVar, cast
 from uuid import UUID
 
 import msgspec
+import orjson
 import sqlalchemy as sa
 from psycopg import AsyncConnection, AsyncCursor, DataError
 from psycopg.adapt import Buffer, Loader
@@ -18,6 +19,7 @@ from sqlalchemy.dialects import postgresql
 from pgsched.store import tables
 from pgsched.store.pages import one_execution, page_of_executions
 from pgsched.store.rows import Attempt, Execution, ExecutionFilter, JobFilter, JobRow
+from pgsched.store.sql import statement
 
 _Row = TypeVar("_Row")
 _dialect = postgresql.psycopg.dialect()  # type: ignore[no-untyped-call]
@@ -64,6 +66,8 @@ async def list_jobs(
         (jobs.key, wanted.key),
     ):
         query = query.where(column == value) if value is not None else query
+    if wanted.labels:
+        query = query.where(jobs.labels.contains(sa.cast(orjson.dumps(wanted.labels).decode(), postgresql.JSONB)))
     query = query.where(jobs.id < after) if after is not None else query
     return await _fetch(connection, query.order_by(jobs.id.desc()).limit(limit), JobRow)
 
@@ -73,6 +77,14 @@ async def get_job(connection: AsyncConnection[Any], id: UUID) -> JobRow | None:
     return found[0] if found else None
 
 
+async def get_edited_job(connection: AsyncConnection[Any], id: UUID, changes: str) -> JobRow | None:
+    """A job as it would be after ``pgsched.edit`` with this JSON text; nothing is written."""
+    async with connection.cursor(row_factory=class_row(JobRow)) as cursor:
+        read_exactly(cursor)
+        await cursor.execute(statement("edited_job"), {"job": id, "changes": changes})
+        return await cursor.fetchone()
+
+
 async def planned_instant(connection: AsyncConnection[Any], job_id: UUID) -> tuple[datetime | None, datetime]:
     """The instant of the row that a job waits with, or None; and the database's time."""
     async with connection.cursor(row_factory=tuple_row) as cursor:
@@ -80,6 +92,15 @@ async def planned_instant(connection: AsyncConnection[Any], job_id: UUID) -> tup
         await cursor.execute(_PLANNED_INSTANT, {"job": job_id})
         planned, now = await cursor.fetchone() or (None, None)
     return planned, cast(datetime, now)
+
+
+async def time_of(connection: AsyncConnection[Any]) -> datetime:
+    """The database's time."""
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        read_exactly(cursor)
+        await cursor.execute("select pgsched.now()")
+        [now] = await cursor.fetchone() or (None,)
+    return cast(datetime, now)
 
 
 class _Instant(TimestamptzLoader):
@@ -117,5 +138,9 @@ async def _fetch(connection: AsyncConnection[Any], query: sa.Select[Any], row: t
 
 
 def _jobs() -> sa.Select[Any]:
-    client = tables.jobs.c.client_id.label("client")
-    return sa.select(client, *(tables.jobs.c[name] for name in JobRow.__dataclass_fields__ if name != "client"))
+    jobs = tables.jobs.c
+    # A pause that is over is remembered until its instants are accounted for; who looks now is told of one that lasts.
+    paused_at = sa.case((jobs.state == "paused", jobs.paused_at)).label("paused_at")
+    computed = {"client": jobs.client_id.label("client"), "paused_at": paused_at}
+    plain = (jobs[name] for name in JobRow.__dataclass_fields__ if name not in computed)
+    return sa.select(*computed.values(), *plain)

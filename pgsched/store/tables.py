@@ -9,7 +9,10 @@ _status = ENUM(
     "scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled", "expired", "skipped",
     name="execution_status", schema="pgsched", create_type=False,
 )  # fmt: skip
-_state = ENUM("active", "paused", "invalid", "cancelled", name="job_state", schema="pgsched", create_type=False)
+_state = ENUM(
+    "active", "paused", "invalid", "cancelled", "finished",
+    name="job_state", schema="pgsched", create_type=False,
+)  # fmt: skip
 
 status = Table(
     "status",
@@ -49,6 +52,8 @@ jobs = Table(
     Column("target", Text),
     Column("payload", JSONB),
     Column("options", JSONB),
+    Column("rules", JSONB),
+    Column("labels", JSONB),
     Column("cron", Text),
     Column("timezone", Text),
     Column("every", Interval),
@@ -59,6 +64,8 @@ jobs = Table(
     Column("reason", Text),
     Column("revision", Integer),
     Column("planned_revision", Integer),
+    Column("runs", Integer),
+    Column("paused_at", _instant),
     Column("created_at", _instant),
     Column("updated_at", _instant),
 )

@@ -121,3 +121,9 @@ async def prepare_days(connection: AsyncConnection[Any], *, ahead: int, kept: in
     cursor = await connection.execute(statement("prepare_days"), {"ahead": ahead, "kept": kept})
     row = await cursor.fetchone()
     return row[0] if row else None
+
+
+async def delete_ended_jobs(connection: AsyncConnection[Any], *, batch: int) -> int:
+    """Deletes jobs that ended longer ago than their ``delete_after``, no more than ``batch``; returns how many."""
+    cursor = await connection.execute(statement("delete_ended_jobs"), {"batch": batch})
+    return cursor.rowcount

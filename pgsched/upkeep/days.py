@@ -1,30 +1,39 @@
-"""Makes the days of history ahead of time and drops those past their keeping, whole."""
+"""What is past its keeping goes: days of history, whole, and jobs that ended. Days ahead are made in time."""
 
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store import workers
-from pgsched.store.connect import Link
+from pgsched.store.connect import Connection, Link
 
 _AHEAD = 7
 
 
 class Days(Service):
-    """One turn an hour; one worker at a time."""
+    """One turn an hour; one worker at a time makes and drops days."""
 
     name = "days"
     longest_turn = 300.0
     longest_pause = 60.0
 
-    def __init__(self, link: Link, events: Events, *, kept: int, every: float = 3600.0) -> None:
+    def __init__(self, link: Link, events: Events, *, kept: int, every: float = 3600.0, batch: int = 1000) -> None:
         super().__init__(events)
-        self._link, self._kept, self._every = link, kept, every
+        self._link, self._kept, self._every, self._batch = link, kept, every, batch
 
     async def turn(self) -> float:
         connection = await self._link.get()
         changed = await workers.prepare_days(connection, ahead=_AHEAD, kept=self._kept)
         if changed:
             self.events.emit("history.days", changed=changed)
+        await self._delete_jobs(connection)
         return self._every
+
+    async def _delete_jobs(self, connection: Connection) -> None:
+        deleted = latest = await workers.delete_ended_jobs(connection, batch=self._batch)
+        while latest == self._batch:
+            latest = await workers.delete_ended_jobs(connection, batch=self._batch)
+            deleted += latest
+        if deleted:
+            self.events.emit("jobs.deleted", jobs=deleted)
 
     async def recover(self, error: Exception) -> None:
         await self._link.drop(error)

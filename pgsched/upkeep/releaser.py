@@ -12,7 +12,7 @@ from pgsched.service import Service
 from pgsched.store import dependencies
 from pgsched.store.connect import Link
 
-_MOST = 500
+_MOST = 200
 _APART = 0.02
 _SHARE_OF_TIME = 20
 

@@ -86,6 +86,58 @@ async def test_resuming_makes_it_active_again(api: httpx.AsyncClient, db: Connec
     assert db.execute("select action from pgsched.audit_log order by id").fetchall() == [("pause",), ("resume",)]
 
 
+async def test_a_paused_job_says_since_when(api: httpx.AsyncClient) -> None:
+    job = await create(api)
+    await api.post(f"/v1/jobs/{job}/pause")
+    found = (await api.get(f"/v1/jobs/{job}")).json()
+    assert found["paused_at"] == found["updated_at"]
+    await api.post(f"/v1/jobs/{job}/resume", json={"note": "open again"})
+    assert (await api.get(f"/v1/jobs/{job}")).json()["paused_at"] is None
+
+
+async def test_a_job_reads_back_with_its_rules_and_labels(api: httpx.AsyncClient) -> None:
+    asked = {"rules": {"max_runs": 2, "on_overlap": "skip"}, "labels": {"team": "payments"}}
+    job = await create(api, **asked)
+    found = (await api.get(f"/v1/jobs/{job}")).json()
+    assert (found["rules"], found["labels"], found["runs"]) == (asked["rules"], asked["labels"], 0)
+    assert len(found["next_fires"]) == 2
+    assert (await api.get("/v1/jobs")).json()["items"][0]["labels"] == asked["labels"]
+
+
+async def test_jobs_are_filtered_by_all_labels_that_are_given(api: httpx.AsyncClient) -> None:
+    wanted = await create(api, labels={"team": "a", "formula": "x=y"})
+    await create(api, labels={"team": "a"})
+    found = (await api.get("/v1/jobs", params={"label": ["team=a", "formula=x=y"]})).json()["items"]
+    assert [item["id"] for item in found] == [wanted]
+
+
+async def test_a_finished_job_is_found_by_its_state(api: httpx.AsyncClient, db: Connection) -> None:
+    job = await create(api)
+    db.execute("update pgsched.jobs set state = 'finished'")
+    assert [item["id"] for item in (await api.get("/v1/jobs?state=finished")).json()["items"]] == [job]
+    assert (await api.get(f"/v1/jobs/{job}")).json()["next_fires"] == []
+
+
+async def test_many_are_paused_resumed_and_cancelled_by_a_filter(api: httpx.AsyncClient, db: Connection) -> None:
+    for team, client in (("a", "shop"), ("a", "bank"), ("b", "shop")):
+        await create(api, client=client, labels={"team": team})
+    assert (await api.post("/v1/jobs/pause?label=team=a", json={"note": "closed"})).json() == {"changed": 2}
+    assert (await api.post("/v1/jobs/resume?label=team=a&client=shop")).json() == {"changed": 1}
+    assert (await api.delete("/v1/jobs?client=shop&note=moved")).json() == {"changed": 2}
+    logged = db.execute("select actor, action, detail ->> 'note' from pgsched.audit_log order by id").fetchall()
+    assert logged == [("api 127.0.0.1", *rest) for rest in _DONE]
+
+
+_DONE = [("pause", "closed"), ("pause", "closed"), ("resume", None), ("cancel", "moved"), ("cancel", "moved")]
+
+
+async def test_without_a_filter_nobody_is_meant(api: httpx.AsyncClient) -> None:
+    job = await create(api)
+    answers = [await api.post("/v1/jobs/pause"), await api.post("/v1/jobs/resume"), await api.delete("/v1/jobs")]
+    assert {(answer.status_code, answer.json()["code"]) for answer in answers} == {(422, "pgsched.invalid_input")}
+    assert (await api.get(f"/v1/jobs/{job}")).json()["state"] == "active"
+
+
 async def test_triggering_runs_it_besides_its_schedule(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     answer = await api.post(f"/v1/jobs/{job}/trigger", headers={"Idempotency-Key": "whatever"})

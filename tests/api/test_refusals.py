@@ -5,7 +5,16 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 
-from pgsched.errors import Conflict, InvalidInput, InvalidPayload, InvalidTarget, Refused, SchemaMismatch, Unavailable
+from pgsched.errors import (
+    Conflict,
+    InvalidInput,
+    InvalidPayload,
+    InvalidSchedule,
+    InvalidTarget,
+    Refused,
+    SchemaMismatch,
+    Unavailable,
+)
 from pgsched.store.refusals import refusal
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -15,8 +24,8 @@ _CASES: list[tuple[str, type[Exception], str, LiteralString]] = [
     ("rule", InvalidInput, "rule is: key is 1",
      "insert into pgsched.jobs (target, every, key) values ('notify:a', '1 h', '')"),
     ("json", InvalidPayload, "RFC 8259", "select '{'::jsonb"),
-    ("instant", InvalidInput, "that PostgreSQL can store", "select 'tomorrowish'::timestamptz"),
-    ("range", InvalidInput, "nearer to the present", "select '2026-01-01'::timestamptz + interval '400000 years'"),
+    ("instant", InvalidSchedule, "write an instant such as", "select 'tomorrowish'::timestamptz"),
+    ("range", InvalidSchedule, "nearer to the present", "select '2026-01-01'::timestamptz + interval '400000 years'"),
     ("twice", Conflict, "try again", "insert into pgsched.queues values ('default', 160)"),
     ("rights", Refused, "role", "set role pgsched_reader; delete from pgsched.executions"),
     ("table", SchemaMismatch, "run pgsched migrate", "select from pgsched.yet_to_come"),

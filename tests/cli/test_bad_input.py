@@ -49,6 +49,22 @@ CASES: list[tuple[list[str], str]] = [
     (["jobs", "show", "42"], "UUID"),
     (["jobs", "list", "--state", "asleep"], "active"),
     (["jobs", "list", "--limit", "0"], "limit"),
+    (["jobs", "list", "--label", "team"], "NAME=TEXT"),
+    (["jobs", "pause"], "--client, --label or both"),
+    (["jobs", "pause", ID, "--label", "team=a"], "the ID of one job, or"),
+    (["jobs", "resume"], "--client, --label or both"),
+    (["jobs", "cancel", "--note", "all"], "--client, --label or both"),
+    (["jobs", "edit"], "ID"),
+    (["jobs", "edit", ID], "nothing to change"),
+    (["jobs", "edit", ID, "--cron", "@daily", "--every", "1h"], "takes the other's place"),
+    (["jobs", "edit", ID, "--every", "soon"], "write"),
+    (["jobs", "edit", ID, "--rule", "jiter=5m"], "there is no rule"),
+    (["jobs", "edit", ID, "--label", "team"], "NAME=TEXT"),
+    (["jobs", "edit", ID, "--clear", "target"], "payload"),
+    (["jobs", "edit", ID, "--clear", "labels", "--label", "a=b"], "leave one of them out"),
+    (["preview", "--job", ID, "--at", "2030-01-01T00:00:00Z"], "does not go with --job"),
+    (["preview", "--cron", "@daily", "--rule", "max_runs=0"], "whole number from 1"),
+    (["preview", "--job", "42"], "UUID"),
     (["executions", "list", "--status", "done"], "succeeded"),
     (["executions", "list", "--from", "today"], "ISO 8601"),
     (["preview"], "cron"),
@@ -125,7 +141,15 @@ def test_a_database_that_was_not_migrated_says_what_to_run(run: Run, empty_datab
         assert (error["code"], "run pgsched migrate" in error["message"]) == ("pgsched.schema_mismatch", True)
 
 
-@pytest.mark.parametrize("verb", ["show", "pause", "resume", "trigger", "cancel"])
-def test_a_job_that_does_not_exist_is_not_found(verb: str, run: Run, untouched_url: str) -> None:
-    result = run("jobs", verb, ID, "--json", "--database-url", untouched_url)
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["jobs", verb, ID] for verb in ("show", "pause", "resume", "trigger", "cancel")),
+        ["jobs", "edit", ID, "--every", "1h"],
+        ["preview", "--job", ID],
+    ],
+    ids=" ".join,
+)
+def test_a_job_that_does_not_exist_is_not_found(words: list[str], run: Run, untouched_url: str) -> None:
+    result = run(*words, "--json", "--database-url", untouched_url)
     assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "pgsched.not_found")

@@ -75,6 +75,69 @@ def test_a_job_is_paused_resumed_triggered_and_cancelled(ask: Any) -> None:
     assert ask("jobs", "show", id)["state"] == "cancelled"
 
 
+def test_a_job_is_edited_and_its_waiting_row_with_it(ask: Any, db: Db) -> None:
+    id = ask("schedule", TARGET, "--cron", "@daily", "--label", "team=a")["id"]
+    answer = ask(
+        "jobs", "edit", id, "--every", "90m", "--target", "python:other", "--payload", '{"n": 1.50}',
+        "--option", "timeout=5s", "--rule", "on_overlap=skip", "--clear", "labels", "--actor", "ann",
+    )  # fmt: skip
+    assert (answer["id"], answer["changed"]) == (id, True)
+    shown = ask("jobs", "show", id)
+    assert (shown["schedule"], shown["target"], shown["labels"]) == ({"every": "PT1H30M"}, "python:other", None)
+    assert (shown["rules"], shown["options"]) == ({"on_overlap": "skip"}, {"timeout": "5s"})
+    assert shown["next_fire"] == answer["next_fire"]
+    found = db.execute("select target, payload::text from pgsched.executions").fetchall()
+    assert found == [("python:other", '{"n": 1.50}')]
+    assert db.execute("select actor from pgsched.audit_log").fetchall() == [("ann",)]
+    assert ask("jobs", "edit", id, "--every", "90m")["changed"] is False
+
+
+def test_an_edit_by_a_role_that_may_not_plan_is_left_to_a_worker(
+    ask: Any, db: Db, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = ask("schedule", TARGET, "--every", "1h")["id"]
+    monkeypatch.setenv("PGSCHED_DATABASE_URL", f"{database_url}?options=-crole%3Dpgsched_client")
+    db.execute("insert into pgsched.clients (client_id, database_role) values ('default', 'pgsched_client')"
+               " on conflict (client_id) do update set database_role = 'pgsched_client'")  # fmt: skip
+    assert ask("jobs", "edit", id, "--every", "2h")["changed"] is True
+    assert db.execute("select planned_revision < revision from pgsched.jobs").fetchone() == (True,)
+
+
+def test_many_jobs_are_listed_paused_resumed_and_cancelled_by_client_and_labels(ask: Any) -> None:
+    ids = [ask("schedule", TARGET, "--every", "1h", "--label", "team=a", "--client", c)["id"] for c in ("a", "b")]
+    ask("schedule", TARGET, "--every", "1h")
+    assert [row["id"] for row in ask("jobs", "list", "--label", "team=a")["items"]] == ids[::-1]
+    assert ask("jobs", "pause", "--label", "team=a", "--note", "stocktaking") == {"changed": 2}
+    assert ask("jobs", "resume", "--label", "team=a", "--client", "a") == {"changed": 1}
+    assert ask("jobs", "cancel", "--client", "b") == {"changed": 1}
+
+
+def test_a_finished_job_is_found_by_its_state(ask: Any, db: Db) -> None:
+    id = ask("schedule", TARGET, "--every", "1h")["id"]
+    db.execute("update pgsched.jobs set state = 'finished', runs = 3")
+    [found] = ask("jobs", "list", "--state", "finished")["items"]
+    assert (found["id"], found["runs"], found["paused_at"]) == (id, 3, None)
+
+
+def test_an_edit_is_previewed(ask: Any, db: Db) -> None:
+    id = ask("schedule", TARGET, "--cron", "30 2 * * *", "--timezone", "Europe/Berlin")["id"]
+    asked = ("preview", "--job", id, "--from", "2026-10-24T12:00:00Z", "--count", "1")
+    found = ask(*asked, "--cron", "30 4 * * *")
+    assert [row["local"] for row in found["before"]] == ["2026-10-25T02:30:00+02:00"]
+    assert [row["local"] for row in found["after"]] == ["2026-10-25T04:30:00+01:00"]
+    assert found["before"][0]["note"] == "first of two 02:30: the clocks go back"
+    assert ask(*asked)["after"] == found["before"]
+    assert db.execute("select cron from pgsched.jobs").fetchone() == ("30 2 * * *",)
+
+
+def test_preview_heeds_rules(ask: Any) -> None:
+    found = ask(
+        "preview", "--cron", "0 9 * * *", "--rule", 'exclude=["2026-03-02"]', "--rule", "max_runs=2",
+        "--from", "2026-03-01T00:00:00Z",
+    )  # fmt: skip
+    assert [row["at"] for row in found["next"]] == ["2026-03-01T09:00:00Z", "2026-03-03T09:00:00Z"]
+
+
 def test_an_execution_is_cancelled_once(ask: Any) -> None:
     id = ask("schedule", TARGET, "--delay", "1h")["id"]
     assert ask("executions", "cancel", id)["changed"] is True
@@ -103,8 +166,10 @@ def test_listings_are_narrowed_down(ask: Any) -> None:
 def test_status_counts_and_tells_how_late_the_oldest_is(ask: Any, db: Db) -> None:
     db.execute("select pgsched.schedule('https://x.example/', fire_at => now() - interval '1 minute')")
     ask("schedule", TARGET, "--delay", "1h")
+    db.execute("insert into pgsched.facts (name, value) values ('tzdata', '2026a')")
     found = ask("status")
     assert found["executions"] == {"scheduled": 2}
+    assert found["tzdata"] == "2026a"
     assert 60 <= found["oldest_due_seconds"] < 120
     assert found["workers"] == []
 

@@ -89,6 +89,77 @@ def test_a_job_is_paused_resumed_triggered_and_cancelled(client: Client) -> None
     assert client.get_job(job).state == "cancelled"
 
 
+def test_a_job_reads_back_with_its_rules_and_labels(client: Client) -> None:
+    job = client.schedule("notify:a", every="1h", rules={"max_runs": 3}, labels={"team": "a"}).id
+    found = client.get_job(job)
+    assert (found.rules, found.labels, found.runs, found.paused_at) == ({"max_runs": 3}, {"team": "a"}, 0, None)
+    client.pause(job)
+    assert client.get_job(job).paused_at is not None
+
+
+def test_a_job_is_edited(client: Client) -> None:
+    job = client.schedule("notify:a", cron="@daily", payload={"n": 1}, labels={"team": "a"}).id
+    edited = client.edit(job, every=timedelta(minutes=90), payload={"n": 2}, labels=None)
+    assert edited == client.get_job(job)
+    assert (edited.schedule, edited.payload, edited.labels) == (Recurrence(every="PT1H30M"), {"n": 2}, None)
+    assert (edited.target, edited.client) == ("notify:a", "default")
+
+
+def test_an_edit_is_previewed_before_it_is_made(client: Client) -> None:
+    job = client.schedule("notify:a", cron="30 2 * * *", timezone="Europe/Berlin").id
+    found = client.preview(job, count=2, start=datetime(2026, 10, 24, 12, tzinfo=UTC), cron="30 4 * * *")
+    assert [fire.local for fire in found.before] == ["2026-10-25T02:30:00+02:00", "2026-10-26T02:30:00+01:00"]
+    assert [fire.local for fire in found.after] == ["2026-10-25T04:30:00+01:00", "2026-10-26T04:30:00+01:00"]
+    assert found.before[0].note == "first of two 02:30: the clocks go back"
+    assert client.get_job(job).schedule.cron == "30 2 * * *"
+
+
+def test_a_schedule_is_previewed_that_is_no_job_yet(client: Client) -> None:
+    found = client.preview_schedule(cron="0 9 * * *", rules={"exclude": ["2026-03-01"]}, start="2026-03-01T00:00:00Z")
+    assert [fire.at.day for fire in found] == [2, 3, 4, 5, 6]
+    [once] = client.preview_schedule(at=_AT)
+    assert once.at == _AT
+    assert client.preview_schedule(every=timedelta(hours=1), start=_AT, count=1)[0].at == _AT + timedelta(hours=1)
+
+
+def test_many_jobs_are_listed_paused_resumed_and_cancelled_by_their_labels(client: Client) -> None:
+    tenant, team = uuid.uuid4().hex, uuid.uuid4().hex
+    made = [client.schedule("notify:a", every="1h", client=tenant, labels={"team": team}).id for _ in range(2)]
+    client.schedule("notify:a", every="1h", client=tenant)
+    assert [job.id for job in client.iter_jobs(labels={"team": team})] == made[::-1]
+    assert client.pause_all(labels={"team": team}, note="stocktaking") == 2
+    assert client.resume_all(labels={"team": team}, client=tenant) == 2
+    assert client.cancel_all(client=tenant) == 3
+
+
+def test_all_jobs_of_everybody_cannot_be_meant(client: Client) -> None:
+    for verb in (client.pause_all, client.resume_all, client.cancel_all):
+        with pytest.raises(InvalidInput, match="there is no filter"):
+            verb()
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        (InvalidSchedule, {"cron": "61 * * * *"}),
+        (InvalidSchedule, {"cron": "@daily", "every": "1h"}),
+        (InvalidSchedule, {"every": timedelta(seconds=-1)}),
+        (InvalidTarget, {"target": "ftp://shop.example"}),
+        (InvalidOptions, {"options": {"retries": 3}}),
+        (InvalidPayload, {"payload": object()}),
+        (TypeError, {"crom": "@daily"}),
+        (TypeError, {"key": "other"}),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value),
+)
+def test_an_edit_that_cannot_be_meant_raises_its_own_error(client: Client, kind: type[Exception], changes: Any) -> None:
+    job = client.schedule("notify:a", every="1h").id
+    for verb in (client.edit, client.preview):
+        with pytest.raises(kind):
+            verb(job, **changes)
+    assert client.get_job(job).schedule.every == "PT1H"
+
+
 def test_an_execution_is_moved_and_cancelled(client: Client) -> None:
     execution = client.schedule("notify:a", delay="1h").id
     client.reschedule(execution, _AT)
@@ -212,7 +283,12 @@ async def test_asyncio_has_the_same_verbs(async_client: AsyncClient) -> None:
     job = (await async_client.schedule("notify:a", every="1h", client=tenant)).id
     execution = (await async_client.schedule("notify:a", delay="1h", client=tenant)).id
     assert await async_client.pause(job, note="stocktaking")
-    assert await async_client.resume(job)
+    assert await async_client.resume(job, note="open again")
+    assert (await async_client.edit(job, labels={"team": tenant})).labels == {"team": tenant}
+    assert len((await async_client.preview(job, every="2h", count=3)).after) == 3
+    assert len(await async_client.preview_schedule(cron="@daily")) == 5
+    assert await async_client.pause_all(labels={"team": tenant}) == 1
+    assert await async_client.resume_all(labels={"team": tenant}) == 1
     triggered = await async_client.trigger(job)
     await async_client.reschedule(execution, _AT)
     assert isinstance(await async_client.get_job(job), Job)
@@ -220,7 +296,8 @@ async def test_asyncio_has_the_same_verbs(async_client: AsyncClient) -> None:
     assert [found.id for found in (await async_client.list_jobs(client=tenant)).items] == [job]
     listed = {found.id for found in (await async_client.list_executions(client=tenant)).items}
     assert {execution, triggered} <= listed
-    assert await async_client.cancel(execution)
+    assert await async_client.cancel(execution, note="ordered twice")
+    assert await async_client.cancel_all(client=tenant) == 1
 
 
 async def test_asyncio_iterates_over_all_pages(async_client: AsyncClient, served_url: str) -> None:

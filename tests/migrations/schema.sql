@@ -23,7 +23,7 @@ domain pgsched.target as text constraint target_is_a_known_uri CHECK (((VALUE IS
 table pgsched.api_keys
 table pgsched.attempts partition by RANGE (finished_at) row level security
 table pgsched.audit_log
-table pgsched.backfills
+table pgsched.backfills row level security
 table pgsched.clients row level security
 table pgsched.dependencies with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0) row level security
 table pgsched.executions partition by LIST (partition) row level security
@@ -61,13 +61,14 @@ column pgsched.backfills.02 job_id uuid not null
 column pgsched.backfills.03 starts_at timestamp with time zone not null
 column pgsched.backfills.04 ends_at timestamp with time zone not null
 column pgsched.backfills.05 reached timestamp with time zone
-column pgsched.backfills.06 rate real not null default 10
-column pgsched.backfills.07 state text not null default 'active'::text
-column pgsched.backfills.08 instants bigint
-column pgsched.backfills.09 planned bigint not null default 0
-column pgsched.backfills.10 passed_over bigint not null default 0
-column pgsched.backfills.11 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.backfills.12 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.backfills.06 paced_until timestamp with time zone
+column pgsched.backfills.07 rate double precision not null default 10
+column pgsched.backfills.08 state text not null default 'active'::text
+column pgsched.backfills.09 instants bigint
+column pgsched.backfills.10 planned bigint not null default 0
+column pgsched.backfills.11 passed_over bigint not null default 0
+column pgsched.backfills.12 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.backfills.13 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.clients.01 client_id text not null
 column pgsched.clients.02 keep pgsched.keep not null default 'all'::pgsched.keep
 column pgsched.clients.03 signing_secret text
@@ -201,10 +202,10 @@ constraint pgsched.facts.facts_pkey PRIMARY KEY (name)
 constraint pgsched.jobs.anchor_is_an_instant CHECK (((anchor >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (anchor <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.either_cron_or_every CHECK (((num_nonnulls(cron, every) = 1) OR pgsched.refuse('PS002'::text, 'a job needs either cron or every'::text, 'give exactly one of the two, such as cron => ''*/5 * * * *'''::text)))
 constraint pgsched.jobs.every_is_whole_seconds_or_more CHECK (((every IS NULL) OR ((every >= '00:00:01'::interval) AND (every <= '3653 days'::interval) AND (EXTRACT(year FROM every) = (0)::numeric) AND (EXTRACT(month FROM every) = (0)::numeric)) OR pgsched.refuse('PS002'::text, 'every must be between 1 second and 3653 days, without months or years'::text, 'write every => ''15 minutes'', or a cron expression for calendar months'::text)))
-constraint pgsched.jobs.gap_is_shift_or_skip CHECK ((gap = ANY (ARRAY['shift'::text, 'skip'::text])))
+constraint pgsched.jobs.gap_is_shift_or_skip CHECK (((gap = ANY (ARRAY['shift'::text, 'skip'::text])) OR pgsched.refuse('PS002'::text, format('gap cannot be %L'::text, gap), 'write shift or skip'::text)))
 constraint pgsched.jobs.jobs_pkey PRIMARY KEY (id)
 constraint pgsched.jobs.jobs_queue_fkey FOREIGN KEY (queue) REFERENCES pgsched.queues(name)
-constraint pgsched.jobs.overlap_is_first_second_or_both CHECK ((overlap = ANY (ARRAY['first'::text, 'second'::text, 'both'::text])))
+constraint pgsched.jobs.overlap_is_first_second_or_both CHECK (((overlap = ANY (ARRAY['first'::text, 'second'::text, 'both'::text])) OR pgsched.refuse('PS002'::text, format('overlap cannot be %L'::text, overlap), 'write first, second or both'::text)))
 constraint pgsched.queues.first_partition_is_a_multiple_of_16 CHECK (((first_partition >= 0) AND (((first_partition)::integer % 16) = 0)))
 constraint pgsched.queues.queue_name_is_plain CHECK ((name ~ '^[a-z][a-z0-9_-]{0,62}$'::text))
 constraint pgsched.queues.queues_first_partition_key UNIQUE (first_partition)
@@ -271,6 +272,7 @@ CREATE TRIGGER jobs_inserted AFTER INSERT ON pgsched.jobs FOR EACH STATEMENT EXE
 
 -- policies
 policy mine on pgsched.attempts for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
+policy mine on pgsched.backfills for r to {pgsched_client} using ((EXISTS ( SELECT FROM pgsched.jobs j WHERE (j.id = backfills.job_id)))) check ()
 policy mine on pgsched.clients for r to {pgsched_client} using ((EXISTS ( SELECT FROM pg_roles r WHERE ((r.rolname = clients.database_role) AND pg_has_role(r.oid, 'MEMBER'::text))))) check ()
 policy mine on pgsched.dependencies for r to {pgsched_client} using ((EXISTS ( SELECT FROM pgsched.executions e WHERE (e.id = dependencies.execution_id)))) check ()
 policy mine on pgsched.executions for r to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
@@ -281,12 +283,14 @@ policy mine_new on pgsched.executions for a to {pgsched_client} using () check (
 policy mine_waiting on pgsched.executions for w to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ((((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (lease_token IS NULL)))
 policy mine_withdrawn on pgsched.executions for d to {pgsched_client} using ((((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (lease_token IS NULL))) check ()
 policy reader on pgsched.attempts for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched.backfills for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.clients for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.dependencies for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.executions for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.history for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.jobs for r to {pgsched_reader} using (true) check ()
 policy worker on pgsched.attempts for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched.backfills for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.clients for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.dependencies for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.executions for * to {pgsched_worker} using (true) check (true)
@@ -294,14 +298,22 @@ policy worker on pgsched.history for * to {pgsched_worker} using (true) check (t
 policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true)
 
 -- functions
-function pgsched.acts_for(text) returns boolean volatility s parallel u set search_path=pg_catalog, pg_temp
-function pgsched.cancel(text,text) returns boolean volatility v parallel u
-function pgsched.cancel(uuid) returns boolean volatility v parallel u
+function pgsched.acting_role() returns name volatility s parallel s
+function pgsched.acts_for(text) returns boolean volatility s parallel s
+function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.bring_along(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.cancel(text,text,text,text) returns boolean volatility v parallel u
+function pgsched.cancel(uuid,text,text) returns boolean volatility v parallel u
+function pgsched.cancel_all(text,jsonb,text,text) returns integer volatility v parallel u
+function pgsched.cancel_backfill(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.carry_on(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.check_after(text[],text,text,text) returns boolean volatility i parallel s
+function pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
+function pgsched.check_changes(jsonb) returns boolean volatility i parallel s
 function pgsched.check_cron(text) returns boolean volatility i parallel s
 function pgsched.check_ended(uuid,text) returns boolean volatility s parallel u
 function pgsched.check_exclusion(jsonb) returns boolean volatility i parallel s
+function pgsched.check_filter(text,jsonb) returns boolean volatility i parallel s
 function pgsched.check_instant(timestamp with time zone) returns boolean volatility i parallel s
 function pgsched.check_labels(jsonb) returns boolean volatility i parallel s
 function pgsched.check_no_circle(uuid,uuid) returns boolean volatility v parallel u set search_path=pg_catalog, pg_temp
@@ -314,11 +326,14 @@ function pgsched.check_target(text) returns boolean volatility i parallel s
 function pgsched.check_told(jsonb,text) returns boolean volatility i parallel s
 function pgsched.check_zone(text) returns boolean volatility s parallel s
 function pgsched.clients_changed() returns trigger volatility v parallel u
-function pgsched.decide_dependent(pgsched.executions) returns boolean volatility v parallel u
+function pgsched.detail_of(text) returns jsonb volatility i parallel s
 function pgsched.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
+function pgsched.edit(uuid,jsonb,text) returns boolean volatility v parallel u
+function pgsched.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
 function pgsched.executions_inserted() returns trigger volatility v parallel u
 function pgsched.find_execution(text,text) returns uuid volatility s parallel u
 function pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) returns void volatility v parallel u
+function pgsched.fire_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched.forget_dependencies(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.give_up_key(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.is_day(text) returns boolean volatility i parallel s
@@ -326,9 +341,13 @@ function pgsched.is_duration(jsonb,interval,interval) returns boolean volatility
 function pgsched.is_instant(jsonb) returns boolean volatility i parallel s
 function pgsched.is_watched(integer) returns boolean volatility v parallel u
 function pgsched.jobs_changed() returns trigger volatility v parallel u
+function pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
+function pgsched.log_change(text,uuid,text,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
 function pgsched.my_clients() returns text[] volatility s parallel s
 function pgsched.new_id() returns uuid volatility v parallel s
-function pgsched.note_end(uuid,pgsched.execution_status,timestamp with time zone) returns integer volatility v parallel u
+function pgsched.note_backfill(uuid,text,text,jsonb) returns void volatility v parallel u
+function pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) returns integer volatility v parallel u
 function pgsched.notify_release() returns void volatility v parallel u
 function pgsched.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
 function pgsched.now() returns timestamp with time zone volatility s parallel s
@@ -336,21 +355,24 @@ function pgsched.partition_for(text,text,text,text) returns smallint volatility 
 function pgsched.partition_of(pgsched.jobs) returns smallint volatility s parallel s
 function pgsched.partition_with(text,text,smallint) returns smallint volatility s parallel s
 function pgsched.partition_with(uuid) returns smallint volatility s parallel s
-function pgsched.pause(uuid,text) returns boolean volatility v parallel u
+function pgsched.pause(uuid,text,text) returns boolean volatility v parallel u
+function pgsched.pause_all(text,jsonb,text,text) returns integer volatility v parallel u
 function pgsched.prepare_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched.refuse(text,text,text) returns boolean volatility v parallel s
 function pgsched.release_abandoned(integer) returns integer volatility v parallel u
 function pgsched.release_dependents(integer) returns record volatility v parallel u
-function pgsched.reschedule(uuid,timestamp with time zone) returns void volatility v parallel u
-function pgsched.resume(uuid) returns boolean volatility v parallel u
+function pgsched.reschedule(uuid,timestamp with time zone,text) returns void volatility v parallel u
+function pgsched.resume(uuid,text,text) returns boolean volatility v parallel u
+function pgsched.resume_all(text,jsonb,text,text) returns integer volatility v parallel u
 function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) returns uuid volatility v parallel u
 function pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) returns uuid volatility v parallel u
 function pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) returns uuid volatility v parallel u
 function pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) returns uuid volatility v parallel u
 function pgsched.setting(text,text) returns text volatility s parallel s
+function pgsched.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched.slot_for(text,text,text) returns smallint volatility i parallel s
 function pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) returns uuid volatility v parallel u
-function pgsched.trigger(uuid) returns uuid volatility v parallel u
+function pgsched.trigger(uuid,text) returns uuid volatility v parallel u
 function pgsched.wait_for(uuid,uuid,text,interval) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.withdraw(uuid,text) returns void volatility v parallel u
 
@@ -370,22 +392,38 @@ grant delete, insert, select, update on pgsched.schema_version to pgsched_worker
 grant delete, insert, select, update on pgsched.status to pgsched_worker
 grant delete, insert, select, update on pgsched.workers to pgsched_worker
 grant delete, select on pgsched.executions to pgsched_client
+grant execute on pgsched.acting_role() to pgsched_client
+grant execute on pgsched.acting_role() to pgsched_worker
 grant execute on pgsched.acts_for(text) to pgsched_client
 grant execute on pgsched.acts_for(text) to pgsched_worker
-grant execute on pgsched.cancel(text,text) to pgsched_client
-grant execute on pgsched.cancel(text,text) to pgsched_worker
-grant execute on pgsched.cancel(uuid) to pgsched_client
-grant execute on pgsched.cancel(uuid) to pgsched_worker
+grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
+grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
+grant execute on pgsched.bring_along(uuid) to pgsched_client
+grant execute on pgsched.bring_along(uuid) to pgsched_worker
+grant execute on pgsched.cancel(text,text,text,text) to pgsched_client
+grant execute on pgsched.cancel(text,text,text,text) to pgsched_worker
+grant execute on pgsched.cancel(uuid,text,text) to pgsched_client
+grant execute on pgsched.cancel(uuid,text,text) to pgsched_worker
+grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_client
+grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_worker
+grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_client
+grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_worker
 grant execute on pgsched.carry_on(uuid) to pgsched_client
 grant execute on pgsched.carry_on(uuid) to pgsched_worker
 grant execute on pgsched.check_after(text[],text,text,text) to pgsched_client
 grant execute on pgsched.check_after(text[],text,text,text) to pgsched_worker
+grant execute on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_client
+grant execute on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_worker
+grant execute on pgsched.check_changes(jsonb) to pgsched_client
+grant execute on pgsched.check_changes(jsonb) to pgsched_worker
 grant execute on pgsched.check_cron(text) to pgsched_client
 grant execute on pgsched.check_cron(text) to pgsched_worker
 grant execute on pgsched.check_ended(uuid,text) to pgsched_client
 grant execute on pgsched.check_ended(uuid,text) to pgsched_worker
 grant execute on pgsched.check_exclusion(jsonb) to pgsched_client
 grant execute on pgsched.check_exclusion(jsonb) to pgsched_worker
+grant execute on pgsched.check_filter(text,jsonb) to pgsched_client
+grant execute on pgsched.check_filter(text,jsonb) to pgsched_worker
 grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_client
 grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_worker
 grant execute on pgsched.check_labels(jsonb) to pgsched_client
@@ -410,14 +448,20 @@ grant execute on pgsched.check_zone(text) to pgsched_client
 grant execute on pgsched.check_zone(text) to pgsched_worker
 grant execute on pgsched.clients_changed() to pgsched_client
 grant execute on pgsched.clients_changed() to pgsched_worker
-grant execute on pgsched.decide_dependent(pgsched.executions) to pgsched_worker
+grant execute on pgsched.detail_of(text) to pgsched_client
+grant execute on pgsched.detail_of(text) to pgsched_worker
 grant execute on pgsched.drop_days(integer) to pgsched_worker
+grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_client
+grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_worker
+grant execute on pgsched.edited(pgsched.jobs,jsonb) to pgsched_client
+grant execute on pgsched.edited(pgsched.jobs,jsonb) to pgsched_worker
 grant execute on pgsched.executions_inserted() to pgsched_client
 grant execute on pgsched.executions_inserted() to pgsched_worker
 grant execute on pgsched.find_execution(text,text) to pgsched_client
 grant execute on pgsched.find_execution(text,text) to pgsched_worker
 grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) to pgsched_client
 grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) to pgsched_worker
+grant execute on pgsched.fire_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched.forget_dependencies(uuid) to pgsched_client
 grant execute on pgsched.forget_dependencies(uuid) to pgsched_worker
 grant execute on pgsched.give_up_key(uuid) to pgsched_client
@@ -432,11 +476,18 @@ grant execute on pgsched.is_watched(integer) to pgsched_client
 grant execute on pgsched.is_watched(integer) to pgsched_worker
 grant execute on pgsched.jobs_changed() to pgsched_client
 grant execute on pgsched.jobs_changed() to pgsched_worker
+grant execute on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_client
+grant execute on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_worker
+grant execute on pgsched.log_change(text,uuid,text,jsonb) to pgsched_client
+grant execute on pgsched.log_change(text,uuid,text,jsonb) to pgsched_worker
+grant execute on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) to pgsched_client
+grant execute on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) to pgsched_worker
 grant execute on pgsched.my_clients() to pgsched_client
 grant execute on pgsched.my_clients() to pgsched_worker
 grant execute on pgsched.new_id() to pgsched_client
 grant execute on pgsched.new_id() to pgsched_worker
-grant execute on pgsched.note_end(uuid,pgsched.execution_status,timestamp with time zone) to pgsched_worker
+grant execute on pgsched.note_backfill(uuid,text,text,jsonb) to pgsched_worker
+grant execute on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) to pgsched_worker
 grant execute on pgsched.notify_release() to pgsched_client
 grant execute on pgsched.notify_release() to pgsched_worker
 grant execute on pgsched.notify_wake(smallint,timestamp with time zone) to pgsched_client
@@ -452,17 +503,21 @@ grant execute on pgsched.partition_with(text,text,smallint) to pgsched_client
 grant execute on pgsched.partition_with(text,text,smallint) to pgsched_worker
 grant execute on pgsched.partition_with(uuid) to pgsched_client
 grant execute on pgsched.partition_with(uuid) to pgsched_worker
-grant execute on pgsched.pause(uuid,text) to pgsched_client
-grant execute on pgsched.pause(uuid,text) to pgsched_worker
+grant execute on pgsched.pause(uuid,text,text) to pgsched_client
+grant execute on pgsched.pause(uuid,text,text) to pgsched_worker
+grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_client
+grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.prepare_days(integer) to pgsched_worker
 grant execute on pgsched.refuse(text,text,text) to pgsched_client
 grant execute on pgsched.refuse(text,text,text) to pgsched_worker
 grant execute on pgsched.release_abandoned(integer) to pgsched_worker
 grant execute on pgsched.release_dependents(integer) to pgsched_worker
-grant execute on pgsched.reschedule(uuid,timestamp with time zone) to pgsched_client
-grant execute on pgsched.reschedule(uuid,timestamp with time zone) to pgsched_worker
-grant execute on pgsched.resume(uuid) to pgsched_client
-grant execute on pgsched.resume(uuid) to pgsched_worker
+grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_client
+grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_worker
+grant execute on pgsched.resume(uuid,text,text) to pgsched_client
+grant execute on pgsched.resume(uuid,text,text) to pgsched_worker
+grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_client
+grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) to pgsched_client
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) to pgsched_worker
 grant execute on pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) to pgsched_client
@@ -473,11 +528,12 @@ grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text
 grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) to pgsched_worker
 grant execute on pgsched.setting(text,text) to pgsched_client
 grant execute on pgsched.setting(text,text) to pgsched_worker
+grant execute on pgsched.skip_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched.slot_for(text,text,text) to pgsched_client
 grant execute on pgsched.slot_for(text,text,text) to pgsched_worker
 grant execute on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) to pgsched_worker
-grant execute on pgsched.trigger(uuid) to pgsched_client
-grant execute on pgsched.trigger(uuid) to pgsched_worker
+grant execute on pgsched.trigger(uuid,text) to pgsched_client
+grant execute on pgsched.trigger(uuid,text) to pgsched_worker
 grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_client
 grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_worker
 grant execute on pgsched.withdraw(uuid,text) to pgsched_client
@@ -513,6 +569,8 @@ grant insert, update on pgsched.jobs (timezone) to pgsched_client
 grant select on pgsched.attempts to pgsched_client
 grant select on pgsched.attempts to pgsched_reader
 grant select on pgsched.audit_log to pgsched_reader
+grant select on pgsched.backfills to pgsched_client
+grant select on pgsched.backfills to pgsched_reader
 grant select on pgsched.clients (client_id) to pgsched_client
 grant select on pgsched.clients (client_id) to pgsched_reader
 grant select on pgsched.clients (created_at) to pgsched_client
@@ -524,6 +582,7 @@ grant select on pgsched.clients (keep) to pgsched_reader
 grant select on pgsched.dependencies to pgsched_client
 grant select on pgsched.dependencies to pgsched_reader
 grant select on pgsched.executions to pgsched_reader
+grant select on pgsched.facts to pgsched_reader
 grant select on pgsched.history to pgsched_reader
 grant select on pgsched.jobs to pgsched_client
 grant select on pgsched.jobs to pgsched_reader
@@ -546,14 +605,22 @@ grant usage on schema pgsched to pgsched_reader
 grant usage on schema pgsched to pgsched_worker
 
 -- comments
-comment on pgsched.acts_for(text) is 'Whether the role that the session acts as may change a client''s executions.'
-comment on pgsched.cancel(text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
-comment on pgsched.cancel(uuid) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
+comment on pgsched.acting_role() is 'The role that the session acts as: the one it has taken, or its login.'
+comment on pgsched.acts_for(text) is 'Whether the session acts as a role of this client, or as one that may do everything.'
+comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate of them a second; also while the job is paused or finished. Returns the backfill''s id.'
+comment on pgsched.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit. PS012 where the session acts as another client.'
+comment on pgsched.cancel(text,text,text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
+comment on pgsched.cancel(uuid,text,text) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
+comment on pgsched.cancel_all(text,jsonb,text,text) is 'Cancels the jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
+comment on pgsched.cancel_backfill(uuid,text) is 'Ends a backfill: what it planned and still waits is cancelled, what runs goes on. False if it had ended before; PS010 for an unknown id.'
 comment on pgsched.carry_on(uuid) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
 comment on pgsched.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
+comment on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
+comment on pgsched.check_changes(jsonb) is 'True for what pgsched.edit can read; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.'
 comment on pgsched.check_ended(uuid,text) is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.'
 comment on pgsched.check_exclusion(jsonb) is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.'
+comment on pgsched.check_filter(text,jsonb) is 'True where a filter of jobs names a client or labels; raises PS000 otherwise.'
 comment on pgsched.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
 comment on pgsched.check_labels(jsonb) is 'True for labels, an object of texts; raises PS000 with what to write otherwise.'
 comment on pgsched.check_no_circle(uuid,uuid) is 'True unless an execution would wait for itself, directly or through others; called by pgsched.wait_for. PS011 if so.'
@@ -566,11 +633,14 @@ comment on pgsched.check_target(text) is 'True for a target that pgsched can cal
 comment on pgsched.check_told(jsonb,text) is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.'
 comment on pgsched.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
 comment on pgsched.clients_changed() is 'Has the workers read the clients'' settings again.'
-comment on pgsched.decide_dependent(pgsched.executions) is 'Releases or skips a held execution once what it waits for allows that; true if so. Called with the row locked.'
+comment on pgsched.detail_of(text) is 'A note as the audit log keeps it; null where there is none.'
 comment on pgsched.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
+comment on pgsched.edit(uuid,jsonb,text) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled.'
+comment on pgsched.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
 comment on pgsched.executions_inserted() is 'Wakes the workers for the near-term rows of one insert statement.'
 comment on pgsched.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
 comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to the last one given.'
+comment on pgsched.fire_dependents(uuid[]) is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.'
 comment on pgsched.forget_dependencies(uuid) is 'Removes what an execution waited for that is not held any more.'
 comment on pgsched.give_up_key(uuid) is 'Frees the key of an execution that is running, for the next one under it; called by pgsched.schedule. PS012 where the session acts as another client.'
 comment on pgsched.is_day(text) is 'True for text such as 2026-12-25.'
@@ -578,9 +648,13 @@ comment on pgsched.is_duration(jsonb,interval,interval) is 'True for JSON text s
 comment on pgsched.is_instant(jsonb) is 'True for JSON text such as "2026-03-01T09:00:00+01:00".'
 comment on pgsched.is_watched(integer) is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.'
 comment on pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.'
+comment on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.'
+comment on pgsched.log_change(text,uuid,text,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Called by the functions that change something.'
+comment on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
 comment on pgsched.my_clients() is 'The clients whose rows the current role may see and change.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562).'
-comment on pgsched.note_end(uuid,pgsched.execution_status,timestamp with time zone) is 'Notes the end of an execution with all that wait for it; returns how many were released or skipped for that.'
+comment on pgsched.note_backfill(uuid,text,text,jsonb) is 'The row of the audit log of a backfill that starts or is cancelled; a step of those functions.'
+comment on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) is 'Notes ends with all that wait for them; returns how many were released or skipped for that.'
 comment on pgsched.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
 comment on pgsched.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
 comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'
@@ -588,21 +662,24 @@ comment on pgsched.partition_for(text,text,text,text) is 'The partition for a ro
 comment on pgsched.partition_of(pgsched.jobs) is 'The one partition in which all rows of a job live.'
 comment on pgsched.partition_with(text,text,smallint) is 'The partition, besides the one given, in which a client''s key has its live row; null where it has none.'
 comment on pgsched.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.'
-comment on pgsched.pause(uuid,text) is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.'
+comment on pgsched.pause(uuid,text,text) is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.'
+comment on pgsched.pause_all(text,jsonb,text,text) is 'Pauses the active jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.prepare_days(integer) is 'Makes the partitions of history and attempts for today and the days ahead; returns how many.'
 comment on pgsched.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.'
 comment on pgsched.release_abandoned(integer) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled.'
 comment on pgsched.release_dependents(integer) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends; returns how many were noted with all that wait for them, and how many executions were decided by that.'
-comment on pgsched.reschedule(uuid,timestamp with time zone) is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.'
-comment on pgsched.resume(uuid) is 'Resumes a paused job from its next instant on. False if it was active already.'
+comment on pgsched.reschedule(uuid,timestamp with time zone,text) is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.'
+comment on pgsched.resume(uuid,text,text) is 'Resumes a paused job from its next instant on. False if it was active already.'
+comment on pgsched.resume_all(text,jsonb,text,text) is 'Resumes the paused jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or finished less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions, named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.'
 comment on pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) is 'One execution that waits for others; called by pgsched.schedule.'
 comment on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.'
 comment on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) is 'One execution under a key; called by pgsched.schedule.'
 comment on pgsched.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
+comment on pgsched.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
 comment on pgsched.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'
 comment on pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.'
 comment on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome.'
-comment on pgsched.trigger(uuid) is 'Runs a job now, besides its schedule and also while it is paused; returns the execution''s id.'
+comment on pgsched.trigger(uuid,text) is 'Runs a job now, besides its schedule and also while it is paused or finished; returns the execution''s id.'
 comment on pgsched.wait_for(uuid,uuid,text,interval) is 'Has an execution that is held (fire_at infinity) wait for another of its client: until it has succeeded, or with the outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.'
 comment on pgsched.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'

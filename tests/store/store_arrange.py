@@ -102,6 +102,20 @@ def refused(sqlstate: str, *, hint: str = "", constraint: str | None = None) -> 
         assert diagnosis.constraint_name == constraint
 
 
+def planned(db: Connection, job: UUID, *, ahead: str = "1 hour") -> UUID:
+    """The row a planner would have inserted for a job."""
+    id = value(
+        db,
+        "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target)"
+        " select pgsched.now() + %s::interval, pgsched.now() + %s::interval, j.id, j.revision, pgsched.partition_of(j),"
+        " j.client_id, j.target from pgsched.jobs j where j.id = %s returning id",
+        [ahead, ahead, job],
+    )
+    db.execute("update pgsched.jobs set planned_revision = revision where id = %s", [job])
+    assert isinstance(id, UUID)
+    return id
+
+
 def wait_until_blocked(watcher: Connection, waiting: Connection) -> None:
     """Returns once the session of ``waiting`` stands before a lock."""
     pid, deadline = waiting.info.backend_pid, time.monotonic() + 20

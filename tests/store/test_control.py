@@ -12,6 +12,7 @@ from tests.store.store_arrange import (
     counts,
     finish,
     lease,
+    planned,
     refused,
     row,
     schedule,
@@ -20,20 +21,6 @@ from tests.store.store_arrange import (
 )
 
 UNKNOWN = UUID("00000000-0000-7000-8000-000000000000")
-
-
-def planned(db: Connection, job: UUID, *, ahead: str = "1 hour") -> UUID:
-    """The row a planner would have inserted for a job."""
-    id = value(
-        db,
-        "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target)"
-        " select pgsched.now() + %s::interval, pgsched.now() + %s::interval, j.id, j.revision, pgsched.partition_of(j),"
-        " j.client_id, j.target from pgsched.jobs j where j.id = %s returning id",
-        [ahead, ahead, job],
-    )
-    db.execute("update pgsched.jobs set planned_revision = revision where id = %s", [job])
-    assert isinstance(id, UUID)
-    return id
 
 
 def test_cancelling_moves_a_waiting_execution_into_history(db: Connection) -> None:
@@ -166,7 +153,7 @@ def test_what_has_ended_cannot_be_rescheduled(db: Connection) -> None:
 
 
 def test_a_job_cannot_be_rescheduled(db: Connection) -> None:
-    with refused("PS011", hint="key"):
+    with refused("PS011", hint="pgsched.edit"):
         call(db, "reschedule", id=schedule(db, every="1 hour"), fire_at="2040-01-01Z")
 
 
@@ -207,6 +194,13 @@ def test_a_paused_job_can_be_triggered(db: Connection) -> None:
     assert status(db, call(db, "trigger", job_id=job)) == "scheduled"
 
 
+def test_a_finished_job_can_be_triggered_and_stays_finished(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    db.execute("update pgsched.jobs set state = 'finished'")
+    assert status(db, call(db, "trigger", job_id=job)) == "scheduled"
+    assert value(db, "select state::text from pgsched.jobs") == "finished"
+
+
 def test_a_cancelled_job_cannot_be_triggered(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     call(db, "cancel", id=job)
@@ -228,6 +222,34 @@ def test_pausing_withdraws_the_planned_row_and_says_why(db: Connection) -> None:
     assert call(db, "pause", job_id=job, note="the shop is closed") is True
     assert row(db, "select state::text, reason, revision from pgsched.jobs") == ("paused", "the shop is closed", 2)
     assert counts(db) == (0, 1, 0)
+
+
+def test_a_pause_has_its_beginning_on_record(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    planned(db, job)
+    call(db, "pause", job_id=job)
+    assert value(db, "select paused_at = updated_at from pgsched.jobs") is True
+
+
+def test_a_pause_right_after_one_that_nobody_has_accounted_for_goes_on_from_its_beginning(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    planned(db, job)
+    call(db, "pause", job_id=job)
+    began = value(db, "select paused_at from pgsched.jobs")
+    call(db, "resume", job_id=job)
+    call(db, "pause", job_id=job)
+    assert value(db, "select paused_at from pgsched.jobs") == began
+
+
+def test_a_note_says_why_an_execution_was_cancelled(db: Connection) -> None:
+    id = schedule(db)
+    call(db, "cancel", id=id, note="ordered twice")
+    assert value(db, "select reason from pgsched.status where id = %s", [id]) == "ordered twice"
+
+
+def test_a_note_says_why_a_job_was_cancelled(db: Connection) -> None:
+    call(db, "cancel", id=schedule(db, every="1 hour"), note="closed for good")
+    assert value(db, "select reason from pgsched.jobs") == "closed for good"
 
 
 def test_a_due_row_of_a_paused_job_is_skipped(db: Connection) -> None:
@@ -271,7 +293,7 @@ def test_resuming_an_active_job_does_nothing(db: Connection) -> None:
 
 
 @pytest.mark.parametrize(("function", "hint"), [("pause", "only an active job"), ("resume", "only a paused job")])
-@pytest.mark.parametrize("state", ["cancelled", "invalid"])
+@pytest.mark.parametrize("state", ["cancelled", "invalid", "finished"])
 def test_a_job_that_is_neither_active_nor_paused_cannot_be_paused_or_resumed(
     db: Connection, function: str, hint: str, state: str
 ) -> None:

@@ -23,7 +23,7 @@ async def leased(db: Session, worker: Connection, **arguments: Any) -> Execution
     schedule(db, **{"fire_at": "2020-01-01Z", **arguments})
     lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
     shares = [Share(partition, LONG_AGO, 10) for partition in range(16)]
-    [found] = (await executions.claim(worker, lease, shares)).rows
+    [found] = (await executions.claim(worker, lease, shares, now=0)).rows
     return found
 
 

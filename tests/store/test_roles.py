@@ -15,6 +15,7 @@ from tests.store.store_arrange import (
     column,
     counts,
     lease,
+    planned,
     refused,
     row,
     schedule,
@@ -86,6 +87,52 @@ def test_a_client_keeps_recurring_jobs_of_its_own(payments: Connection) -> None:
     assert call(payments, "cancel", id=job) is True
 
 
+def test_a_client_edits_its_own_job_and_the_waiting_row_follows(db: Connection, payments: Connection) -> None:
+    job = schedule(payments, client="payments", every="1 hour")
+    planned(db, job)
+    assert call(payments, "edit", job_id=job, changes={"target": "python:other"}) is True
+    assert column(payments, "select target from pgsched.executions") == ["python:other"]
+    assert value(payments, "select planned_revision = revision from pgsched.jobs") is True
+    assert call(payments, "edit", job_id=job, changes={"every": "30m", "labels": {"team": "a"}}) is True
+    assert counts(payments) == (0, 1, 0)
+
+
+def test_a_client_pauses_resumes_and_cancels_many_of_its_own(db: Connection, payments: Connection) -> None:
+    for client in ("payments", "payments", "billing"):
+        schedule(db, client=client, every="1 hour", labels={"team": "a"})
+    for function in ("pause_all", "resume_all", "cancel_all"):
+        assert call(payments, function, labels={"team": "a"}) == 2
+    assert call(payments, "cancel_all", client="billing") == 0
+    states = "select client_id::text, state::text from pgsched.jobs order by 1, 2"
+    assert db.execute(states).fetchall() == [
+        ("billing", "active"),
+        ("payments", "cancelled"),
+        ("payments", "cancelled"),
+    ]
+
+
+def test_what_a_client_does_is_logged_under_its_role(db: Connection, payments: Connection) -> None:
+    job = schedule(payments, client="payments", every="1 hour")
+    call(payments, "pause", job_id=job)
+    call(payments, "resume", job_id=job, actor="ann")
+    role = value(payments, "select session_user::text")
+    assert column(db, "select actor from pgsched.audit_log where subject = %s order by id", [job]) == [role, "ann"]
+
+
+def test_a_client_writes_nothing_into_the_log_about_others(db: Connection, payments: Connection) -> None:
+    for subject in (schedule(db, client="billing", every="1 hour"), schedule(db, client="billing")):
+        with refused("PS012", hint="role of its client"):
+            call(payments, "log_change", action="cancel", subject=subject, actor="billing")
+
+
+def test_a_client_cannot_bring_along_the_row_of_another(db: Connection, payments: Connection) -> None:
+    job = schedule(db, client="billing", every="1 hour")
+    planned(db, job)
+    db.execute("update pgsched.jobs set revision = revision + 1")
+    with refused("PS012", hint="role of that client"):
+        call(payments, "bring_along", job_id=job)
+
+
 def test_a_client_withdraws_the_planned_row_of_its_job(db: Connection, payments: Connection) -> None:
     job = schedule(payments, client="payments", every="1 hour")
     db.execute(
@@ -144,6 +191,8 @@ def test_a_client_cannot_act_on_the_rows_of_others(db: Connection, payments: Con
     for function in ("trigger", "pause", "resume"):
         with refused("PS010"):
             call(payments, function, job_id=job)
+    with refused("PS010"):
+        call(payments, "edit", job_id=job, changes={"target": "python:stolen"})
     assert payments.execute("delete from pgsched.executions").rowcount == 0
     assert payments.execute("update pgsched.executions set target = 'python:stolen'").rowcount == 0
     assert payments.execute("update pgsched.jobs set target = 'python:stolen'").rowcount == 0

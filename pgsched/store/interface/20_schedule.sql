@@ -107,19 +107,8 @@ pgsched.key_retention (24 hours) ago answers with its id instead of firing twice
 there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions,
 named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.';
 
--- Functions that run with their owner's rights judge by the role that the session acts as.
-create or replace function pgsched.acts_for(client text) returns boolean language plpgsql stable
-  set search_path = pg_catalog, pg_temp as $$
-declare
-  caller constant name := coalesce(nullif(current_setting('role'), 'none'), session_user);
-begin
-  return has_table_privilege(caller, 'pgsched.executions', 'UPDATE')
-    or exists (select from pgsched.clients c join pg_roles r on r.rolname = c.database_role
-                where c.client_id = acts_for.client and pg_has_role(caller, r.oid, 'MEMBER'));
-end $$;
-comment on function pgsched.acts_for(text) is 'Whether the role that the session acts as may change a client''s executions.';
-
--- Nobody may change a running row, but its client may let its key go.
+-- Nobody may change a running row, but its client may let its key go. The function runs with its owner's rights, so it
+-- judges by the role that the session acts as.
 create or replace function pgsched.give_up_key(execution_id uuid) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -130,8 +119,8 @@ begin
   if not found then
     return;
   elsif not pgsched.acts_for(whose) then
-    perform pgsched.refuse('PS012', format('this role may not take the key of an execution of client %L that is running', whose),
-      'act as a role of that client');
+    perform pgsched.refuse('PS012', format('%I may not take the key of an execution of client %L that is running',
+      pgsched.acting_role(), whose), 'act as a role of that client');
   end if;
   update pgsched.executions e set key = null where e.id = give_up_key.execution_id;
 end $$;

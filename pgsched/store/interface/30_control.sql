@@ -37,7 +37,7 @@ declare
 begin
   for waiting in  -- in any partition: an edit may have moved the job from one to another
     select * from pgsched.executions e
-     where e.job_id = withdraw.job_id and e.lease_token is null and e.attempt = 0 and e.plan is not null
+     where e.job_id = withdraw.job_id and e.lease_token is null and e.attempt = 0 and e.plan > 0
        for update skip locked
   loop
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
@@ -61,7 +61,7 @@ begin
 end $$;
 comment on function pgsched.carry_on(uuid) is 'Has a worker plan the next row of a job whose planned row was cancelled.';
 
-create or replace function pgsched.cancel(id uuid) returns boolean language plpgsql volatile as $$
+create or replace function pgsched.cancel(id uuid, note text default null, actor text default null) returns boolean language plpgsql volatile as $$
 declare
   home smallint;
   waiting pgsched.executions;
@@ -72,8 +72,12 @@ begin
     if job.state = 'cancelled' then
       return false;
     end if;
-    update pgsched.jobs j set state = 'cancelled', revision = j.revision + 1, updated_at = pgsched.now() where j.id = cancel.id;
+    update pgsched.jobs j set state = 'cancelled', reason = coalesce(cancel.note, j.reason), revision = j.revision + 1,
+                              updated_at = pgsched.now()
+     where j.id = cancel.id;
     perform pgsched.withdraw(cancel.id, 'job cancelled');
+    perform pgsched.cancel_backfill(b.id) from pgsched.backfills b where b.job_id = cancel.id and b.state = 'active';
+    perform pgsched.log_change('cancel', cancel.id, cancel.actor, pgsched.detail_of(cancel.note));
     return true;
   end if;
   home := pgsched.partition_with(cancel.id);
@@ -87,18 +91,20 @@ begin
   elsif waiting.lease_token is not null then
     perform pgsched.refuse('PS011', format('execution %s is running', cancel.id), 'only what waits can be cancelled');
   end if;
+  perform pgsched.log_change('cancel', cancel.id, cancel.actor, pgsched.detail_of(cancel.note));
   delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
-  perform pgsched.finish_waiting(waiting, 'cancelled', 'cancelled');
-  if waiting.plan is not null and waiting.attempt = 0 then
+  perform pgsched.finish_waiting(waiting, 'cancelled', coalesce(cancel.note, 'cancelled'));
+  if waiting.plan > 0 and waiting.attempt = 0 then
     perform pgsched.carry_on(waiting.job_id);
   end if;
   return true;
 end $$;
-comment on function pgsched.cancel(uuid)
+comment on function pgsched.cancel(uuid, text, text)
   is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an
 unknown id, PS011 for an execution that is running.';
 
-create or replace function pgsched.cancel(client text, key text) returns boolean language plpgsql volatile as $$
+create or replace function pgsched.cancel(client text, key text, note text default null, actor text default null) returns boolean
+  language plpgsql volatile as $$
 declare
   home constant smallint := pgsched.partition_with(client, cancel.key);
   found_id uuid;
@@ -119,11 +125,12 @@ begin
   if found_id is null then
     perform pgsched.refuse('PS010', format('client %L has nothing under the key %L', client, key), 'look it up in pgsched.status or pgsched.jobs');
   end if;
-  return pgsched.cancel(found_id);
+  return pgsched.cancel(id => found_id, note => cancel.note, actor => cancel.actor);
 end $$;
-comment on function pgsched.cancel(text, text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.';
+comment on function pgsched.cancel(text, text, text, text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.';
 
-create or replace function pgsched.reschedule(id uuid, fire_at timestamptz) returns void language plpgsql volatile as $$
+create or replace function pgsched.reschedule(id uuid, fire_at timestamptz, actor text default null) returns void
+  language plpgsql volatile as $$
 declare
   home constant smallint := pgsched.partition_with(reschedule.id);
   waiting pgsched.executions;
@@ -137,14 +144,14 @@ begin
     end if;
     perform from pgsched.jobs j where j.id = reschedule.id;
     if found then
-      perform pgsched.refuse('PS011', format('%s is a job', reschedule.id), 'schedule it again under its key with another cron or every');
+      perform pgsched.refuse('PS011', format('%s is a job', reschedule.id), 'change its schedule by pgsched.edit');
     end if;
     perform pgsched.refuse('PS010', format('there is no execution %s', reschedule.id), 'look it up in pgsched.status');
   elsif waiting.lease_token is not null then
     perform pgsched.refuse('PS011', format('execution %s is running', reschedule.id), 'only what waits can be rescheduled');
   elsif waiting.job_id is not null then
     perform pgsched.refuse('PS011', format('execution %s belongs to job %s', reschedule.id, waiting.job_id),
-      'change the job''s schedule, or trigger it');
+      'edit the job''s schedule, or trigger it');
   end if;
   update pgsched.executions e set fire_at = reschedule.fire_at, scheduled_for = null
    where e.partition = waiting.partition and e.id = waiting.id;
@@ -152,11 +159,13 @@ begin
     perform pgsched.forget_dependencies(reschedule.id);
   end if;
   perform pgsched.notify_wake(waiting.partition, reschedule.fire_at);
+  perform pgsched.log_change('reschedule', reschedule.id, reschedule.actor,
+    jsonb_build_object('fire_at', reschedule.fire_at, 'before', waiting.fire_at));
 end $$;
-comment on function pgsched.reschedule(uuid, timestamptz)
+comment on function pgsched.reschedule(uuid, timestamptz, text)
   is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.';
 
-create or replace function pgsched.trigger(job_id uuid) returns uuid language plpgsql volatile as $$
+create or replace function pgsched.trigger(job_id uuid, actor text default null) returns uuid language plpgsql volatile as $$
 declare
   job pgsched.jobs;
   new_id uuid;
@@ -171,9 +180,11 @@ begin
   values (clock_timestamp(), clock_timestamp(), job.id, pgsched.partition_of(job), job.client_id, job.target, job.payload,
           job.options, job.ordering_key)
   returning e.id into new_id;
+  perform pgsched.log_change('trigger', job.id, trigger.actor, jsonb_build_object('execution', new_id));
   return new_id;
 end $$;
-comment on function pgsched.trigger(uuid) is 'Runs a job now, besides its schedule and also while it is paused; returns the execution''s id.';
+comment on function pgsched.trigger(uuid, text)
+  is 'Runs a job now, besides its schedule and also while it is paused or finished; returns the execution''s id.';
 
 create or replace function pgsched.partition_of(job pgsched.jobs) returns smallint
   language sql stable parallel safe as $$
@@ -182,7 +193,8 @@ create or replace function pgsched.partition_of(job pgsched.jobs) returns smalli
 $$;
 comment on function pgsched.partition_of(pgsched.jobs) is 'The one partition in which all rows of a job live.';
 
-create or replace function pgsched.pause(job_id uuid, note text default null) returns boolean language plpgsql volatile as $$
+create or replace function pgsched.pause(job_id uuid, note text default null, actor text default null) returns boolean
+  language plpgsql volatile as $$
 declare
   job pgsched.jobs;
 begin
@@ -195,16 +207,19 @@ begin
     end if;
     perform pgsched.refuse('PS011', format('job %s is %s', pause.job_id, job.state), 'only an active job can be paused');
   end if;
-  update pgsched.jobs j set state = 'paused', reason = note, revision = j.revision + 1, paused_at = pgsched.now(),
-         updated_at = pgsched.now()
+  -- Where a pause before this one is not accounted for yet, this one goes on from its beginning.
+  update pgsched.jobs j set state = 'paused', reason = note, revision = j.revision + 1, updated_at = pgsched.now(),
+         paused_at = case when j.planned_revision = j.revision then pgsched.now() else coalesce(j.paused_at, pgsched.now()) end
    where j.id = pause.job_id;
   perform pgsched.withdraw(pause.job_id, 'paused');
+  perform pgsched.log_change('pause', pause.job_id, pause.actor, pgsched.detail_of(pause.note));
   return true;
 end $$;
-comment on function pgsched.pause(uuid, text)
+comment on function pgsched.pause(uuid, text, text)
   is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.';
 
-create or replace function pgsched.resume(job_id uuid) returns boolean language plpgsql volatile as $$
+create or replace function pgsched.resume(job_id uuid, note text default null, actor text default null) returns boolean
+  language plpgsql volatile as $$
 declare
   job pgsched.jobs;
 begin
@@ -219,6 +234,7 @@ begin
   end if;
   update pgsched.jobs j set state = 'active', reason = null, revision = j.revision + 1, updated_at = pgsched.now()
    where j.id = resume.job_id;
+  perform pgsched.log_change('resume', resume.job_id, resume.actor, pgsched.detail_of(resume.note));
   return true;
 end $$;
-comment on function pgsched.resume(uuid) is 'Resumes a paused job from its next instant on. False if it was active already.';
+comment on function pgsched.resume(uuid, text, text) is 'Resumes a paused job from its next instant on. False if it was active already.';

@@ -119,8 +119,8 @@ create or replace function pgsched.forget_dependencies(execution_id uuid) return
 begin
   delete from pgsched.dependencies d
    where d.execution_id = forget_dependencies.execution_id
-     and not exists (select from pgsched.executions e
-                      where e.id = forget_dependencies.execution_id and e.fire_at = 'infinity' and e.lease_token is null);
+     and (select e.id from pgsched.executions e
+           where e.id = d.execution_id and e.fire_at = 'infinity' and e.lease_token is null) is null;
 end $$;
 comment on function pgsched.forget_dependencies(uuid) is 'Removes what an execution waited for that is not held any more.';
 

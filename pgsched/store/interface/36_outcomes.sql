@@ -1,83 +1,105 @@
 -- What the end of an execution brings about: those that waited for it are released or skipped, and a target is told.
 
--- The end of one of those that an execution waits for was noted: it may fire now, or never will, or waits on.
-create or replace function pgsched.decide_dependent(waiting pgsched.executions) returns boolean language plpgsql volatile as $$
+-- Called with the rows that wait locked, and one by one for those alone that never will fire.
+create or replace function pgsched.skip_dependents(ids uuid[]) returns uuid[] language plpgsql volatile as $$
 declare
-  still_open boolean;
-  earliest timestamptz;
   failed record;
+  waiting pgsched.executions;
+  skipped uuid[] := '{}';
 begin
-  select bool_or(d.status is null), max(d.finished_at + coalesce(d.delay, interval '0')) into still_open, earliest
-    from pgsched.dependencies d where d.execution_id = waiting.id;
-  select d.after_id, d.status into failed from pgsched.dependencies d
-   where d.execution_id = waiting.id and d.outcome = 'success' and d.status <> 'succeeded' limit 1;
-  if failed.after_id is not null then
-    delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
+  for failed in
+    select distinct on (d.execution_id) d.execution_id, d.after_id, d.status from pgsched.dependencies d
+     where d.execution_id = any (ids) and d.outcome = 'success' and d.status <> 'succeeded'
+     order by d.execution_id, d.after_id
+  loop
+    delete from pgsched.executions e where e.id = failed.execution_id returning * into waiting;
     waiting.scheduled_for := coalesce(waiting.scheduled_for, pgsched.now());
     waiting.fire_at := waiting.scheduled_for;
     perform pgsched.finish_waiting(waiting, 'skipped', format('execution %s it waited for %s%s', failed.after_id,
       case when failed.status in ('cancelled', 'skipped') then 'was ' else '' end, failed.status));
-  elsif still_open then
-    return false;
-  else
-    earliest := greatest(waiting.scheduled_for, earliest, pgsched.now());
-    update pgsched.executions e set fire_at = earliest, scheduled_for = coalesce(e.scheduled_for, earliest)
-     where e.partition = waiting.partition and e.id = waiting.id;
-    perform pgsched.notify_wake(waiting.partition, earliest);
-  end if;
-  delete from pgsched.dependencies d where d.execution_id = waiting.id;
-  return true;
+    skipped := skipped || failed.execution_id;
+  end loop;
+  return skipped;
 end $$;
-comment on function pgsched.decide_dependent(pgsched.executions)
-  is 'Releases or skips a held execution once what it waits for allows that; true if so. Called with the row locked.';
+comment on function pgsched.skip_dependents(uuid[])
+  is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.';
 
--- Passes over a row that waits and that somebody has locked just now: its dependency stays open, for a later turn.
-create or replace function pgsched.note_end(after_id uuid, status pgsched.execution_status, finished_at timestamptz)
+create or replace function pgsched.fire_dependents(ids uuid[]) returns uuid[] language plpgsql volatile as $$
+declare
+  fired record;
+  all_fired uuid[] := '{}';
+begin
+  for fired in
+    with ready as (
+      select d.execution_id as id, max(d.finished_at + coalesce(d.delay, interval '0')) as earliest from pgsched.dependencies d
+       where d.execution_id = any (ids)
+       group by d.execution_id having bool_and(d.status is not null and (d.outcome = 'any' or d.status = 'succeeded'))
+    ), moved as (
+      update pgsched.executions e
+         set fire_at = greatest(e.scheduled_for, r.earliest, pgsched.now()),
+             scheduled_for = coalesce(e.scheduled_for, greatest(r.earliest, pgsched.now()))
+        from ready r where e.id = any (array[r.id])
+      returning e.id, e.partition, e.fire_at
+    )
+    select partition, min(fire_at) as fire_at, array_agg(id) as ids from moved group by partition
+  loop
+    perform pgsched.notify_wake(fired.partition, fired.fire_at);
+    all_fired := all_fired || fired.ids;
+  end loop;
+  return all_fired;
+end $$;
+comment on function pgsched.fire_dependents(uuid[])
+  is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.';
+
+-- Locks the rows that wait, and passes over what somebody has locked just now: that dependency stays open, for a later
+-- turn. What is still waited for is looked at in a later statement: of two that end in two transactions at the same
+-- moment, the second to be noted sees the first.
+create or replace function pgsched.note_ends(ids uuid[], statuses pgsched.execution_status[], ends timestamptz[])
   returns integer language plpgsql volatile as $$
 declare
-  waiting pgsched.executions;
-  decided integer := 0;
+  waiting uuid[];
+  decided uuid[];
 begin
-  for waiting in
-    select * from pgsched.executions e
-     where e.id = any (array(select d.execution_id from pgsched.dependencies d
-                              where d.after_id = note_end.after_id and d.status is null))
+  waiting := array(
+    select e.id from pgsched.executions e
+     where e.id = any (array(select d.execution_id from pgsched.dependencies d where d.after_id = any (ids) and d.status is null))
        and e.fire_at = 'infinity' and e.lease_token is null
-     order by e.id for update skip locked
-  loop
-    update pgsched.dependencies d set status = note_end.status, finished_at = note_end.finished_at
-     where d.execution_id = waiting.id and d.after_id = note_end.after_id;
-    decided := decided + pgsched.decide_dependent(waiting)::integer;
-  end loop;
+     order by e.id for update skip locked);
+  update pgsched.dependencies d set status = ended.status, finished_at = ended.finished_at
+    from unnest(ids, statuses, ends) as ended(id, status, finished_at)
+   where d.after_id = any (array[ended.id]) and d.execution_id = any (waiting);
+  decided := pgsched.skip_dependents(waiting) || pgsched.fire_dependents(waiting);
+  delete from pgsched.dependencies d where d.execution_id = any (decided);
   delete from pgsched.dependencies d
-   where d.after_id = note_end.after_id and not exists (select from pgsched.executions e
-     where e.id = d.execution_id and e.fire_at = 'infinity' and e.lease_token is null);
-  return decided;
+   where d.after_id = any (ids)  -- a scalar subquery: an anti-join might read the executions whole
+     and (select e.id from pgsched.executions e
+           where e.id = d.execution_id and e.fire_at = 'infinity' and e.lease_token is null) is null;
+  return cardinality(decided);
 end $$;
-comment on function pgsched.note_end(uuid, pgsched.execution_status, timestamptz)
-  is 'Notes the end of an execution with all that wait for it; returns how many were released or skipped for that.';
+comment on function pgsched.note_ends(uuid[], pgsched.execution_status[], timestamptz[])
+  is 'Notes ends with all that wait for them; returns how many were released or skipped for that.';
 
--- Two that end in two transactions at the same moment: each note locks the row that waits before it looks at what that
--- still waits for, in a later statement, so the second of them sees the first. Index: history_awaited.
 create or replace function pgsched.release_dependents(most integer, out noted integer, out decided integer)
   language plpgsql volatile as $$
 declare
-  ended record;
-  all_noted boolean;
+  ids uuid[];
+  statuses pgsched.execution_status[];
+  ends timestamptz[];
 begin
+  perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, and these rows are anybody's
+  select array_agg(ended.id), array_agg(ended.status), array_agg(ended.finished_at) into ids, statuses, ends
+    from (select h.id, h.status, h.finished_at from pgsched.history h where h.awaited
+           order by h.id limit most for update skip locked) ended;
   noted := 0;
   decided := 0;
-  perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, and these rows are anybody's
-  for ended in
-    select h.id, h.status, h.finished_at from pgsched.history h where h.awaited limit most for update skip locked
-  loop
-    decided := decided + pgsched.note_end(ended.id, ended.status, ended.finished_at);
+  if ids is not null then
+    decided := pgsched.note_ends(ids, statuses, ends);
     update pgsched.history h set awaited = false
-     where h.id = ended.id and h.finished_at = ended.finished_at and h.awaited
-       and not exists (select from pgsched.dependencies d where d.after_id = ended.id and d.status is null)
-    returning true into all_noted;
-    noted := noted + coalesce(all_noted, false)::integer;
-  end loop;
+      from unnest(ids, ends) as ended(id, finished_at)
+     where h.awaited and h.id = any (array[ended.id]) and h.finished_at = ended.finished_at
+       and (select count(*) from pgsched.dependencies d where d.after_id = ended.id and d.status is null) = 0;
+    get diagnostics noted = row_count;
+  end if;
 end $$;
 comment on function pgsched.release_dependents(integer)
   is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends; returns how many were
@@ -86,18 +108,16 @@ noted with all that wait for them, and how many executions were decided by that.
 -- What was deleted by hand, or taken back before its instant, leaves nothing in history that would be found.
 create or replace function pgsched.release_abandoned(most integer) returns integer language plpgsql volatile as $$
 declare
-  gone uuid;
-  decided integer := 0;
+  gone uuid[];
 begin
   perform set_config('pgsched.notify', 'on', true);
-  for gone in
-    select distinct d.after_id from pgsched.dependencies d
-     where d.status is null and not exists (select from pgsched.executions e where e.id = d.after_id)
-       and not exists (select from pgsched.history h where h.id = d.after_id) limit most
-  loop
-    decided := decided + pgsched.note_end(gone, 'cancelled', pgsched.now());
-  end loop;
-  return decided;
+  gone := array(select distinct d.after_id from pgsched.dependencies d
+                 where d.status is null
+                   and (select e.id from pgsched.executions e where e.id = d.after_id) is null
+                   and (select h.id from pgsched.history h where h.id = d.after_id limit 1) is null
+                 limit most);
+  return pgsched.note_ends(gone, array_fill('cancelled'::pgsched.execution_status, array[cardinality(gone)]),
+    array_fill(pgsched.now(), array[cardinality(gone)]));
 end $$;
 comment on function pgsched.release_abandoned(integer)
   is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled.';

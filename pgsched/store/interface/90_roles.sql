@@ -18,6 +18,7 @@ alter table pgsched.executions enable row level security;
 alter table pgsched.history enable row level security;
 alter table pgsched.attempts enable row level security;
 alter table pgsched.dependencies enable row level security;
+alter table pgsched.backfills enable row level security;
 
 do $$
 declare
@@ -34,7 +35,8 @@ begin
     grant select, insert, update, delete on all tables in schema pgsched to pgsched_worker;
     grant usage on all sequences in schema pgsched to pgsched_worker;
     grant execute on all functions in schema pgsched to pgsched_worker;
-    foreach item in array array['clients', 'jobs', 'executions', 'history', 'attempts', 'dependencies'] loop
+    foreach item in array array['clients', 'jobs', 'executions', 'history', 'attempts', 'dependencies',
+                              'backfills'] loop
       execute format('create policy worker on pgsched.%I to pgsched_worker using (true) with check (true)', item);
     end loop;
   end if;
@@ -42,10 +44,11 @@ begin
   if to_regrole('pgsched_reader') is not null then
     grant usage on schema pgsched to pgsched_reader;
     grant select on pgsched.status, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts, pgsched.dependencies,
-      pgsched.queues, pgsched.workers, pgsched.audit_log to pgsched_reader;
+      pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.facts to pgsched_reader;
     grant select (client_id, keep, database_role, created_at) on pgsched.clients to pgsched_reader;
     grant execute on function pgsched.now() to pgsched_reader;
-    foreach item in array array['clients', 'jobs', 'executions', 'history', 'attempts', 'dependencies'] loop
+    foreach item in array array['clients', 'jobs', 'executions', 'history', 'attempts', 'dependencies',
+                              'backfills'] loop
       execute format('create policy reader on pgsched.%I for select to pgsched_reader using (true)', item);
     end loop;
   end if;
@@ -53,7 +56,7 @@ begin
   if to_regrole('pgsched_client') is not null then
     grant usage on schema pgsched to pgsched_client;
     grant select on pgsched.status, pgsched.queues, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts,
-      pgsched.dependencies to pgsched_client;
+      pgsched.dependencies, pgsched.backfills to pgsched_client;
     grant select (client_id, keep, database_role, created_at) on pgsched.clients to pgsched_client;
     grant insert (id, fire_at, scheduled_for, job_id, partition, client_id, target, payload, options, key, ordering_key),
           update (fire_at, scheduled_for, target, payload, options, attempt), delete on pgsched.executions to pgsched_client;
@@ -64,9 +67,10 @@ begin
     grant insert on pgsched.history to pgsched_client;
     grant execute on all functions in schema pgsched to pgsched_client;
     revoke execute on function pgsched.prepare_days(integer), pgsched.drop_days(integer), pgsched.release_dependents(integer),
-      pgsched.release_abandoned(integer), pgsched.note_end(uuid, pgsched.execution_status, timestamptz),
-      pgsched.decide_dependent(pgsched.executions), pgsched.tell_outcome(uuid, uuid, text, text, text, jsonb, smallint,
-      timestamptz, smallint, pgsched.execution_status, smallint, jsonb, text) from pgsched_client;
+      pgsched.release_abandoned(integer), pgsched.note_ends(uuid[], pgsched.execution_status[], timestamptz[]),
+      pgsched.skip_dependents(uuid[]), pgsched.fire_dependents(uuid[]), pgsched.tell_outcome(uuid, uuid, text, text, text, jsonb, smallint,
+      timestamptz, smallint, pgsched.execution_status, smallint, jsonb, text),
+      pgsched.note_backfill(uuid, text, text, jsonb) from pgsched_client;
     create policy mine on pgsched.clients for select to pgsched_client
       using (exists (select from pg_catalog.pg_roles r where r.rolname = database_role and pg_catalog.pg_has_role(r.oid, 'MEMBER')));
     create policy mine on pgsched.jobs to pgsched_client
@@ -91,5 +95,7 @@ begin
       using (client_id = any (array(select unnest(pgsched.my_clients()))));
     create policy mine on pgsched.dependencies for select to pgsched_client
       using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));  -- of those that it sees
+    create policy mine on pgsched.backfills for select to pgsched_client
+      using (exists (select from pgsched.jobs j where j.id = job_id));  -- of which it sees its own
   end if;
 end $$;

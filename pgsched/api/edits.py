@@ -1,0 +1,77 @@
+"""Changing a job, and seeing beforehand when it would fire."""
+
+from datetime import datetime
+from typing import Annotated
+
+from litestar import patch, post
+from litestar.openapi.spec import Example
+from litestar.params import Body, JSONBody
+
+from pgsched.api.answers import EditPreview, JobDetail, Preview, job_detail, problems, shown
+from pgsched.api.creation import next_fires
+from pgsched.api.database import Pooled
+from pgsched.api.jobs import JobId, actor, found_job
+from pgsched.api.requests import ApiRequest, EditJob, PreviewEdit, PreviewSpec
+from pgsched.domain.preview import preview
+from pgsched.domain.schedule import instant_of
+from pgsched.domain.spread import identity_of
+from pgsched.store import edits, listings
+
+_LATER = Example(
+    summary="An hour later, and not on holidays",
+    value={"schedule": {"cron": "30 3 * * *"}, "rules": {"exclude": ["2026-12-25"]}},
+)
+
+
+@patch("/jobs/{job_id:str}", summary="Change a job", responses=problems(400, 404, 409, 413, 415, 422))
+async def edit_job(
+    request: ApiRequest, job_id: JobId, data: Annotated[EditJob, Body(examples=[_LATER])], database: Pooled
+) -> JobDetail:
+    """The row that waits follows at once; one that is in a worker's hand runs as it was. A paused job stays paused."""
+    changes = edits.changes_of(data.changes())
+    async with database.connection() as connection, connection.transaction():
+        await edits.edit_job(connection, job_id, changes, actor=actor(request))
+        row = await found_job(connection, job_id)
+        return job_detail(row, await next_fires(connection, row))
+
+
+@post(
+    "/jobs/{job_id:str}/preview",
+    status_code=200,
+    summary="When a job fires, before and after an edit",
+    responses=problems(400, 404, 409, 413, 415, 422),
+)
+async def preview_edit(job_id: JobId, data: JSONBody[PreviewEdit], database: Pooled) -> EditPreview:
+    """Takes what PATCH takes, and writes nothing. A paused job is shown as it would fire if it were not."""
+    changes = edits.changes_of(data.changes())
+    start = _start(data.start)
+    async with database.connection() as connection:
+        found = await edits.preview_job(connection, job_id, changes, start=start, count=data.count)
+    return EditPreview(before=shown(found.before), after=shown(found.after))
+
+
+@post("/preview", status_code=200, summary="When a schedule would fire", responses=problems(400, 413, 415, 422))
+async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview:
+    """For a schedule that is no job yet. Nothing is written."""
+    start = _start(data.start)
+    if start is None:
+        async with database.connection() as connection:
+            start = await listings.time_of(connection)
+    asked = data.schedule
+    fires = preview(
+        after=start,
+        count=data.count,
+        at=asked.at,
+        cron=asked.cron,
+        every=asked.every,
+        timezone=asked.timezone,
+        gap=asked.gap,
+        overlap=asked.overlap,
+        identity=None if data.key is None else identity_of(data.client, data.key, None),
+        rules=data.rules,
+    )
+    return Preview(next=shown(fires))
+
+
+def _start(given: str | None) -> datetime | None:
+    return None if given is None else instant_of(given, "from")

@@ -1,0 +1,195 @@
+"""Backfills as they are asked for and looked at. Whether an instant of a range has run, history says: one that history
+does not keep, or keeps no more, counts as not run."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, LiteralString, NamedTuple
+from uuid import UUID
+
+from psycopg import AsyncConnection
+from psycopg.rows import class_row, tuple_row
+
+from pgsched.domain.recurrence import Recurrence, recurrence
+from pgsched.domain.rules import parse_rules
+from pgsched.domain.spread import identity_of
+from pgsched.errors import NotFound
+from pgsched.store.listings import read_exactly
+from pgsched.store.sql import statement
+
+_CHECK: LiteralString = "select pgsched.check_backfill(%(job)s, %(start)s, %(end)s, %(rate)s)"
+_AT_ONCE = 10_000
+MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """What to backfill: the instants from ``start`` to before ``end``, at most ``rate`` of them a second."""
+
+    start: datetime
+    end: datetime
+    rate: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """How many instants a range has, and how many of them have succeeded."""
+
+    instants: int
+    run_already: int
+
+    @property
+    def to_run(self) -> int:
+        return self.instants - self.run_already
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backfill:
+    """A backfill and how far it is.
+
+    Of its ``instants`` (None until they are counted) those up to ``reached`` are accounted for: ``planned`` have had a
+    row, ``passed_over`` had run or had a row already. Of the rows ``live`` ones wait or run and ``finished`` ones are
+    over, among them ``failed`` and ``cancelled`` ones.
+    """
+
+    id: UUID
+    job_id: UUID
+    starts_at: datetime
+    ends_at: datetime
+    reached: datetime | None
+    rate: float
+    state: str
+    instants: int | None
+    planned: int
+    passed_over: int
+    live: int
+    finished: int
+    failed: int
+    cancelled: int
+    created_at: datetime
+    updated_at: datetime
+
+
+class Definition(NamedTuple):
+    """What a job recurs by, as its row has it."""
+
+    id: UUID
+    cron: str | None
+    every: timedelta | None
+    timezone: str
+    gap: str
+    overlap: str
+    anchor: datetime
+    rules: str | None
+    client: str
+    key: str | None
+
+    def recurrence(self) -> Recurrence:
+        """What the row means. Raises InvalidSchedule."""
+        return recurrence(
+            cron=self.cron,
+            every=self.every,
+            timezone=self.timezone,
+            gap=self.gap,
+            overlap=self.overlap,
+            anchor=self.anchor,
+            identity=identity_of(self.client, self.key, self.id),
+            rules=parse_rules(self.rules),
+        )
+
+
+async def measure(connection: AsyncConnection[Any], job_id: UUID, wanted: Range) -> Extent:
+    """What a backfill of this range would meet. Raises NotFound, and the driver's error where it would be refused."""
+    await connection.execute(_CHECK, _parameters(job_id, wanted))
+    found = await recurrence_of(connection, job_id)
+    instants = await asyncio.to_thread(instants_in, found, wanted)
+    run_already = 0
+    async for succeeded in _succeeded(connection, job_id, wanted):
+        run_already += await asyncio.to_thread(found.count_hits, succeeded)
+    return Extent(instants=instants, run_already=run_already)
+
+
+async def start(connection: AsyncConnection[Any], job_id: UUID, wanted: Range, *, instants: int, actor: str) -> UUID:
+    """Starts it; ``instants`` is what was measured. Raises the driver's error where it is refused."""
+    async with connection.transaction(), connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(statement("backfill"), _parameters(job_id, wanted) | {"actor": actor})
+        [id] = await cursor.fetchone() or (None,)
+        await cursor.execute(statement("note_instants"), {"backfill": id, "instants": instants})
+    assert isinstance(id, UUID)
+    return id
+
+
+async def cancel(connection: AsyncConnection[Any], id: UUID, *, actor: str) -> bool:
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(statement("cancel_backfill"), {"backfill": id, "actor": actor})
+        [changed] = await cursor.fetchone() or (False,)
+    return bool(changed)
+
+
+async def get(connection: AsyncConnection[Any], id: UUID) -> Backfill:
+    """Raises NotFound."""
+    found = await _listed(connection, backfill=id, limit=1)
+    if not found:
+        raise NotFound(f"there is no backfill {id}; look it up among those of its job")
+    return found[0]
+
+
+async def of_job(
+    connection: AsyncConnection[Any], job_id: UUID, *, limit: int, after: UUID | None = None
+) -> list[Backfill]:
+    """At most ``limit`` backfills of a job older than the one with the id ``after``, the newest first.
+
+    Raises NotFound for an unknown job.
+    """
+    await recurrence_row(connection, job_id)
+    return await _listed(connection, job=job_id, limit=limit, after=after)
+
+
+async def recurrence_of(connection: AsyncConnection[Any], job_id: UUID) -> Recurrence:
+    """When a job fires. Raises NotFound, and InvalidSchedule for one that makes no sense."""
+    return (await recurrence_row(connection, job_id)).recurrence()
+
+
+async def recurrence_row(connection: AsyncConnection[Any], job_id: UUID) -> Definition:
+    """Raises NotFound."""
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        read_exactly(cursor)
+        await cursor.execute(statement("job_to_backfill"), {"job": job_id})
+        row = await cursor.fetchone()
+    if row is None:
+        raise NotFound(f"there is no job {job_id}; look it up among the jobs")
+    return Definition._make(row)
+
+
+def instants_in(found: Recurrence, wanted: Range) -> int:
+    """How many instants a range has."""
+    counted = found.missed(wanted.start - MICROSECOND, wanted.end - MICROSECOND)
+    return counted.count if counted else 0
+
+
+async def _succeeded(connection: AsyncConnection[Any], job_id: UUID, wanted: Range) -> AsyncIterator[list[int]]:
+    """In blocks, so that a range of millions is not held at once."""
+    async with connection.transaction(), connection.cursor("succeeded", row_factory=tuple_row) as cursor:
+        await cursor.execute(statement("succeeded_instants"), _parameters(job_id, wanted))
+        while block := await cursor.fetchmany(_AT_ONCE):
+            yield [row[0] for row in block]
+
+
+async def _listed(
+    connection: AsyncConnection[Any],
+    *,
+    backfill: UUID | None = None,
+    job: UUID | None = None,
+    after: UUID | None = None,
+    limit: int,
+) -> list[Backfill]:
+    async with connection.cursor(row_factory=class_row(Backfill)) as cursor:
+        read_exactly(cursor)
+        asked = {"backfill": backfill, "job": job, "after": after, "limit": limit}
+        await cursor.execute(statement("backfills"), asked)
+        return await cursor.fetchall()
+
+
+def _parameters(job_id: UUID, wanted: Range) -> dict[str, Any]:
+    return {"job": job_id, "start": wanted.start, "end": wanted.end, "rate": wanted.rate}

@@ -1,0 +1,11 @@
+-- backfill: takes one in hand until the transaction ends; nothing where another worker has it. The job is not locked:
+-- a cancellation of it waits for the backfill, and then finds what was planned. behind: rows of the job's partition have
+-- been waiting for more than a second. Indexes: the primary keys; executions_fire_at.
+select b.id, b.job_id, b.starts_at, b.ends_at, b.reached, b.rate, b.instants, pgsched.now() as now,
+       greatest(b.paced_until, pgsched.now()) as paced_until, j.state::text as job_state,
+       b.reached is not distinct from b.ends_at as all_planned,
+       exists (select from pgsched.executions e
+                where e.partition = pgsched.partition_of(j) and e.lease_token is null
+                  and e.fire_at between pgsched.now() - interval '1 hour' and pgsched.now() - interval '1 second') as behind
+  from pgsched.backfills b join pgsched.jobs j on j.id = b.job_id
+ where b.id = %(backfill)s and b.state = 'active' for update of b skip locked

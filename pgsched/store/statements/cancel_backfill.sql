@@ -1,0 +1,2 @@
+-- backfill: ends one.
+select pgsched.cancel_backfill(%(backfill)s, %(actor)s)

@@ -1,0 +1,8 @@
+-- Jobs that ended longer ago than their rules keep them, and of which nothing waits or runs any more. What became of
+-- them stays in history. Locks the jobs it takes; skips those another worker has. Indexes: jobs_ended, executions_job.
+delete from pgsched.jobs j where j.id = any (array(
+  select o.id from pgsched.jobs o
+   where o.state in ('finished', 'cancelled') and o.rules ? 'delete_after'
+     and o.updated_at < pgsched.now() - (o.rules ->> 'delete_after')::interval
+     and not exists (select from pgsched.executions e where e.job_id = o.id)
+   order by o.updated_at limit %(batch)s for update skip locked))

@@ -1,0 +1,11 @@
+-- tzdata: these rows stand for other instants; what lay between the instant and its start stays. Tells the workers of
+-- rows that are due soon. Index: the primary key.
+with moved as (
+  update pgsched.executions e
+     set scheduled_for = m.becomes,
+         fire_at = case when isfinite(e.fire_at) then m.becomes + (e.fire_at - e.scheduled_for) else e.fire_at end
+    from unnest(%(rows)s::uuid[], %(partitions)s::smallint[], %(instants)s::timestamptz[]) as m(id, partition, becomes)
+   where e.partition = m.partition and e.id = m.id
+  returning e.partition, e.fire_at
+)
+select pgsched.notify_wake(partition, min(fire_at)) from moved group by partition

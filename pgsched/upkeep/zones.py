@@ -1,0 +1,108 @@
+"""Keeps planned rows right when governments change the clocks.
+
+A row is planned by the rules of time zones that its planner had. The version is on record; a process that starts with a
+later one goes through the active jobs whose instants hang on a zone, moves the rows that the new rules have elsewhere,
+and notes its own version when all is done. A process with an older version changes nothing, but what it plans
+meanwhile may be misplaced again: it leaves a note, upon which the next to start with the later version looks again.
+"""
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from pgsched.domain.tzdata import version_in_use
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store import zone_rules
+from pgsched.store.connect import Link
+
+_BATCH = 50
+_BUSY = 2.0  # seconds until a job is looked at again that somebody had in hand
+
+
+@dataclass(slots=True, kw_only=True)
+class _Round:
+    """How far rechecking has come; ``left`` are jobs that somebody else had in hand."""
+
+    old: str
+    locked: bool = False
+    after: UUID = zone_rules.FIRST
+    left: list[UUID] = field(default_factory=list)
+    checked: int = 0
+    moved: int = 0
+
+
+class Zones(Service):
+    """A look at the version each minute; while rows are rechecked, a batch of jobs a turn."""
+
+    name = "zones"
+
+    def __init__(
+        self, chores: Link, link: Link, events: Events, *, version: str | None = None, every: float = 60.0
+    ) -> None:
+        super().__init__(events)
+        self._chores, self._link, self._every = chores, link, every
+        self._version = version or version_in_use()
+        self._round: _Round | None = None
+        self._has_looked = self._has_told = False
+
+    async def turn(self) -> float:
+        if self._version is None:
+            return self._every
+        if self._round is None:
+            self._round = await self._look(self._version)
+        return self._every if self._round is None else await self._go_on(self._version, self._round)
+
+    async def recover(self, error: Exception) -> None:
+        await self._start_over()
+        await self._chores.drop(error)
+
+    async def _look(self, version: str) -> _Round | None:
+        """What there is to recheck."""
+        found = await zone_rules.versions(await self._chores.get())
+        first, self._has_looked = not self._has_looked, True
+        if found.planned_by is None:
+            await zone_rules.note_version(await self._chores.get(), version)
+        elif found.planned_by > version:
+            await self._be_behind(version, found.planned_by)
+        elif found.planned_by < version:
+            return _Round(old=found.planned_by)
+        elif found.behind is not None and first:
+            return _Round(old=found.behind)
+        return None
+
+    async def _be_behind(self, version: str, planned_by: str) -> None:
+        await zone_rules.note_behind(await self._chores.get(), version)
+        if not self._has_told:
+            self.events.emit("tzdata.behind", version=version, planned_by=planned_by)
+            self._has_told = True
+
+    async def _go_on(self, version: str, round: _Round) -> float:
+        connection = await self._link.get()
+        if not round.locked:
+            round.locked = await zone_rules.try_lock(connection)
+        if not round.locked:  # another process is at it
+            await self._start_over()
+            return _BUSY
+        jobs = await zone_rules.zoned_jobs(connection, after=round.after, batch=_BATCH)
+        again = not jobs
+        if again:
+            jobs, round.left = round.left[:_BATCH], round.left[_BATCH:]
+        if not jobs:
+            await self._end(version, round)
+            return self._every
+        found = await zone_rules.recheck(connection, jobs, old=round.old, new=version)
+        round.checked, round.moved = round.checked + len(jobs) - len(found.left), round.moved + found.moved
+        round.left += found.left
+        round.after = max(round.after, jobs[-1])
+        return _BUSY if again and found.left else 0.0
+
+    async def _end(self, version: str, round: _Round) -> None:
+        await zone_rules.note_version(await self._link.get(), version)
+        self.events.emit("tzdata.changed", old=round.old, new=version, checked=round.checked, moved=round.moved)
+        self._round = None
+        await self._link.drop()
+
+    async def _start_over(self) -> None:
+        """The lock goes with the connection."""
+        self._round, self._has_looked = None, False
+        await self._link.drop()

@@ -1,0 +1,175 @@
+"""PATCH of a job over REST, and what a preview of it shows."""
+
+import uuid
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from tests.api.test_jobs import create
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+_BERLIN = {"cron": "30 2 * * *", "timezone": "Europe/Berlin"}
+
+
+async def test_an_edit_answers_with_the_job_as_it_is_now(api: httpx.AsyncClient) -> None:
+    job = await create(api, key="k", payload={"n": 1})
+    answer = await api.patch(f"/v1/jobs/{job}", json={"schedule": {"every": "1h30m"}, "labels": {"team": "a"}})
+    assert answer.status_code == 200
+    found = answer.json()
+    assert (found["schedule"], found["labels"], found["payload"]) == ({"every": "PT1H30M"}, {"team": "a"}, {"n": 1})
+    assert found == (await api.get(f"/v1/jobs/{job}")).json()
+
+
+async def test_another_schedule_is_planned_in_the_same_transaction(api: httpx.AsyncClient, db: Connection) -> None:
+    job = await create(api)
+    answer = await api.patch(f"/v1/jobs/{job}", json={"schedule": _BERLIN})
+    rows = db.execute("select fire_at from pgsched.executions").fetchall()
+    assert [row[0].isoformat().replace("+00:00", "Z") for row in rows] == answer.json()["next_fires"][:1]
+    assert db.execute("select revision = planned_revision from pgsched.jobs").fetchone() == (True,)
+
+
+async def test_a_payload_goes_along_digit_for_digit_and_null_takes_it_away(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
+    job = await create(api)
+    headers = {"Content-Type": "application/json"}
+    await api.patch(f"/v1/jobs/{job}", content=b'{"payload": {"price": 1.500000000000000000001}}', headers=headers)
+    shown = db.execute("select payload::text from pgsched.executions").fetchone()
+    assert shown == ('{"price": 1.500000000000000000001}',)
+    await api.patch(f"/v1/jobs/{job}", json={"payload": None})
+    assert db.execute("select payload from pgsched.executions").fetchone() == (None,)
+
+
+async def test_an_edit_is_logged_with_what_it_changed(api: httpx.AsyncClient, db: Connection) -> None:
+    job = await create(api)
+    for _ in range(2):
+        await api.patch(f"/v1/jobs/{job}", json={"target": "notify:b"})
+    logged = db.execute("select actor, action, subject::text, detail from pgsched.audit_log").fetchall()
+    assert logged == [("api 127.0.0.1", "edit", job, {"changed": ["target"]})]
+
+
+async def test_an_invalid_job_is_mended(api: httpx.AsyncClient, db: Connection) -> None:
+    job = await create(api)
+    db.execute("update pgsched.jobs set cron = '0 0 31 2 *', state = 'invalid', reason = 'never occurs'")
+    found = (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"cron": "@daily"}})).json()
+    assert (found["state"], found["reason"], len(found["next_fires"])) == ("active", None, 5)
+
+
+async def test_a_finished_job_fires_again_where_its_schedule_is_changed(api: httpx.AsyncClient, db: Connection) -> None:
+    job = await create(api, rules={"max_runs": 2})
+    db.execute("delete from pgsched.executions")
+    db.execute("update pgsched.jobs set state = 'finished', runs = 2")
+    found = (await api.patch(f"/v1/jobs/{job}", json={"rules": {"max_runs": 3}})).json()
+    assert (found["state"], found["runs"], len(found["next_fires"])) == ("active", 0, 3)
+
+
+async def test_a_paused_job_stays_paused(api: httpx.AsyncClient, db: Connection) -> None:
+    job = await create(api)
+    await api.post(f"/v1/jobs/{job}/pause")
+    found = (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"every": "1h"}})).json()
+    assert (found["state"], found["next_fires"]) == ("paused", [])
+    assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    ("status", "hint", "body"),
+    [
+        (400, "the fields are target, schedule", {"retries": 3}),
+        (400, "the fields are cron, every", {"schedule": {"at": "2030-01-01T00:00:00Z"}}),
+        (400, "Expected", {"labels": {"team": 5}}),
+        (404, "pgsched.queues", {"queue": "nowhere"}),
+        (422, "takes the other's place", {"schedule": {"cron": "@daily", "every": "1h"}}),
+        (422, "never occurs", {"schedule": {"cron": "0 0 31 2 *"}}),
+        (422, "Mars/Base", {"schedule": {"timezone": "Mars/Base"}}),
+        (422, "no unit", {"schedule": {"every": "90"}}),
+        (422, "give cron", {"schedule": {"every": "1h", "gap": "skip"}}),
+        (422, "there is no rule", {"rules": {"jiter": "5m"}}),
+        (422, "goes with every only", {"rules": {"after_completion": True}}),
+        (422, "write one of", {"target": "ftp://shop.example"}),
+        (422, "unknown option", {"options": {"tiemout": "5s"}}),
+        (422, "NUL", {"target": "notify:a\x00"}),
+    ],
+    ids=str,
+)
+async def test_what_cannot_be_meant_is_refused_by_edit_and_preview_alike(
+    api: httpx.AsyncClient, db: Connection, status: int, hint: str, body: dict[str, Any]
+) -> None:
+    job = await create(api)
+    before = db.execute("select to_jsonb(j), to_jsonb(e) from pgsched.jobs j, pgsched.executions e").fetchone()
+    for answer in (await api.patch(f"/v1/jobs/{job}", json=body), await api.post(f"/v1/jobs/{job}/preview", json=body)):
+        assert (answer.status_code, hint in answer.json()["detail"]) == (status, True), answer.text
+    assert db.execute("select to_jsonb(j), to_jsonb(e) from pgsched.jobs j, pgsched.executions e").fetchone() == before
+
+
+async def test_a_cancelled_job_and_an_unknown_one_are_refused(api: httpx.AsyncClient) -> None:
+    job = await create(api)
+    await api.delete(f"/v1/jobs/{job}")
+    for id, status in ((job, 409), (uuid.uuid4(), 404)):
+        assert (await api.patch(f"/v1/jobs/{id}", json={"target": "notify:b"})).status_code == status
+        assert (await api.post(f"/v1/jobs/{id}/preview", json={"target": "notify:b"})).status_code == status
+
+
+async def test_a_preview_shows_both_sides_of_an_edit_and_changes_nothing(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
+    job = await create(api, schedule=_BERLIN)
+    body = {"rules": {"exclude": ["2026-10-25"]}, "from": "2026-10-24T12:00:00Z", "count": 2}
+    before = db.execute("select to_jsonb(j) from pgsched.jobs j").fetchone()
+    found = (await api.post(f"/v1/jobs/{job}/preview", json=body)).json()
+    assert found["before"][0] == {
+        "at": "2026-10-25T00:30:00Z",
+        "local": "2026-10-25T02:30:00+02:00",
+        "note": "first of two 02:30: the clocks go back",
+    }
+    assert [fire["local"] for fire in found["after"]] == ["2026-10-26T02:30:00+01:00", "2026-10-27T02:30:00+01:00"]
+    assert db.execute("select to_jsonb(j) from pgsched.jobs j").fetchone() == before
+
+
+async def test_a_preview_knows_how_many_runs_are_left(api: httpx.AsyncClient, db: Connection) -> None:
+    job = await create(api, rules={"max_runs": 4})
+    db.execute("update pgsched.jobs set runs = 1")
+    found = (await api.post(f"/v1/jobs/{job}/preview", json={"rules": {"max_runs": 2}})).json()
+    assert (len(found["before"]), len(found["after"])) == (3, 1)
+
+
+async def test_a_preview_of_a_job_that_is_invalid_shows_what_it_would_be(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
+    job = await create(api)
+    db.execute("update pgsched.jobs set cron = '0 0 31 2 *', state = 'invalid'")
+    found = (await api.post(f"/v1/jobs/{job}/preview", json={"schedule": {"cron": "@daily"}})).json()
+    assert (found["before"], len(found["after"])) == ([], 5)
+
+
+async def test_a_schedule_that_is_no_job_yet_is_previewed(api: httpx.AsyncClient) -> None:
+    body = {"schedule": _BERLIN, "rules": {"max_runs": 3}, "from": "2026-10-24T12:00:00Z", "count": 10}
+    found = (await api.post("/v1/preview", json=body)).json()["next"]
+    assert [fire["local"][:10] for fire in found] == ["2026-10-25", "2026-10-26", "2026-10-27"]
+
+
+async def test_a_preview_draws_for_the_job_that_it_is_told(api: httpx.AsyncClient) -> None:
+    asked = {"schedule": {"cron": "H H * * *"}, "key": "nightly", "count": 1, "from": "2026-03-01T00:00:00Z"}
+    first = (await api.post("/v1/preview", json=asked)).json()
+    assert (await api.post("/v1/preview", json=asked)).json() == first
+    assert (await api.post("/v1/preview", json=asked | {"key": "weekly"})).json() != first
+
+
+@pytest.mark.parametrize(
+    ("status", "hint", "body"),
+    [
+        (422, "a schedule is missing", {"schedule": {}}),
+        (422, "identity", {"schedule": {"cron": "H * * * *"}}),
+        (422, "from", {"schedule": {"cron": "@daily"}, "from": "tomorrow"}),
+        (400, "count", {"schedule": {"cron": "@daily"}, "count": 101}),
+        (400, "count", {"schedule": {"cron": "@daily"}, "count": 0}),
+        (400, "the fields are", {"schedule": {"delay": "5m"}}),
+    ],
+    ids=str,
+)
+async def test_a_preview_of_what_cannot_be_meant_is_refused(
+    api: httpx.AsyncClient, status: int, hint: str, body: dict[str, Any]
+) -> None:
+    answer = await api.post("/v1/preview", json=body)
+    assert (answer.status_code, hint in answer.json()["detail"]) == (status, True), answer.text

@@ -1,0 +1,54 @@
+"""Counting which moments are instants of a job, without going through its instants."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pgsched.domain.recurrence import Recurrence, recurrence
+from pgsched.domain.rules import parse_rules
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MARCH = datetime(2026, 3, 28, tzinfo=UTC)
+ANCHOR = datetime(2026, 3, 28, 0, 0, 0, 250_000, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+JOBS = [
+    recurrence(cron="30 2 * * *", timezone="Europe/Berlin"),
+    recurrence(
+        cron="*/20 * * * * *", rules=parse_rules({"exclude": ["2026-03-29"], "ends_at": "2026-03-30T06:00:00Z"})
+    ),
+    recurrence(every=timedelta(seconds=90), anchor=ANCHOR),
+    recurrence(every=timedelta(minutes=7), anchor=ANCHOR, rules=parse_rules({"also": [{"cron": "0 * * * *"}]})),
+    recurrence(every=timedelta(seconds=45), anchor=ANCHOR, rules=parse_rules({"starts_at": "2026-03-29T00:00:00Z"})),
+]
+
+
+def is_instant(job: Recurrence, at: datetime) -> bool:
+    return job.next_instant(at - MICROSECOND) == at
+
+
+def counted(job: Recurrence, moments: set[datetime]) -> int:
+    return job.count_hits((at - EPOCH) // MICROSECOND for at in sorted(moments))
+
+
+@settings(max_examples=60, deadline=None)
+@given(job=st.sampled_from(JOBS), seconds=st.sets(st.integers(0, 3 * 86_400), max_size=40), fraction=st.booleans())
+def test_moments_count_that_the_job_has_next_after_the_microsecond_before(
+    job: Recurrence, seconds: set[int], fraction: bool
+) -> None:
+    begin = ANCHOR if fraction else MARCH
+    moments = {begin + timedelta(seconds=second // 15 * 15) for second in seconds}
+    assert counted(job, moments) == sum(is_instant(job, at) for at in moments)
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_all_instants_of_a_job_are_hits(job: Recurrence) -> None:
+    instants = job.instants(MARCH, 200)
+    assert counted(job, set(instants)) == len(instants)
+
+
+def test_a_job_that_counts_from_the_end_of_its_runs_has_none() -> None:
+    job = recurrence(every="1h", anchor=ANCHOR, rules=parse_rules({"after_completion": True}))
+    assert counted(job, {ANCHOR}) == 0

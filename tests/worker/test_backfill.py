@@ -1,0 +1,42 @@
+"""A worker runs a backfill from its start to its end, beside everything else it does."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+from pgsched.delivery.handlers import Context
+from pgsched.delivery.python import App
+from tests.worker.conftest import Connection, Recorder, Running, until, value
+
+MARCH = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+async def test_each_instant_of_a_backfill_of_a_paused_job_is_run_once(
+    running: Running, db: Connection, recorder: Recorder
+) -> None:
+    app, seen, all_seen = App(), list[datetime](), asyncio.Event()
+
+    @app.handler("report")
+    async def report(context: Context) -> None:
+        seen.append(context.scheduled_for)
+        if len(seen) == 48:
+            all_seen.set()
+
+    cursor = await db.execute(
+        "select pgsched.schedule('python:report', cron => '*/30 * * * *', key => 'report',"
+        ' options => \'{"relevant_for": "PT1M"}\')'
+    )
+    [job] = await cursor.fetchone() or (None,)
+    await db.execute("select pgsched.pause(%s)", [job])
+    async with running(app), asyncio.timeout(20):
+        await db.execute("select pgsched.backfill(%s, %s, %s, rate => 200)", [job, MARCH, MARCH + timedelta(days=1)])
+        await all_seen.wait()
+        await recorder.wait_for("backfill.finished")
+    assert sorted(seen) == [MARCH + n * timedelta(minutes=30) for n in range(48)]
+    found = await (await db.execute("select state, instants, planned, passed_over from pgsched.backfills")).fetchone()
+    assert found == ("finished", 48, 48, 0)
+
+
+async def test_a_worker_notes_the_rules_of_time_zones_that_it_plans_by(running: Running, db: Connection) -> None:
+    async with running():
+        found = await until(lambda: value(db, "select value from pgsched.facts where name = 'tzdata'"))
+    assert found >= "2020a"

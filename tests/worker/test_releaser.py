@@ -1,0 +1,74 @@
+"""The releaser's turns: what it looks for, and when it looks."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from pgsched.events import Events
+from pgsched.store.connect import Link
+from pgsched.upkeep.releaser import Releaser
+from tests.worker.conftest import Connection, Recorder, value
+
+AFTER = "select pgsched.schedule('python:next', after => array[%s])::text"
+
+
+@pytest.fixture
+async def releaser(database_url: str, recorder: Recorder) -> AsyncIterator[Releaser]:
+    link = Link(database_url, "test")
+    yield Releaser(link, Events(recorder), every=7.0)
+    await link.drop()
+
+
+async def first_and_next(db: Connection) -> tuple[str, str]:
+    first = await value(db, "select pgsched.schedule('python:first', delay => '1 hour')::text")
+    return first, await value(db, AFTER, first)
+
+
+async def turn(releaser: Releaser) -> float:
+    """One that is not put off for the one before."""
+    releaser._turned_at = float("-inf")
+    return await releaser.turn()
+
+
+async def test_while_nobody_waits_a_settle_does_not_wake_it(releaser: Releaser) -> None:
+    assert await turn(releaser) == 7.0
+    releaser.settled()
+    assert not releaser._wake.is_set()
+
+
+async def test_while_somebody_waits_each_settle_wakes_it(db: Connection, releaser: Releaser) -> None:
+    await first_and_next(db)
+    assert await turn(releaser) == 7.0
+    releaser.settled()
+    assert releaser._wake.is_set()
+
+
+async def test_being_told_that_somebody_waits_it_looks_after_settles(releaser: Releaser) -> None:
+    await turn(releaser)
+    releaser.look()
+    releaser._wake.clear()
+    releaser.settled()
+    assert releaser._wake.is_set()
+
+
+async def test_two_turns_are_a_moment_apart(db: Connection, releaser: Releaser) -> None:
+    await turn(releaser)
+    assert 0 < await releaser.turn() <= 0.02
+
+
+async def test_it_releases_who_waited_and_looks_again_at_once(
+    db: Connection, releaser: Releaser, recorder: Recorder
+) -> None:
+    first, following = await first_and_next(db)
+    await db.execute("select pgsched.cancel(%s::uuid)", [first])
+    assert await turn(releaser) < 1
+    assert recorder.named("dependents.released") == [{"count": 1}]
+    assert await value(db, "select status::text from pgsched.status where id = %s::uuid", following) == "skipped"
+    assert await turn(releaser) == 7.0
+
+
+async def test_the_sweep_finds_who_waits_for_what_is_nowhere(db: Connection, releaser: Releaser) -> None:
+    first, following = await first_and_next(db)
+    await db.execute("delete from pgsched.executions where id = %s::uuid", [first])
+    await turn(releaser)
+    assert await value(db, "select status::text from pgsched.status where id = %s::uuid", following) == "skipped"
