@@ -91,6 +91,12 @@ def test_after_completion_the_row_runs_and_its_successor_is_not_known_yet() -> N
     assert _reckon({"after_completion": True}, 100 * HOUR) == Reckoning(runs=True)
 
 
+def test_after_completion_a_row_that_the_run_before_has_put_past_the_end_does_not_run() -> None:
+    past = Range(first=NINE, last=NINE, count=1, reason="ends_at")
+    ends = {"after_completion": True, "ends_at": "2026-03-01T09:00:00Z", "starts_at": "2026-03-01T08:00:00Z"}
+    assert _reckon(ends, HOUR) == Reckoning(runs=False, skipped=(past,))
+
+
 def test_a_row_that_its_edited_schedule_no_longer_names_is_reckoned_once() -> None:
     parsed = parse_rules({"catch_up": "1h"})
     job = recurrence(cron="0 12 * * *", rules=parsed)

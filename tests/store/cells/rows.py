@@ -62,6 +62,12 @@ SPECS = {
     "`delay`": _once(delay=HOUR),
     "`every: 1h`": _hourly(),
     "`every: 1h`, `after_completion`": _hourly(after_completion=True),
+    "`after_completion`, `ends_at` in 2 h": Row(
+        arguments=lambda made: {
+            "every": HOUR,
+            "rules": {"after_completion": True, "ends_at": (made + 2 * HOUR).isoformat()},
+        }
+    ),
     "`cron: 30 2 * * *` (fixed time)": _daily(),
     "`cron: 0 * * * *` (elapsed time)": _cron("0 * * * *"),
     "`cron: H 2 * * *`": _cron("H 2 * * *"),
