@@ -53,7 +53,7 @@ TABLES = {
 
 
 def cells_of(text: str) -> dict[tuple[str, str, str], str]:
-    """The cells of the page's tables, by table, row and column."""
+    """The cells of the page's tables whose columns are the situations, by table, row and column."""
     found: dict[tuple[str, str, str], str] = {}
     columns: list[str] = []
     for line in text.splitlines():
@@ -62,6 +62,6 @@ def cells_of(text: str) -> dict[tuple[str, str, str], str]:
             columns = []
         elif not columns:
             columns = words
-        elif columns[0] in TABLES and not set(line) <= set("|-: "):
+        elif columns[1:] == list(_COLUMNS) and not set(line) <= set("|-: "):
             found |= {(columns[0], words[0], name): word for name, word in zip(columns[1:], words[1:], strict=True)}
     return found
