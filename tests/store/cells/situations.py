@@ -1,4 +1,4 @@
-"""The columns of the tables: a story for each, told with what a row schedules. Each answers with the words of the cell."""
+"""The columns of the tables: a story for each, told with what a row schedules, that ends with the words of its cell."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -40,7 +40,7 @@ class Told:
         id = call(self.stage.db, "schedule", target="python:x", key="cell", payload=payload, **given)
         assert isinstance(id, UUID)
         for name, wanted in self.row.columns.items():
-            self.stage.db.execute(f"update pgsched.jobs set {name} = %s where id = %s", [wanted, id])  # type: ignore[arg-type]
+            self.stage.db.execute(f"update pgsched.jobs set {name} = %s where id = %s", [wanted, id])
         return id
 
     @property
@@ -165,5 +165,3 @@ def _delete(stage: Stage, story: Told) -> str:
     with pytest.raises(psycopg.Error, match="is running"):
         call(stage.db, "cancel", id=story.id)
     return "refused, "
-
-

@@ -34,7 +34,6 @@ _COLUMNS = (
 )
 
 
-
 def _stories(*modules: ModuleType) -> dict[str, Story]:
     """The story of each column, from the first module that tells it."""
     found: dict[str, Story] = {}

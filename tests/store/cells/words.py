@@ -30,7 +30,11 @@ class _Fate:
 def fates(stage: Stage, row: Row, since: datetime, until: datetime, *, times: bool = False) -> str:
     """What became of the instants between two moments, both included; with the local times at which they ran."""
     found = [
-        _Fate(words=_words(stage, row, id, status, at, reason), count=count, at=stage.starts[id].at if id in stage.starts else at)
+        _Fate(
+            words=_words(stage, row, id, status, at, reason),
+            count=count,
+            at=stage.starts[id].at if id in stage.starts else at,
+        )
         for id, status, at, count, reason in stage.db.execute(_ACCOUNT, [since, until])
     ]
     if not found:
