@@ -119,6 +119,7 @@ create table pgsched.jobs (
   revision         integer not null default 1,
   planned_revision integer not null default 0,
   runs             integer not null default 0,
+  failures         integer not null default 0,
   paused_at        timestamptz,
   created_at       timestamptz not null default pgsched.now(),
   updated_at       timestamptz not null default pgsched.now(),

@@ -143,9 +143,10 @@ column pgsched.jobs.18 reason text
 column pgsched.jobs.19 revision integer not null default 1
 column pgsched.jobs.20 planned_revision integer not null default 0
 column pgsched.jobs.21 runs integer not null default 0
-column pgsched.jobs.22 paused_at timestamp with time zone
-column pgsched.jobs.23 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.jobs.24 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.22 failures integer not null default 0
+column pgsched.jobs.23 paused_at timestamp with time zone
+column pgsched.jobs.24 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.25 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.queues.01 name text not null
 column pgsched.queues.02 first_partition smallint not null
 column pgsched.schema_version.01 version_num character varying(32) not null
@@ -326,6 +327,7 @@ function pgsched.check_target(text) returns boolean volatility i parallel s
 function pgsched.check_told(jsonb,text) returns boolean volatility i parallel s
 function pgsched.check_zone(text) returns boolean volatility s parallel s
 function pgsched.clients_changed() returns trigger volatility v parallel u
+function pgsched.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
 function pgsched.detail_of(text) returns jsonb volatility i parallel s
 function pgsched.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched.edit(uuid,jsonb,text) returns boolean volatility v parallel u
@@ -448,6 +450,7 @@ grant execute on pgsched.check_zone(text) to pgsched_client
 grant execute on pgsched.check_zone(text) to pgsched_worker
 grant execute on pgsched.clients_changed() to pgsched_client
 grant execute on pgsched.clients_changed() to pgsched_worker
+grant execute on pgsched.count_outcome(uuid,pgsched.execution_status) to pgsched_worker
 grant execute on pgsched.detail_of(text) to pgsched_client
 grant execute on pgsched.detail_of(text) to pgsched_worker
 grant execute on pgsched.drop_days(integer) to pgsched_worker
@@ -633,6 +636,7 @@ comment on pgsched.check_target(text) is 'True for a target that pgsched can cal
 comment on pgsched.check_told(jsonb,text) is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.'
 comment on pgsched.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
 comment on pgsched.clients_changed() is 'Has the workers read the clients'' settings again.'
+comment on pgsched.count_outcome(uuid,pgsched.execution_status) is 'Counts a job''s failures in a row and pauses it after as many as its rule pause_after says; called with each settle of a run of a job that has the rule.'
 comment on pgsched.detail_of(text) is 'A note as the audit log keeps it; null where there is none.'
 comment on pgsched.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
 comment on pgsched.edit(uuid,jsonb,text) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled.'

@@ -43,6 +43,10 @@ begin
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
     if coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now() then
       perform pgsched.finish_waiting(waiting, 'skipped', withdraw.reason, pgsched.now());
+    elsif waiting.awaited then  -- whoever waits for it learns that it will not run
+      perform pgsched.finish_waiting(waiting, 'skipped', withdraw.reason);
+    elsif waiting.fire_at = 'infinity' then
+      perform pgsched.forget_dependencies(waiting.id);
     end if;
   end loop;
 end $$;

@@ -70,7 +70,7 @@ begin
       pgsched.release_abandoned(integer), pgsched.note_ends(uuid[], pgsched.execution_status[], timestamptz[]),
       pgsched.skip_dependents(uuid[]), pgsched.fire_dependents(uuid[]), pgsched.tell_outcome(uuid, uuid, text, text, text, jsonb, smallint,
       timestamptz, smallint, pgsched.execution_status, smallint, jsonb, text),
-      pgsched.note_backfill(uuid, text, text, jsonb) from pgsched_client;
+      pgsched.note_backfill(uuid, text, text, jsonb), pgsched.count_outcome(uuid, pgsched.execution_status) from pgsched_client;
     create policy mine on pgsched.clients for select to pgsched_client
       using (exists (select from pg_catalog.pg_roles r where r.rolname = database_role and pg_catalog.pg_has_role(r.oid, 'MEMBER')));
     create policy mine on pgsched.jobs to pgsched_client
