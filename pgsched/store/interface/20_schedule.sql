@@ -76,7 +76,7 @@ begin
   elsif num_nonnulls(rules, labels) > 0 then
     perform pgsched.refuse('PS002', 'rules and labels go with cron or every', 'leave them out, or give cron => or every =>');
   end if;
-  instant := coalesce(schedule.fire_at, now() + coalesce(delay, interval '0'));
+  instant := coalesce(schedule.fire_at, pgsched.now() + coalesce(delay, interval '0'));
   if instant not between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' then
     perform pgsched.check_instant(instant);
   elsif cardinality(after) > 0 then
@@ -94,7 +94,7 @@ begin
   returning e.id into new_id;
   if told then
     perform set_config('pgsched.notify', 'on', true);
-    if instant < now() + interval '2 seconds' then
+    if instant < pgsched.now() + interval '2 seconds' then
       perform pgsched.notify_wake(home, instant);
     end if;
   end if;
