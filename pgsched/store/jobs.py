@@ -22,7 +22,10 @@ from pgsched.store.starts import start_within
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What planning needs of a recurring definition; ``rules`` as JSON, or as the driver read it."""
+    """What planning needs of a recurring definition; ``rules`` as JSON, or as the driver read it.
+
+    ``accounted_to``: the instants up to it have their account, those that come later are what is planned.
+    """
 
     id: UUID
     cron: str | None
@@ -37,6 +40,8 @@ class Job:
     rules: Any
     runs: int
     paused_at: datetime | None
+    accounted_to: datetime
+    updated_at: datetime
     revision: int
     partition: int
 
@@ -124,34 +129,42 @@ async def _plan(connection: AsyncConnection[Any], jobs: Sequence[Job]) -> list[t
 async def _plan_of(connection: AsyncConnection[Any], job: Job) -> _Plan:
     """Raises InvalidSchedule."""
     rules, schedule = job.parsed(), job.recurrence()
-    begin = await _planned_from(connection, job)
-    paused = None
-    if job.paused_at is not None and (missed := schedule.missed(job.paused_at, begin)):
-        paused = Range(first=missed.first, last=missed.last, count=missed.count, reason="paused")
+    begin, paused = job.accounted_to, None
+    if rules.after_completion and job.planned_revision > 0 and job.paused_at is None:
+        begin = await _last_end(connection, job)
+    if job.paused_at is not None:
+        begin = max(begin, job.updated_at)
+        if missed := schedule.missed(job.accounted_to, begin):
+            paused = Range(first=missed.first, last=missed.last, count=missed.count, reason="paused")
     if rules.max_runs is not None and job.runs >= rules.max_runs:
         return _Plan(paused=paused, ended="max_runs")
-    instant = schedule.next_instant(begin)
+    instant = await _first_without_row(connection, job, schedule, begin)
     if instant is None:
         return _Plan(paused=paused, ended="no instant is left")
     start = await start_within(connection, schedule, rules, job.identity, job.partition, instant)
     return _Plan(instant=instant, start=start, paused=paused)
 
 
-async def _planned_from(connection: AsyncConnection[Any], job: Job) -> datetime:
-    """New and edited jobs go on from now; a repaired one from its last instant, so that none is missing.
-
-    What is counted from the end of a run is so after an edit too, however often there is one.
-    """
-    from_end = job.planned_revision > 0 and job.paused_at is None and job.parsed().after_completion
+async def _first_without_row(
+    connection: AsyncConnection[Any], job: Job, schedule: Recurrence, begin: datetime
+) -> datetime | None:
+    """The job's first instant later than ``begin`` that its schedule before did not have in hand already."""
     async with connection.cursor(row_factory=tuple_row) as cursor:
-        if job.planned_revision == 0:
-            await cursor.execute(statement("last_instant"), {"job": job.id})
-            last = await cursor.fetchone()
-            if last and last[0] is not None:
-                return _moment(last[0])
-        await cursor.execute(statement("plan_from_end" if from_end else "plan_from"), {"job": job.id})
+        await cursor.execute(statement("claimed_ahead"), {"job": job.id, "begin": begin})
+        taken = {row[0] for row in await cursor.fetchall()}
+    instant = schedule.next_instant(begin)
+    while instant in taken:
+        assert instant is not None
+        instant = schedule.next_instant(instant)
+    return instant
+
+
+async def _last_end(connection: AsyncConnection[Any], job: Job) -> datetime:
+    """What is counted from the end of a run is so after an edit too, however often there is one."""
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(statement("plan_from_end"), {"job": job.id})
         row = await cursor.fetchone()
-    return _moment(row[0] if row else None)
+    return job.accounted_to if row is None else row[0]
 
 
 async def _insert(connection: AsyncConnection[Any], plans: dict[UUID, _Plan]) -> None:
@@ -166,9 +179,3 @@ async def _fetch(connection: AsyncConnection[Any], query: Any, parameters: dict[
     async with connection.cursor(row_factory=class_row(Job)) as cursor:
         await cursor.execute(query, parameters)
         return await cursor.fetchall()
-
-
-def _moment(value: Any) -> datetime:
-    if not isinstance(value, datetime):
-        raise TypeError(f"not a moment: {value!r}")
-    return value

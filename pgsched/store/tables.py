@@ -66,6 +66,7 @@ jobs = Table(
     Column("planned_revision", Integer),
     Column("runs", Integer),
     Column("paused_at", _instant),
+    Column("accounted_to", _instant),
     Column("created_at", _instant),
     Column("updated_at", _instant),
 )

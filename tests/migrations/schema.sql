@@ -71,9 +71,10 @@ column pgsched.backfills.12 created_at timestamp with time zone not null default
 column pgsched.backfills.13 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.clients.01 client_id text not null
 column pgsched.clients.02 keep pgsched.keep not null default 'all'::pgsched.keep
-column pgsched.clients.03 signing_secret text
-column pgsched.clients.04 database_role name
-column pgsched.clients.05 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.clients.03 relevant_for interval
+column pgsched.clients.04 signing_secret text
+column pgsched.clients.05 database_role name
+column pgsched.clients.06 created_at timestamp with time zone not null default pgsched.now()
 column pgsched.dependencies.01 execution_id uuid not null
 column pgsched.dependencies.02 after_id uuid not null
 column pgsched.dependencies.03 outcome text not null default 'success'::text
@@ -145,8 +146,9 @@ column pgsched.jobs.20 planned_revision integer not null default 0
 column pgsched.jobs.21 runs integer not null default 0
 column pgsched.jobs.22 failures integer not null default 0
 column pgsched.jobs.23 paused_at timestamp with time zone
-column pgsched.jobs.24 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.jobs.25 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.24 accounted_to timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.25 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.26 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.queues.01 name text not null
 column pgsched.queues.02 first_partition smallint not null
 column pgsched.schema_version.01 version_num character varying(32) not null
@@ -192,6 +194,7 @@ constraint pgsched.backfills.backfills_pkey PRIMARY KEY (id)
 constraint pgsched.backfills.rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision)))
 constraint pgsched.clients.client_id_is_1_to_100_characters CHECK (((length(client_id) >= 1) AND (length(client_id) <= 100)))
 constraint pgsched.clients.clients_pkey PRIMARY KEY (client_id)
+constraint pgsched.clients.relevant_for_is_100_milliseconds_to_3653_days CHECK (((relevant_for >= '00:00:00.1'::interval) AND (relevant_for <= '3653 days'::interval)))
 constraint pgsched.clients.signing_secret_is_whsec_base64 CHECK ((signing_secret ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'::text))
 constraint pgsched.dependencies.delay_is_0_to_3653_days CHECK (((delay >= '00:00:00'::interval) AND (delay <= '3653 days'::interval)))
 constraint pgsched.dependencies.dependencies_pkey PRIMARY KEY (execution_id, after_id)
@@ -307,7 +310,7 @@ function pgsched.cancel(text,text,text,text) returns boolean volatility v parall
 function pgsched.cancel(uuid,text,text) returns boolean volatility v parallel u
 function pgsched.cancel_all(text,jsonb,text,text) returns integer volatility v parallel u
 function pgsched.cancel_backfill(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.carry_on(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.carry_on(uuid,timestamp with time zone) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.check_after(text[],text,text,text) returns boolean volatility i parallel s
 function pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
 function pgsched.check_changes(jsonb) returns boolean volatility i parallel s
@@ -332,6 +335,7 @@ function pgsched.detail_of(text) returns jsonb volatility i parallel s
 function pgsched.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched.edit(uuid,jsonb,text) returns boolean volatility v parallel u
 function pgsched.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
+function pgsched.edited_from(pgsched.jobs) returns timestamp with time zone volatility s parallel s
 function pgsched.executions_inserted() returns trigger volatility v parallel u
 function pgsched.find_execution(text,text) returns uuid volatility s parallel u
 function pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) returns void volatility v parallel u
@@ -348,7 +352,6 @@ function pgsched.log_change(text,uuid,text,jsonb) returns void volatility v para
 function pgsched.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
 function pgsched.my_clients() returns text[] volatility s parallel s
 function pgsched.new_id() returns uuid volatility v parallel s
-function pgsched.note_backfill(uuid,text,text,jsonb) returns void volatility v parallel u
 function pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) returns integer volatility v parallel u
 function pgsched.notify_release() returns void volatility v parallel u
 function pgsched.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
@@ -410,8 +413,8 @@ grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_client
 grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_client
 grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_worker
-grant execute on pgsched.carry_on(uuid) to pgsched_client
-grant execute on pgsched.carry_on(uuid) to pgsched_worker
+grant execute on pgsched.carry_on(uuid,timestamp with time zone) to pgsched_client
+grant execute on pgsched.carry_on(uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched.check_after(text[],text,text,text) to pgsched_client
 grant execute on pgsched.check_after(text[],text,text,text) to pgsched_worker
 grant execute on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_client
@@ -458,6 +461,8 @@ grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_client
 grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_worker
 grant execute on pgsched.edited(pgsched.jobs,jsonb) to pgsched_client
 grant execute on pgsched.edited(pgsched.jobs,jsonb) to pgsched_worker
+grant execute on pgsched.edited_from(pgsched.jobs) to pgsched_client
+grant execute on pgsched.edited_from(pgsched.jobs) to pgsched_worker
 grant execute on pgsched.executions_inserted() to pgsched_client
 grant execute on pgsched.executions_inserted() to pgsched_worker
 grant execute on pgsched.find_execution(text,text) to pgsched_client
@@ -489,7 +494,6 @@ grant execute on pgsched.my_clients() to pgsched_client
 grant execute on pgsched.my_clients() to pgsched_worker
 grant execute on pgsched.new_id() to pgsched_client
 grant execute on pgsched.new_id() to pgsched_worker
-grant execute on pgsched.note_backfill(uuid,text,text,jsonb) to pgsched_worker
 grant execute on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) to pgsched_worker
 grant execute on pgsched.notify_release() to pgsched_client
 grant execute on pgsched.notify_release() to pgsched_worker
@@ -582,6 +586,8 @@ grant select on pgsched.clients (database_role) to pgsched_client
 grant select on pgsched.clients (database_role) to pgsched_reader
 grant select on pgsched.clients (keep) to pgsched_client
 grant select on pgsched.clients (keep) to pgsched_reader
+grant select on pgsched.clients (relevant_for) to pgsched_client
+grant select on pgsched.clients (relevant_for) to pgsched_reader
 grant select on pgsched.dependencies to pgsched_client
 grant select on pgsched.dependencies to pgsched_reader
 grant select on pgsched.executions to pgsched_reader
@@ -595,6 +601,7 @@ grant select on pgsched.status to pgsched_client
 grant select on pgsched.status to pgsched_reader
 grant select on pgsched.workers to pgsched_reader
 grant update on pgsched.executions (attempt) to pgsched_client
+grant update on pgsched.jobs (accounted_to) to pgsched_client
 grant update on pgsched.jobs (paused_at) to pgsched_client
 grant update on pgsched.jobs (reason) to pgsched_client
 grant update on pgsched.jobs (revision) to pgsched_client
@@ -616,7 +623,7 @@ comment on pgsched.cancel(text,text,text,text) is 'Cancels what a client has und
 comment on pgsched.cancel(uuid,text,text) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
 comment on pgsched.cancel_all(text,jsonb,text,text) is 'Cancels the jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.cancel_backfill(uuid,text) is 'Ends a backfill: what it planned and still waits is cancelled, what runs goes on. False if it had ended before; PS010 for an unknown id.'
-comment on pgsched.carry_on(uuid) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
+comment on pgsched.carry_on(uuid,timestamp with time zone) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
 comment on pgsched.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
 comment on pgsched.check_changes(jsonb) is 'True for what pgsched.edit can read; raises PS000 or PS002 with what to write otherwise.'
@@ -641,6 +648,7 @@ comment on pgsched.detail_of(text) is 'A note as the audit log keeps it; null wh
 comment on pgsched.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
 comment on pgsched.edit(uuid,jsonb,text) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled.'
 comment on pgsched.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
+comment on pgsched.edited_from(pgsched.jobs) is 'From when on a job that is edited now goes by its new schedule.'
 comment on pgsched.executions_inserted() is 'Wakes the workers for the near-term rows of one insert statement.'
 comment on pgsched.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
 comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to the last one given.'
@@ -657,7 +665,6 @@ comment on pgsched.log_change(text,uuid,text,jsonb) is 'Writes a row of the audi
 comment on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
 comment on pgsched.my_clients() is 'The clients whose rows the current role may see and change.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562).'
-comment on pgsched.note_backfill(uuid,text,text,jsonb) is 'The row of the audit log of a backfill that starts or is cancelled; a step of those functions.'
 comment on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) is 'Notes ends with all that wait for them; returns how many were released or skipped for that.'
 comment on pgsched.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
 comment on pgsched.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'

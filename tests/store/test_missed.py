@@ -115,7 +115,7 @@ async def test_a_missed_row_keeps_its_id(db: Session, worker: Connection) -> Non
 async def paused_for_an_hour(db: Session, **rules: object) -> UUID:
     minutely = job(db, every=timedelta(minutes=1), rules=rules or None)
     call(db, "pause", job_id=minutely)
-    db.execute("update pgsched.jobs set paused_at = paused_at - interval '1 hour'")
+    db.execute("update pgsched.jobs set accounted_to = accounted_to - interval '1 hour'")
     call(db, "resume", job_id=minutely)
     return minutely
 

@@ -225,6 +225,13 @@ end $$;
 comment on function pgsched.schedule_keyed(text, jsonb, timestamptz, text, text, text, text, jsonb, text, uuid)
   is 'One execution under a key; called by pgsched.schedule.';
 
+-- Where nobody has planned what there is, the new schedule counts from where the old one would have.
+create or replace function pgsched.edited_from(job pgsched.jobs) returns timestamptz language sql stable parallel safe as $$
+  select case when job.planned_revision = job.revision or job.state = 'invalid' then pgsched.now()
+              else least(job.accounted_to, pgsched.now()) end
+$$;
+comment on function pgsched.edited_from(pgsched.jobs) is 'From when on a job that is edited now goes by its new schedule.';
+
 create or replace function pgsched.schedule_job(
   target text, payload jsonb, cron text, every interval, timezone text, client text, key text, ordering_key text,
   queue text, options jsonb, on_conflict text, rules jsonb, labels jsonb
@@ -252,7 +259,7 @@ begin
       set queue = excluded.queue, ordering_key = excluded.ordering_key, target = excluded.target,
           payload = excluded.payload, options = excluded.options, rules = excluded.rules, labels = excluded.labels,
           cron = excluded.cron, timezone = excluded.timezone, every = excluded.every, revision = j.revision + 1, reason = null, updated_at = pgsched.now(),
-          runs = case when j.state = 'finished' then 0 else j.runs end,
+          accounted_to = pgsched.edited_from(j), runs = case when j.state = 'finished' then 0 else j.runs end,
           state = case when j.state = 'paused' then j.state else 'active' end
     returning j.id, j.revision into found_id, found_revision;
   else  -- what is left as it is, is not locked either: a claim of its rows would have to wait

@@ -54,16 +54,16 @@ comment on function pgsched.withdraw(uuid, text) is 'Takes back the planned row 
 
 -- The planner goes on from the last instant that is accounted for. With the owner's rights, since a client may not
 -- touch the planner's mark; harmless for whoever calls it, for it acts only on a job that nothing would carry on.
-create or replace function pgsched.carry_on(job_id uuid) returns void
+create or replace function pgsched.carry_on(job_id uuid, accounted_to timestamptz) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  update pgsched.jobs j set planned_revision = 0
+  update pgsched.jobs j set planned_revision = 0, accounted_to = carry_on.accounted_to
    where j.id = carry_on.job_id and j.state = 'active' and j.planned_revision = j.revision
      and not exists (select from pgsched.executions e where e.partition = pgsched.partition_of(j) and e.job_id = j.id
                         and e.plan = j.revision and e.attempt = 0);
   perform pg_notify('pgsched_wake', 'plan');
 end $$;
-comment on function pgsched.carry_on(uuid) is 'Has a worker plan the next row of a job whose planned row was cancelled.';
+comment on function pgsched.carry_on(uuid, timestamptz) is 'Has a worker plan the next row of a job whose planned row was cancelled.';
 
 create or replace function pgsched.cancel(id uuid, note text default null, actor text default null) returns boolean language plpgsql volatile as $$
 declare
@@ -99,7 +99,7 @@ begin
   delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
   perform pgsched.finish_waiting(waiting, 'cancelled', coalesce(cancel.note, 'cancelled'));
   if waiting.plan > 0 and waiting.attempt = 0 then
-    perform pgsched.carry_on(waiting.job_id);
+    perform pgsched.carry_on(waiting.job_id, coalesce(waiting.scheduled_for, pgsched.now()));
   end if;
   return true;
 end $$;
@@ -171,6 +171,7 @@ comment on function pgsched.reschedule(uuid, timestamptz, text)
 
 create or replace function pgsched.trigger(job_id uuid, actor text default null) returns uuid language plpgsql volatile as $$
 declare
+  instant constant timestamptz := pgsched.now() + (clock_timestamp() - now());  -- twice in a transaction is two runs
   job pgsched.jobs;
   new_id uuid;
 begin
@@ -181,7 +182,7 @@ begin
     perform pgsched.refuse('PS011', format('job %s is cancelled', trigger.job_id), 'schedule it again');
   end if;
   insert into pgsched.executions as e (fire_at, scheduled_for, job_id, partition, client_id, target, payload, options, ordering_key)
-  values (clock_timestamp(), clock_timestamp(), job.id, pgsched.partition_of(job), job.client_id, job.target, job.payload,
+  values (instant, instant, job.id, pgsched.partition_of(job), job.client_id, job.target, job.payload,
           job.options, job.ordering_key)
   returning e.id into new_id;
   perform pgsched.log_change('trigger', job.id, trigger.actor, jsonb_build_object('execution', new_id));
@@ -211,11 +212,15 @@ begin
     end if;
     perform pgsched.refuse('PS011', format('job %s is %s', pause.job_id, job.state), 'only an active job can be paused');
   end if;
-  -- Where a pause before this one is not accounted for yet, this one goes on from its beginning.
-  update pgsched.jobs j set state = 'paused', reason = note, revision = j.revision + 1, updated_at = pgsched.now(),
-         paused_at = case when j.planned_revision = j.revision then pgsched.now() else coalesce(j.paused_at, pgsched.now()) end
-   where j.id = pause.job_id;
   perform pgsched.withdraw(pause.job_id, 'paused');
+  -- Where a pause before this one is not accounted for yet, this one goes on from its beginning. What was claimed or
+  -- cancelled ahead of its instant has its account already.
+  update pgsched.jobs j set state = 'paused', reason = note, revision = j.revision + 1, updated_at = pgsched.now(),
+         paused_at = case when j.planned_revision = j.revision then pgsched.now() else coalesce(j.paused_at, pgsched.now()) end,
+         accounted_to = case when j.planned_revision <> j.revision then j.accounted_to else greatest(pgsched.now(),
+           (select max(e.scheduled_for) from pgsched.executions e where e.job_id = j.id and e.scheduled_for > pgsched.now()),
+           (select max(h.scheduled_for) from pgsched.history h where h.job_id = j.id and h.scheduled_for > pgsched.now())) end
+   where j.id = pause.job_id;
   perform pgsched.log_change('pause', pause.job_id, pause.actor, pgsched.detail_of(pause.note));
   return true;
 end $$;

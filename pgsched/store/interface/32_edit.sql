@@ -108,6 +108,7 @@ begin
          queue = after.queue, ordering_key = after.ordering_key, cron = after.cron, every = after.every, timezone = after.timezone,
          gap = after.gap, overlap = after.overlap, anchor = after.anchor, updated_at = pgsched.now(),
          revision = j.revision + (comes_back or changed <> array['labels'])::int,
+         accounted_to = pgsched.edited_from(j),
          state = case when comes_back then 'active' else j.state end,
          reason = case when comes_back then null else j.reason end,
          runs = case when comes_back and j.state = 'finished' then 0 else j.runs end

@@ -1,6 +1,12 @@
 -- The sweep: active, planned jobs without a row that will carry them on: none waiting and none in hand whose successor
--- is still to be planned. Takes them up for planning again. Index: executions_job.
-update pgsched.jobs j set planned_revision = 0
+-- is still to be planned. Takes them up for planning again, from their latest instant that has a row, live or finished.
+-- Indexes: executions_job; history_job.
+update pgsched.jobs j
+   set planned_revision = 0,
+       accounted_to = coalesce(greatest(
+         (select max(e.scheduled_for) from pgsched.executions e where e.job_id = j.id and e.plan is not null),
+         (select max(coalesce(h.last_scheduled_for, h.scheduled_for)) from pgsched.history h where h.job_id = j.id)),
+         j.accounted_to)
  where j.id = any (array(
    select o.id from pgsched.jobs o
     where o.state = 'active' and o.planned_revision = o.revision

@@ -1,0 +1,175 @@
+"""The database in which planning is tried: a clock of its own, planners, claimers, and what stands in it."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from pgsched.domain.execution import Execution
+from pgsched.store import connect, dependencies, executions, jobs
+from pgsched.store.executions import Finished, Group, Lease, Retried, Share
+from pgsched.store.wire import LONG_AGO, to_instant
+from tests.store.planning_instants import Spec
+from tests.store.planning_model import Account
+from tests.store.store_arrange import Connection as Session
+from tests.store.store_arrange import value
+
+_CLOCK = """
+create table test_clock (at timestamptz not null);
+insert into test_clock values (now());
+create or replace function pgsched.now() returns timestamptz language sql stable as 'select at from public.test_clock';
+"""
+_LIVE = """
+select id, job_id, scheduled_for, lease_token is not null, attempt, plan, fire_at = 'infinity' from pgsched.executions
+"""
+_ENDED = """
+select id, job_id, scheduled_for, last_scheduled_for, instants, status::text, reason from pgsched.history
+ where finished_at >= %s
+"""
+_JOBS = "select id, state::text, revision, planned_revision = revision, runs, reason from pgsched.jobs"
+
+
+class Live(NamedTuple):
+    """A row of pgsched.executions."""
+
+    id: UUID
+    job: UUID
+    scheduled_for: datetime | None
+    in_hand: bool
+    attempt: int
+    plan: int | None
+    held: bool
+
+
+class Job(NamedTuple):
+    """A row of pgsched.jobs."""
+
+    id: UUID
+    state: str
+    revision: int
+    planned: bool
+    runs: int
+    reason: str | None
+
+
+class World:
+    """One database for all runs; nothing in it moves but by what is called here."""
+
+    def __init__(
+        self, db: Session, hands: Sequence[connect.Connection], planners: Sequence[connect.Connection]
+    ) -> None:
+        self.db, self.hands, self.planners = db, hands, planners
+        self.now = self._seen = datetime.min
+        self.in_hand: dict[int, list[Execution]] = {}
+        self.ended: dict[UUID, tuple[UUID, Account]] = {}
+        self._tokens = 0
+
+    def clear(self, now: datetime) -> None:
+        self.db.execute(
+            "delete from pgsched.executions; delete from pgsched.jobs; delete from pgsched.history;"
+            " delete from pgsched.attempts; delete from pgsched.dependencies"
+        )
+        self.in_hand, self.ended, self._seen = {}, {}, now
+        self.travel_to(now)
+
+    def travel_to(self, now: datetime) -> None:
+        self.now = now
+        self.db.execute("update public.test_clock set at = %s", [now])
+
+    def jobs(self) -> dict[UUID, Job]:
+        return {row[0]: Job._make(row) for row in self.db.execute(_JOBS)}
+
+    def live(self) -> dict[UUID, list[Live]]:
+        found: dict[UUID, list[Live]] = defaultdict(list)
+        for row in self.db.execute(_LIVE):
+            found[row[1]].append(Live._make(row))
+        return found
+
+    def read_ended(self) -> None:
+        """Looks at what has ended since the last look. Raises AssertionError where something ended twice."""
+        new = set[UUID]()
+        for id, job, scheduled_for, last, instants, status, reason in self.db.execute(_ENDED, [self._seen]):
+            assert id not in new, f"{id} has ended twice: {reason}"
+            new.add(id)
+            account = Account(
+                id=id, scheduled_for=scheduled_for, last=last, instants=instants, status=status, reason=reason
+            )
+            assert self.ended.setdefault(id, (job, account)) == (job, account), f"{id} has ended twice: {reason}"
+        self._seen = self.now
+
+    def schedule(self, key: str, spec: Spec) -> UUID:
+        given = {name: spec.schedule.given.get(name) for name in ("cron", "every", "timezone")}
+        rules = spec.rules()
+        query = (
+            "select pgsched.schedule('python:x', key => %(key)s, cron => %(cron)s, every => %(every)s::interval,"
+            " timezone => %(timezone)s, rules => %(rules)s)"
+        )
+        id = value(self.db, query, given | {"key": key, "rules": Jsonb(rules) if rules else None})
+        assert isinstance(id, UUID)
+        return id
+
+    async def claim(
+        self, claimer: int, partitions: Sequence[int], *, batch: int, lease: timedelta, ahead: timedelta
+    ) -> list[Execution]:
+        self._tokens += 1
+        terms = Lease(owner=claimer, token=self._tokens, length=lease, ahead=ahead)
+        shares = [Share(partition, LONG_AGO, batch) for partition in partitions]
+        hand = self.hands[claimer % len(self.hands)]
+        answer = await executions.claim(hand, terms, shares, now=to_instant(self.now))
+        self.in_hand.setdefault(claimer, []).extend(answer.rows)
+        return answer.rows
+
+    async def settle(self, claimer: int, how: str) -> None:
+        """Ends, or gives back, what a claimer has in hand and may have begun by now."""
+        hand = self.hands[claimer % len(self.hands)]
+        rows = self.in_hand.pop(claimer, [])
+        ready = [row for row in rows if how == "release" or row.scheduled_for <= to_instant(self.now)]
+        if len(ready) < len(rows):
+            self.in_hand[claimer] = [row for row in rows if row not in ready]
+        found: dict[int, list[Execution]] = defaultdict(list)
+        for row in ready:
+            found[row.partition].append(row)
+        for partition, settled in found.items():
+            group = Group([row.id for row in settled], [row.token for row in settled])
+            match how:
+                case "succeed":
+                    await executions.settle_succeeded(hand, None, {partition: group})
+                case "fail":
+                    ends = [Finished(row.id, row.token, "failed", 500, None, "no", 0.1) for row in settled]
+                    await executions.settle_finished(hand, partition, ends)
+                case "retry":
+                    tries = [Retried(row.id, row.token, 400.0, 503, "busy", 0.1) for row in settled]
+                    await executions.settle_retried(hand, claimer, partition, tries)
+                case _:
+                    await executions.release(hand, partition, group)
+
+    async def reap(self, partitions: Sequence[int], owners: list[int]) -> None:
+        """Takes rows back; the claimers do not know, and settle in vain."""
+        for partition in partitions:
+            await executions.reap(self.planners[0], partition, owners)
+
+    async def plan(self, planner: int) -> None:
+        _, invalid = await jobs.plan_jobs(self.planners[planner], batch=100)
+        assert not invalid, invalid
+
+    async def release(self) -> None:
+        await dependencies.release(self.planners[0], most=100)
+
+    async def call(self, query: str, *parameters: Any) -> Any:
+        """A function called by somebody else; None where it is refused."""
+        cursor = await self.planners[-1].execute(query, parameters)  # type: ignore[arg-type]
+        row = await cursor.fetchone()
+        return row[0] if row else None
+
+
+@contextmanager
+def own_clock(url: str) -> Iterator[None]:
+    """Has the database go by a clock that the test sets."""
+    with psycopg.connect(url, autocommit=True) as session:
+        session.execute(_CLOCK)
+        yield
