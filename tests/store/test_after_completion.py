@@ -1,4 +1,4 @@
-"""Jobs whose next instant is counted from the end of a run: what an edit leaves of that."""
+"""Jobs whose next instant is counted from the end of a run: where another interval is counted from."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -14,19 +14,24 @@ from tests.store.store_arrange import call, finish, lease, value
 MINUTE = timedelta(minutes=1)
 
 
-async def edited(db: Session, worker: Connection) -> UUID:
-    """Every hour after the run before, as scheduled or scheduled again; it is planned."""
-    id = call(db, "schedule", target="python:x", every=HOUR, key="sync", rules={"after_completion": True})
+async def scheduled(db: Session, worker: Connection, every: timedelta) -> UUID:
+    """Again and again, so long after the end of each run; it is planned."""
+    id = call(db, "schedule", target="python:x", every=every, key="sync", rules={"after_completion": True})
     await jobs.plan_jobs(worker, batch=10)
     assert isinstance(id, UUID)
     return id
 
 
 async def made(db: Session, worker: Connection, *, ago: timedelta = 5 * HOUR) -> UUID:
-    """The same, so long ago; it has not run."""
-    id = await edited(db, worker)
+    """A job every two hours, so old; it has not run."""
+    id = await scheduled(db, worker, 2 * HOUR)
     db.execute("update pgsched.jobs set created_at = created_at - %s, anchor = anchor - %s", [ago, ago])
     return id
+
+
+async def edited(db: Session, worker: Connection) -> UUID:
+    """It is to run every hour."""
+    return await scheduled(db, worker, HOUR)
 
 
 def run(db: Session, of: UUID, *, ago: str) -> None:
@@ -87,4 +92,4 @@ async def test_after_a_pause_the_interval_is_counted_from_its_end(db: Session, w
     call(db, "pause", job_id=id)
     call(db, "resume", job_id=id)
     await jobs.plan_jobs(worker, batch=10)
-    assert abs(until_next(db, id) - HOUR) < MINUTE
+    assert abs(until_next(db, id) - 2 * HOUR) < MINUTE
