@@ -95,7 +95,9 @@ begin
   elsif waiting.lease_token is not null then
     perform pgsched.refuse('PS011', format('execution %s is running', cancel.id), 'only what waits can be cancelled');
   end if;
-  perform pgsched.log_change('cancel', cancel.id, cancel.actor, pgsched.detail_of(cancel.note));
+  if num_nonnulls(cancel.actor, cancel.note, waiting.job_id) > 0 then  -- of a service's own one-shots history tells enough
+    perform pgsched.log_change('cancel', cancel.id, cancel.actor, pgsched.detail_of(cancel.note));
+  end if;
   delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
   perform pgsched.finish_waiting(waiting, 'cancelled', coalesce(cancel.note, 'cancelled'));
   if waiting.plan > 0 and waiting.attempt = 0 then
@@ -163,8 +165,10 @@ begin
     perform pgsched.forget_dependencies(reschedule.id);
   end if;
   perform pgsched.notify_wake(waiting.partition, reschedule.fire_at);
-  perform pgsched.log_change('reschedule', reschedule.id, reschedule.actor,
-    jsonb_build_object('fire_at', reschedule.fire_at, 'before', waiting.fire_at));
+  if reschedule.actor is not null then
+    perform pgsched.log_change('reschedule', reschedule.id, reschedule.actor,
+      jsonb_build_object('fire_at', reschedule.fire_at, 'before', waiting.fire_at));
+  end if;
 end $$;
 comment on function pgsched.reschedule(uuid, timestamptz, text)
   is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.';
