@@ -78,6 +78,7 @@ class Worker:
             ahead=settings.look_ahead,
             settle=self.settler.add,
             room=lambda: self.claimer.wake(),
+            relevant_for=self.directory.relevant_for,
         )
         self.claimer = self._make_claimer()
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)

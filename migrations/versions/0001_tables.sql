@@ -70,6 +70,8 @@ create domain pgsched.options as jsonb constraint options_are_known check (value
 create table pgsched.clients (
   client_id      text primary key constraint client_id_is_1_to_100_characters check (length(client_id) between 1 and 100),
   keep           pgsched.keep not null default 'all',
+  relevant_for   interval constraint relevant_for_is_100_milliseconds_to_3653_days
+                   check (relevant_for between interval '100 ms' and interval '3653 days'),
   signing_secret text constraint signing_secret_is_whsec_base64 
                    check (signing_secret ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'),
   database_role  name,
@@ -119,6 +121,7 @@ create table pgsched.jobs (
   revision         integer not null default 1,
   planned_revision integer not null default 0,
   runs             integer not null default 0,
+  failures         integer not null default 0,
   paused_at        timestamptz,
   accounted_to     timestamptz not null default pgsched.now(),
   created_at       timestamptz not null default pgsched.now(),

@@ -39,10 +39,11 @@ def reckon(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: d
     """What becomes of the row of ``scheduled_for``, claimed at ``now``, and what the job's next row is.
 
     An instant is too old when it lies more than ``catch_up`` back, not counting what jitter or a window allow. With
-    ``after_completion`` the row runs, and its successor is known only when the run is over.
+    ``after_completion`` the row runs, unless the run before ended too late for another, and its successor is known only
+    when the run is over.
     """
     if recurrence.after_completion:
-        return Reckoning(runs=True)
+        return _counted_from_an_end(recurrence, scheduled_for)
     oldest = _oldest(rules, now)
     following = recurrence.next_instant(scheduled_for)
     if oldest is not None and scheduled_for < oldest:
@@ -67,6 +68,12 @@ def reckon_put_off(recurrence: Recurrence, rules: Rules, scheduled_for: datetime
         return Reckoning(runs=True, successor=recurrence.next_instant(scheduled_for))
     skipped = Range(first=passed.first, last=passed.last, count=passed.count, reason="overlap")
     return Reckoning(runs=True, skipped=(skipped,), successor=recurrence.next_instant(passed.last))
+
+
+def _counted_from_an_end(recurrence: Recurrence, scheduled_for: datetime) -> Reckoning:
+    if recurrence.ends_at is None or scheduled_for < recurrence.ends_at:
+        return Reckoning(runs=True)
+    return Reckoning(runs=False, skipped=(Range(first=scheduled_for, last=scheduled_for, count=1, reason="ends_at"),))
 
 
 def _oldest(rules: Rules, now: datetime) -> datetime | None:

@@ -30,8 +30,12 @@ select pgsched.schedule(
                 pgsched.now() + coalesce(cast(%(delay)s as interval), interval '0')) as fire_at
 """
 _CHANGE_CLOCK_POLICY: LiteralString = """
-update pgsched.jobs set gap = %(gap)s, overlap = %(overlap)s
- where id = %(id)s and (gap, overlap) is distinct from (%(gap)s, %(overlap)s) and updated_at = pgsched.now()
+with changed as (
+  update pgsched.jobs set gap = %(gap)s, overlap = %(overlap)s, revision = revision + (planned_revision = revision)::int
+   where id = %(id)s and (gap, overlap) is distinct from (%(gap)s, %(overlap)s) and updated_at = pgsched.now()
+  returning id, revision
+)
+select pgsched.withdraw(id) from changed where revision > 1
 """
 _CANCEL: LiteralString = "select pgsched.cancel(id => %(id)s, note => %(note)s::text, actor => %(actor)s::text)"
 _PAUSE: LiteralString = "select pgsched.pause(%(id)s, %(note)s::text, %(actor)s::text)"

@@ -132,6 +132,12 @@ def _recurrence(
 
 
 _known: dict[tuple[bytes | None, int | None], Definition] = {}
+_counting: set[bytes] = set()
+
+
+def counts_failures(job_id: bytes | None) -> bool:
+    """Whether a job is known to pause after failures in a row, so that its successes count too."""
+    return job_id in _counting
 
 
 async def define(connection: AsyncConnection[Any], rows: Iterable[Execution]) -> dict[bytes, Definition]:
@@ -147,6 +153,7 @@ async def define(connection: AsyncConnection[Any], rows: Iterable[Execution]) ->
 async def _read(connection: AsyncConnection[Any], rows: list[Execution]) -> None:
     if len(_known) > _MOST:
         _known.clear()
+        _counting.clear()
     named = {
         "jobs": Uuids(row.job_id for row in rows if row.job_id is not None),
         "revisions": Tokens(row.plan for row in rows if row.plan is not None),
@@ -154,3 +161,5 @@ async def _read(connection: AsyncConnection[Any], rows: list[Execution]) -> None
     cursor = await connection.execute(statement("jobs_in_hand"), named, binary=True)
     for found in map(Definition._make, await cursor.fetchall()):
         _known[found.id, found.revision] = found.resolved()
+        if found.rules is not None and b'"pause_after"' in found.rules:
+            _counting.add(found.id)

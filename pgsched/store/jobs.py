@@ -130,6 +130,8 @@ async def _plan_of(connection: AsyncConnection[Any], job: Job) -> _Plan:
     """Raises InvalidSchedule."""
     rules, schedule = job.parsed(), job.recurrence()
     begin, paused = job.accounted_to, None
+    if rules.after_completion and job.planned_revision > 0 and job.paused_at is None:
+        begin = await _last_end(connection, job)
     if job.paused_at is not None:
         begin = max(begin, job.updated_at)
         if missed := schedule.missed(job.accounted_to, begin):
@@ -155,6 +157,14 @@ async def _first_without_row(
         assert instant is not None
         instant = schedule.next_instant(instant)
     return instant
+
+
+async def _last_end(connection: AsyncConnection[Any], job: Job) -> datetime:
+    """What is counted from the end of a run is so after an edit too, however often there is one."""
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(statement("plan_from_end"), {"job": job.id})
+        row = await cursor.fetchone()
+    return job.accounted_to if row is None else row[0]
 
 
 async def _insert(connection: AsyncConnection[Any], plans: dict[UUID, _Plan]) -> None:

@@ -106,6 +106,7 @@ class ClientSettings:
 
     client_id: str
     keep: str
+    relevant_for: float | None
     signing_secret: str | None
 
 

@@ -1,5 +1,5 @@
-"""What this worker knows of the clients: what they keep, what they sign with. Read again when they
-change, and every few seconds."""
+"""What this worker knows of the clients: what they keep, for how long their executions matter, what they sign with.
+Read again when they change, and every few seconds."""
 
 import base64
 import binascii
@@ -22,12 +22,14 @@ class Directory(Service):
         self._link, self._every = link, every
         self._keep: dict[str, bool] = {}
         self._secrets: dict[str, bytes] = {}
+        self._relevancy: dict[str, float] = {}
         self.loaded = False
 
     async def turn(self) -> float:
         clients = await workers.client_settings(await self._link.get())
         self._keep = {client.client_id: client.keep == "all" for client in clients}
         self._secrets = dict(self._decoded(clients))
+        self._relevancy = {one.client_id: one.relevant_for for one in clients if one.relevant_for is not None}
         self.loaded = True
         return self._every
 
@@ -46,6 +48,10 @@ class Directory(Service):
     def keeps_success(self, client_id: str) -> bool:
         """Whether succeeded executions of this client enter history."""
         return self._keep.get(client_id, True)
+
+    def relevant_for(self, client_id: str) -> float | None:
+        """Seconds after their instants for which this client's executions matter where they do not say so."""
+        return self._relevancy.get(client_id)
 
     def signing_secret(self, client_id: str) -> bytes | None:
         """The key with which this client's callbacks are signed."""

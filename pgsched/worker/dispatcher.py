@@ -15,6 +15,7 @@ import heapq
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 from pgsched.delivery.channel import Channel
@@ -62,8 +63,10 @@ class Dispatcher:
         ahead: float,
         settle: Settle,
         room: Callable[[], None],
+        relevant_for: Callable[[str], float | None],
     ) -> None:
         self._channel, self._clock, self._settle, self._room = channel, clock, settle, room
+        self._relevant_for = relevant_for
         self.concurrency, self._ahead = concurrency, ahead
         self._typical = ahead  # seconds of an attempt, the last ones counting most
         self.in_hand: dict[bytes, Execution] = {}
@@ -207,8 +210,11 @@ class Dispatcher:
         lane.execution = row
         options, timeout, late = _DEFAULT, _DEFAULT.timeout_seconds, None
         try:
-            if row.options is not None:
+            relevant_for = None if row.plan == 0 else self._relevant_for(row.client_id)  # a backfill is late by intent
+            if row.options is not None or relevant_for is not None:
                 options = parse_options(row.options)
+                if relevant_for is not None and options.relevant_for is None:
+                    options = replace(options, relevant_for=relevant_for)
                 timeout, late = self._time_left(row, options)
             lane.expires = started + timeout
             outcome = late or await self._channel.deliver(row, options, timeout)

@@ -23,6 +23,7 @@ from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store import executions
 from pgsched.store.connect import Connection, Link
+from pgsched.store.definitions import counts_failures
 from pgsched.store.executions import Finished, Group, Retried
 from pgsched.worker.clock import DatabaseClock
 
@@ -149,7 +150,9 @@ class Settler(Service):
             self.wake()
 
     def _put(self, batch: Batch, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
-        if type(outcome) is Succeeded and outcome.result is None and options.on_success is None:
+        plain = type(outcome) is Succeeded and outcome.result is None and options.on_success is None
+        if plain and not (row.job_id is not None and counts_failures(row.job_id)):
+            assert isinstance(outcome, Succeeded)
             if self._keeps_success(row.client_id):
                 batch.succeed(row, outcome.status_code)
             else:

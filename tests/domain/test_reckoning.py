@@ -91,6 +91,13 @@ def test_after_completion_the_row_runs_and_its_successor_is_not_known_yet() -> N
     assert _reckon({"after_completion": True}, 100 * HOUR) == Reckoning(runs=True)
 
 
+def test_after_completion_a_row_that_the_run_before_has_put_past_the_end_does_not_run() -> None:
+    rules = parse_rules({"after_completion": True, "ends_at": "2026-03-01T09:30:00Z"})
+    past = Range(first=NINE + HOUR, last=NINE + HOUR, count=1, reason="ends_at")
+    found = reckon(recurrence(every="1h", anchor=NINE, rules=rules), rules, NINE + HOUR, NINE + HOUR)
+    assert found == Reckoning(runs=False, skipped=(past,))
+
+
 def test_a_row_that_its_edited_schedule_no_longer_names_is_reckoned_once() -> None:
     parsed = parse_rules({"catch_up": "1h"})
     job = recurrence(cron="0 12 * * *", rules=parsed)

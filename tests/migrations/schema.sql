@@ -71,9 +71,10 @@ column pgsched.backfills.12 created_at timestamp with time zone not null default
 column pgsched.backfills.13 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.clients.01 client_id text not null
 column pgsched.clients.02 keep pgsched.keep not null default 'all'::pgsched.keep
-column pgsched.clients.03 signing_secret text
-column pgsched.clients.04 database_role name
-column pgsched.clients.05 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.clients.03 relevant_for interval
+column pgsched.clients.04 signing_secret text
+column pgsched.clients.05 database_role name
+column pgsched.clients.06 created_at timestamp with time zone not null default pgsched.now()
 column pgsched.dependencies.01 execution_id uuid not null
 column pgsched.dependencies.02 after_id uuid not null
 column pgsched.dependencies.03 outcome text not null default 'success'::text
@@ -143,10 +144,11 @@ column pgsched.jobs.18 reason text
 column pgsched.jobs.19 revision integer not null default 1
 column pgsched.jobs.20 planned_revision integer not null default 0
 column pgsched.jobs.21 runs integer not null default 0
-column pgsched.jobs.22 paused_at timestamp with time zone
-column pgsched.jobs.23 accounted_to timestamp with time zone not null default pgsched.now()
-column pgsched.jobs.24 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.jobs.25 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.22 failures integer not null default 0
+column pgsched.jobs.23 paused_at timestamp with time zone
+column pgsched.jobs.24 accounted_to timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.25 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.jobs.26 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.queues.01 name text not null
 column pgsched.queues.02 first_partition smallint not null
 column pgsched.schema_version.01 version_num character varying(32) not null
@@ -192,6 +194,7 @@ constraint pgsched.backfills.backfills_pkey PRIMARY KEY (id)
 constraint pgsched.backfills.rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision)))
 constraint pgsched.clients.client_id_is_1_to_100_characters CHECK (((length(client_id) >= 1) AND (length(client_id) <= 100)))
 constraint pgsched.clients.clients_pkey PRIMARY KEY (client_id)
+constraint pgsched.clients.relevant_for_is_100_milliseconds_to_3653_days CHECK (((relevant_for >= '00:00:00.1'::interval) AND (relevant_for <= '3653 days'::interval)))
 constraint pgsched.clients.signing_secret_is_whsec_base64 CHECK ((signing_secret ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'::text))
 constraint pgsched.dependencies.delay_is_0_to_3653_days CHECK (((delay >= '00:00:00'::interval) AND (delay <= '3653 days'::interval)))
 constraint pgsched.dependencies.dependencies_pkey PRIMARY KEY (execution_id, after_id)
@@ -327,6 +330,7 @@ function pgsched.check_target(text) returns boolean volatility i parallel s
 function pgsched.check_told(jsonb,text) returns boolean volatility i parallel s
 function pgsched.check_zone(text) returns boolean volatility s parallel s
 function pgsched.clients_changed() returns trigger volatility v parallel u
+function pgsched.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
 function pgsched.detail_of(text) returns jsonb volatility i parallel s
 function pgsched.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched.edit(uuid,jsonb,text) returns boolean volatility v parallel u
@@ -348,7 +352,6 @@ function pgsched.log_change(text,uuid,text,jsonb) returns void volatility v para
 function pgsched.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
 function pgsched.my_clients() returns text[] volatility s parallel s
 function pgsched.new_id() returns uuid volatility v parallel s
-function pgsched.note_backfill(uuid,text,text,jsonb) returns void volatility v parallel u
 function pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) returns integer volatility v parallel u
 function pgsched.notify_release() returns void volatility v parallel u
 function pgsched.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
@@ -450,6 +453,7 @@ grant execute on pgsched.check_zone(text) to pgsched_client
 grant execute on pgsched.check_zone(text) to pgsched_worker
 grant execute on pgsched.clients_changed() to pgsched_client
 grant execute on pgsched.clients_changed() to pgsched_worker
+grant execute on pgsched.count_outcome(uuid,pgsched.execution_status) to pgsched_worker
 grant execute on pgsched.detail_of(text) to pgsched_client
 grant execute on pgsched.detail_of(text) to pgsched_worker
 grant execute on pgsched.drop_days(integer) to pgsched_worker
@@ -490,7 +494,6 @@ grant execute on pgsched.my_clients() to pgsched_client
 grant execute on pgsched.my_clients() to pgsched_worker
 grant execute on pgsched.new_id() to pgsched_client
 grant execute on pgsched.new_id() to pgsched_worker
-grant execute on pgsched.note_backfill(uuid,text,text,jsonb) to pgsched_worker
 grant execute on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) to pgsched_worker
 grant execute on pgsched.notify_release() to pgsched_client
 grant execute on pgsched.notify_release() to pgsched_worker
@@ -583,6 +586,8 @@ grant select on pgsched.clients (database_role) to pgsched_client
 grant select on pgsched.clients (database_role) to pgsched_reader
 grant select on pgsched.clients (keep) to pgsched_client
 grant select on pgsched.clients (keep) to pgsched_reader
+grant select on pgsched.clients (relevant_for) to pgsched_client
+grant select on pgsched.clients (relevant_for) to pgsched_reader
 grant select on pgsched.dependencies to pgsched_client
 grant select on pgsched.dependencies to pgsched_reader
 grant select on pgsched.executions to pgsched_reader
@@ -638,6 +643,7 @@ comment on pgsched.check_target(text) is 'True for a target that pgsched can cal
 comment on pgsched.check_told(jsonb,text) is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.'
 comment on pgsched.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
 comment on pgsched.clients_changed() is 'Has the workers read the clients'' settings again.'
+comment on pgsched.count_outcome(uuid,pgsched.execution_status) is 'Counts a job''s failures in a row and pauses it after as many as its rule pause_after says; called with each settle of a run of a job that has the rule.'
 comment on pgsched.detail_of(text) is 'A note as the audit log keeps it; null where there is none.'
 comment on pgsched.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
 comment on pgsched.edit(uuid,jsonb,text) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled.'
@@ -659,7 +665,6 @@ comment on pgsched.log_change(text,uuid,text,jsonb) is 'Writes a row of the audi
 comment on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
 comment on pgsched.my_clients() is 'The clients whose rows the current role may see and change.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562).'
-comment on pgsched.note_backfill(uuid,text,text,jsonb) is 'The row of the audit log of a backfill that starts or is cancelled; a step of those functions.'
 comment on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) is 'Notes ends with all that wait for them; returns how many were released or skipped for that.'
 comment on pgsched.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
 comment on pgsched.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'

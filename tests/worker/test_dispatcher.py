@@ -12,7 +12,7 @@ import pytest
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Outcome, Released, Succeeded
+from pgsched.domain.outcome import Late, Outcome, Released, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.scheduler import Worker
 from pgsched.worker.clock import DatabaseClock
@@ -88,7 +88,15 @@ async def dispatcher(
     monkeypatch.setattr("pgsched.worker.dispatcher._WATCH_EVERY", 0.005)
     clock = DatabaseClock()
     clock.observe(0, time.monotonic(), time.monotonic())
-    made = Dispatcher(gate, clock, concurrency=LANES, ahead=AHEAD, settle=settled.take, room=room.set)
+    made = Dispatcher(
+        gate,
+        clock,
+        concurrency=LANES,
+        ahead=AHEAD,
+        settle=settled.take,
+        room=room.set,
+        relevant_for=lambda client: 60.0 if client == "brief" else None,
+    )
     settled.dispatcher = made
     made.start()
     yield made
@@ -271,4 +279,28 @@ async def test_a_worker_goes_back_for_what_it_handed_back_without_waiting_for_th
     async with running(app, concurrency=10, poll_interval=30.0) as worker:
         await hand_back(db, worker)
         go.set()
-        await until_history(db, 1500, seconds=5)
+        await until_history(db, 1500, seconds=20)
+
+
+async def test_what_its_client_calls_too_late_expires(dispatcher: Dispatcher, settled: Settled, gate: Gate) -> None:
+    late = [row._replace(client_id="brief") for row in rows(1, fire_at=-61_000_000)]
+    dispatcher.submit(late)
+    assert await settled.wait_for(Late, 1) == [late[0].id]
+
+
+async def test_what_the_row_says_goes_before_what_its_client_does(
+    dispatcher: Dispatcher, settled: Settled, gate: Gate
+) -> None:
+    gate.opened.set()
+    late = [row._replace(client_id="brief", options=b'{"relevant_for": "2m"}') for row in rows(1, fire_at=-61_000_000)]
+    dispatcher.submit(late)
+    assert await settled.wait_for(Succeeded, 1) == [late[0].id]
+
+
+async def test_a_backfill_is_never_too_late_for_its_client(
+    dispatcher: Dispatcher, settled: Settled, gate: Gate
+) -> None:
+    gate.opened.set()
+    late = [row._replace(client_id="brief", plan=0) for row in rows(1, fire_at=-61_000_000)]
+    dispatcher.submit(late)
+    assert await settled.wait_for(Succeeded, 1) == [late[0].id]

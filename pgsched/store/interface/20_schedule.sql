@@ -76,7 +76,7 @@ begin
   elsif num_nonnulls(rules, labels) > 0 then
     perform pgsched.refuse('PS002', 'rules and labels go with cron or every', 'leave them out, or give cron => or every =>');
   end if;
-  instant := coalesce(schedule.fire_at, now() + coalesce(delay, interval '0'));
+  instant := coalesce(schedule.fire_at, pgsched.now() + coalesce(delay, interval '0'));
   if instant not between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' then
     perform pgsched.check_instant(instant);
   elsif cardinality(after) > 0 then
@@ -94,7 +94,7 @@ begin
   returning e.id into new_id;
   if told then
     perform set_config('pgsched.notify', 'on', true);
-    if instant < now() + interval '2 seconds' then
+    if instant < pgsched.now() + interval '2 seconds' then
       perform pgsched.notify_wake(home, instant);
     end if;
   end if;
@@ -238,6 +238,8 @@ create or replace function pgsched.schedule_job(
 ) returns uuid language plpgsql volatile as $$
 #variable_conflict use_column
 declare
+  before pgsched.jobs;
+  after pgsched.jobs;
   found_id uuid;
   found_revision integer;
 begin
@@ -246,6 +248,8 @@ begin
     perform pgsched.check_zone(coalesce(timezone, 'UTC'));
   end if;
   if on_conflict = 'replace' then
+    select * into before from pgsched.jobs j
+     where j.client_id = client and j.key = schedule_job.key and j.state <> 'cancelled' for update;
     insert into pgsched.jobs as j (client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron,
                                    timezone, every)
     values (client, schedule_job.key, schedule_job.queue, schedule_job.ordering_key, schedule_job.target,
@@ -268,7 +272,13 @@ begin
     returning j.id, j.revision into found_id, found_revision;
   end if;
   if found_revision > 1 then
-    perform pgsched.withdraw(found_id);
+    select * into after from pgsched.jobs j where j.id = found_id;
+    if before.state = 'active' and not pgsched.moves_instants(before, after)
+        and pgsched.partition_of(before) = pgsched.partition_of(after) then
+      perform pgsched.bring_along(found_id);  -- what is due stays due, however often a deployment says the same again
+    else
+      perform pgsched.withdraw(found_id);
+    end if;
   elsif found_id is null then
     select j.id into found_id from pgsched.jobs j
      where j.client_id = client and j.key = schedule_job.key and j.state <> 'cancelled';

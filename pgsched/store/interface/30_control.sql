@@ -4,7 +4,13 @@
 create or replace function pgsched.finish_waiting(
   execution pgsched.executions, status pgsched.execution_status, reason text, last_scheduled_for timestamptz default null
 ) returns void language plpgsql volatile as $$
+declare
+  held constant boolean := execution.fire_at = 'infinity';
 begin
+  if held then  -- in history infinity would be neither an instant that came nor one that readers can hold
+    execution.scheduled_for := coalesce(execution.scheduled_for, pgsched.now());
+    execution.fire_at := execution.scheduled_for;
+  end if;
   insert into pgsched.history (finished_at, fire_at, scheduled_for, last_scheduled_for, created_at, id, job_id, status,
                                partition, attempt, client_id, target, payload, options, key, ordering_key, awaited, reason)
   values (pgsched.now(), execution.fire_at, coalesce(execution.scheduled_for, execution.fire_at),
@@ -14,7 +20,7 @@ begin
   if execution.awaited then
     perform pgsched.notify_release();
   end if;
-  if execution.fire_at = 'infinity' then
+  if held then
     perform pgsched.forget_dependencies(execution.id);
   end if;
 end $$;
@@ -37,6 +43,10 @@ begin
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
     if coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now() then
       perform pgsched.finish_waiting(waiting, 'skipped', withdraw.reason, pgsched.now());
+    elsif waiting.awaited then  -- whoever waits for it learns that it will not run
+      perform pgsched.finish_waiting(waiting, 'skipped', withdraw.reason);
+    elsif waiting.fire_at = 'infinity' then
+      perform pgsched.forget_dependencies(waiting.id);
     end if;
   end loop;
 end $$;

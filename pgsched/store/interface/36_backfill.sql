@@ -45,7 +45,7 @@ begin
   end if;
   insert into pgsched.backfills as b (job_id, starts_at, ends_at, rate)
   values (backfill.job_id, backfill.starts_at, backfill.ends_at, backfill.rate) returning b.id into new_id;
-  perform pgsched.note_backfill(backfill.job_id, backfill.actor, 'backfill',
+  perform pgsched.log_change('backfill', backfill.job_id, backfill.actor,
     jsonb_build_object('backfill', new_id, 'from', backfill.starts_at, 'to', backfill.ends_at, 'rate', backfill.rate));
   perform pg_notify('pgsched_wake', 'backfill');
   return new_id;
@@ -76,20 +76,9 @@ begin
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
     perform pgsched.finish_waiting(waiting, 'cancelled', 'backfill cancelled');
   end loop;
-  perform pgsched.note_backfill(asked.job_id, cancel_backfill.actor, 'cancel backfill', jsonb_build_object('backfill', asked.id));
+  perform pgsched.log_change('cancel backfill', asked.job_id, cancel_backfill.actor, jsonb_build_object('backfill', asked.id));
   return true;
 end $$;
 comment on function pgsched.cancel_backfill(uuid, text)
   is 'Ends a backfill: what it planned and still waits is cancelled, what runs goes on. False if it had ended before;
 PS010 for an unknown id.';
-
--- Who did it is what the session acts as, unless that is the API or a worker, which speak for somebody.
-create or replace function pgsched.note_backfill(job_id uuid, actor text, action text, detail jsonb) returns void
-  language sql volatile as $$
-  insert into pgsched.audit_log (actor, action, subject, detail)
-  select case when has_table_privilege(a.caller, 'pgsched.executions', 'UPDATE') then coalesce(note_backfill.actor, a.caller)
-              else a.caller end, note_backfill.action, note_backfill.job_id, note_backfill.detail
-    from (select coalesce(nullif(current_setting('role'), 'none'), session_user)::text as caller) a
-$$;
-comment on function pgsched.note_backfill(uuid, text, text, jsonb)
-  is 'The row of the audit log of a backfill that starts or is cancelled; a step of those functions.';

@@ -45,7 +45,7 @@ begin
     grant usage on schema pgsched to pgsched_reader;
     grant select on pgsched.status, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts, pgsched.dependencies,
       pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.facts to pgsched_reader;
-    grant select (client_id, keep, database_role, created_at) on pgsched.clients to pgsched_reader;
+    grant select (client_id, keep, relevant_for, database_role, created_at) on pgsched.clients to pgsched_reader;
     grant execute on function pgsched.now() to pgsched_reader;
     foreach item in array array['clients', 'jobs', 'executions', 'history', 'attempts', 'dependencies',
                               'backfills'] loop
@@ -57,7 +57,7 @@ begin
     grant usage on schema pgsched to pgsched_client;
     grant select on pgsched.status, pgsched.queues, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts,
       pgsched.dependencies, pgsched.backfills to pgsched_client;
-    grant select (client_id, keep, database_role, created_at) on pgsched.clients to pgsched_client;
+    grant select (client_id, keep, relevant_for, database_role, created_at) on pgsched.clients to pgsched_client;
     grant insert (id, fire_at, scheduled_for, job_id, partition, client_id, target, payload, options, key, ordering_key),
           update (fire_at, scheduled_for, target, payload, options, attempt), delete on pgsched.executions to pgsched_client;
     grant insert (id, client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor,
@@ -70,7 +70,7 @@ begin
       pgsched.release_abandoned(integer), pgsched.note_ends(uuid[], pgsched.execution_status[], timestamptz[]),
       pgsched.skip_dependents(uuid[]), pgsched.fire_dependents(uuid[]), pgsched.tell_outcome(uuid, uuid, text, text, text, jsonb, smallint,
       timestamptz, smallint, pgsched.execution_status, smallint, jsonb, text),
-      pgsched.note_backfill(uuid, text, text, jsonb) from pgsched_client;
+      pgsched.count_outcome(uuid, pgsched.execution_status) from pgsched_client;
     create policy mine on pgsched.clients for select to pgsched_client
       using (exists (select from pg_catalog.pg_roles r where r.rolname = database_role and pg_catalog.pg_has_role(r.oid, 'MEMBER')));
     create policy mine on pgsched.jobs to pgsched_client

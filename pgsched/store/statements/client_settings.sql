@@ -1,2 +1,3 @@
--- What a worker must know of the clients: what they keep, and what they sign with.
-select client_id, keep::text, signing_secret from pgsched.clients
+-- What a worker must know of the clients: what they keep, for how long their executions matter (seconds), and what they
+-- sign with.
+select client_id, keep::text, extract(epoch from relevant_for)::float8 as relevant_for, signing_secret from pgsched.clients

@@ -1,6 +1,7 @@
 -- reap: takes rows back from workers that are lost (their session is gone, or they did not renew) and rows whose lease
 -- ran out. Each lost try is an attempt; a row out of attempts fails, and its on_failure is scheduled with that. Reads
--- the due rows of one partition, so it runs only where there is something to take back. Skips what a settle holds at this moment. Index: executions_fire_at.
+-- the due rows of one partition, so it runs only where there is something to take back. Skips what a settle holds at
+-- this moment. Index: executions_fire_at.
 with lost as (
   select e.ctid, e.attempt >= coalesce((e.options ->> 'max_attempts')::numeric,
            case jsonb_typeof(e.options -> 'backoff') when 'array' then jsonb_array_length(e.options -> 'backoff') + 1 end,
@@ -33,4 +34,6 @@ select (select count(*) from returned), (select count(*) from failed),
        (select count(case when options ? 'on_failure' then
                  pgsched.tell_outcome(id, job_id, client_id, key, target, options, partition,
                    coalesce(scheduled_for, fire_at), attempt, 'failed', null, null,
-                   'the worker was lost on the last attempt') end) from failed)
+                   'the worker was lost on the last attempt') end) from failed),
+       (select count(case when job_id is not null and coalesce(plan, 1) > 0 then pgsched.count_outcome(job_id, 'failed') end)
+          from failed)
