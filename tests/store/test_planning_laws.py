@@ -311,7 +311,10 @@ class Planning(RuleBasedStateMachine):
             self.homes = sorted({*self.homes, home})
         else:
             assert id == model.id
-            model.was_edited(now, spec, self._accounts_of(model))
+            if model.planned and model.state == "active" and spec.fires_as(model.spec):
+                model.was_told(spec)
+            else:
+                model.was_edited(now, spec, self._accounts_of(model))
 
     def _bounded(self, spec: Spec) -> Spec:
         """Without hundreds of runs to be made up for one after the other."""
