@@ -72,8 +72,9 @@ class JobModel:
         elif self.planned:
             self._end(now, raced)
             self.accounted = now
-        elif self.accounted > now:
-            self.eras[-1].end = self.accounted = now
+        self.accounted = min(self.accounted, now)
+        for era in self.eras:  # what was cancelled ahead does not bind the new schedule
+            era.end = min(era.end or now, now)
         self.spec, self.planned, self.changed = spec, False, now
         self.overlaps.add(spec.overlap)
         self.before = _later(accounts, self.accounted)

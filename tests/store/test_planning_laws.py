@@ -92,6 +92,17 @@ class Planning(RuleBasedStateMachine):
         self.time_passes(leap, 0)
         self._now(self._claim(claimer, 100, lease, timedelta(0)))
 
+    @rule(claimer=_claimers, early=st.sampled_from([0.3, 0.0]), then=st.sampled_from(["go on", "edit", "pause"]))
+    def one_claims_about_the_next_instant(self, claimer: int, early: float, then: str) -> None:
+        """Just before it, as workers do to start in time, or exactly at it; perhaps jobs are changed right then."""
+        rows = [row for rows in self.world.live().values() for row in rows]
+        later = [row.scheduled_for for row in rows if row.scheduled_for and row.scheduled_for > self.world.now]
+        if later:
+            self.world.travel_to(max(self.world.now, min(later) - timedelta(seconds=early)))
+            self._now(self._claim(claimer, 100, timedelta(seconds=30), timedelta(seconds=0.5)))
+            for key in list(self.models) if then != "go on" else []:
+                self.one_is_scheduled_again(key) if then == "edit" else self.one_is_paused(key)
+
     @rule(claimers=st.tuples(_claimers, _claimers), batch=_batches, lease=_leases)
     def two_claim_at_once(self, claimers: tuple[int, int], batch: int, lease: timedelta) -> None:
         one, other = claimers
@@ -133,6 +144,12 @@ class Planning(RuleBasedStateMachine):
     @rule(key=_keys, drawn=_specs())
     def one_is_edited(self, key: str, drawn: tuple[Any, ...]) -> None:
         self._schedule(key, drawn)
+
+    @rule(key=_keys)
+    def one_is_scheduled_again(self, key: str) -> None:
+        """As it was, which is an edit like any other."""
+        if model := self.models.get(key):
+            self._schedule_as(key, model.spec)
 
     @rule(key=_keys, policy=_policies)
     def one_is_told_otherwise(self, key: str, policy: dict[str, Any]) -> None:
@@ -283,7 +300,10 @@ class Planning(RuleBasedStateMachine):
                 ends_at=None if ends is None else now + timedelta(seconds=ends),
             )
         )
-        id, model = self.world.schedule(key, spec), self.models.get(key)
+        self._schedule_as(key, spec)
+
+    def _schedule_as(self, key: str, spec: Spec) -> None:
+        id, model, now = self.world.schedule(key, spec), self.models.get(key), self.world.now
         if model is None:
             anchor = value(self.world.db, "select anchor from pgsched.jobs where id = %s", [id])
             self.models[key] = JobModel(id=id, anchor=anchor, spec=spec, accounted=now, changed=now)
@@ -291,7 +311,10 @@ class Planning(RuleBasedStateMachine):
             self.homes = sorted({*self.homes, home})
         else:
             assert id == model.id
-            model.was_edited(now, spec, self._accounts_of(model))
+            if model.planned and model.state == "active" and spec.fires_as(model.spec):
+                model.was_told(spec)
+            else:
+                model.was_edited(now, spec, self._accounts_of(model))
 
     def _bounded(self, spec: Spec) -> Spec:
         """Without hundreds of runs to be made up for one after the other."""
