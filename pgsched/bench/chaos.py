@@ -31,6 +31,9 @@ from pgsched.scheduler import run_worker
 from pgsched.settings import Settings
 from pgsched.store.migrate import migrate
 
+_EACH_SECOND = """
+select pgsched.schedule('python:trace', every => '1 second', key => 'tick',
+                        rules => '{"on_missed": "all", "on_overlap": "allow"}')"""
 _context = multiprocessing.get_context("spawn")
 _LEASE = 6.0
 Progress = Callable[[str], None]
@@ -119,7 +122,7 @@ def _ordeal(server: EmbeddedPostgres, fleet: Fleet, count: int, seconds: int, pr
             "select 'python:trace', '{}', now() from generate_series(1, %s)",
             [count],
         )
-        job = _value(connection, "select pgsched.schedule('python:trace', every => '1 second', key => 'tick')")
+        job = _value(connection, _EACH_SECOND)
     started, recoveries, frozen = time.monotonic(), list[float](), 0.0
     turn = 0
     while (passed := time.monotonic() - started) < seconds:

@@ -134,7 +134,7 @@ class _Bench:
         planned = self._watcher.execute("select count(*), count(distinct job_id) from pgsched.executions").fetchone()
         if planned != (len(rows), len(rows)):
             raise AssertionError(f"{planned} successors of {len(rows)} rows")
-        self._watcher.execute("truncate pgsched.executions, pgsched.jobs")
+        self._watcher.execute("truncate pgsched.executions, pgsched.jobs cascade")
         return found
 
     async def _tell(self, name: str, batch: int | None, partitions: int, call: Call) -> dict[str, Any]:

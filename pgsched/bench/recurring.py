@@ -80,7 +80,7 @@ def _round(
         figures = _measure(connection, settings, jobs, processes, recurring)
         progress(f"{name}: {figures['rate']}/s")
         found |= {f"{name}_{figure}": value for figure, value in figures.items()}
-        connection.execute("truncate pgsched.history, pgsched.executions, pgsched.jobs")
+        connection.execute("truncate pgsched.history, pgsched.executions, pgsched.jobs cascade")
     return found | {"cost_percent": round(100 * (1 - found["recurring_rate"] / found["one_shot_rate"]), 1)}
 
 

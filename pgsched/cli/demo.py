@@ -39,7 +39,8 @@ select %(url)s || '/once/' || n, jsonb_build_object('n', n),
 """
 _SCHEDULE_JOB = """
 select pgsched.schedule(%(url)s || '/' || %(name)s || '/0', key => %(name)s::text,
-                        cron => %(cron)s::text, every => %(every)s::interval)
+                        cron => %(cron)s::text, every => %(every)s::interval,
+                        rules => '{"on_missed": "all", "on_overlap": "allow"}')
 """
 _CANCEL_JOBS = "select pgsched.cancel(id) from pgsched.jobs"
 

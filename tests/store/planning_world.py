@@ -4,14 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 import psycopg
 from psycopg.types.json import Jsonb
 
 from pgsched.domain.execution import Execution
-from pgsched.store import connect, dependencies, executions, jobs
+from pgsched.store import dependencies, executions, jobs
+from pgsched.store.connect import Connection
 from pgsched.store.executions import Finished, Group, Lease, Retried, Share
 from pgsched.store.wire import LONG_AGO, to_instant
 from tests.store.planning_instants import Spec
@@ -28,8 +29,8 @@ _LIVE = """
 select id, job_id, scheduled_for, lease_token is not null, attempt, plan, fire_at = 'infinity' from pgsched.executions
 """
 _ENDED = """
-select id, job_id, scheduled_for, last_scheduled_for, instants, status::text, reason from pgsched.history
- where finished_at >= %s
+select id, job_id, nullif(scheduled_for, 'infinity'), last_scheduled_for, instants, status::text, reason
+  from pgsched.history where finished_at >= %s
 """
 _JOBS = "select id, state::text, revision, planned_revision = revision, runs, reason from pgsched.jobs"
 
@@ -60,9 +61,7 @@ class Job(NamedTuple):
 class World:
     """One database for all runs; nothing in it moves but by what is called here."""
 
-    def __init__(
-        self, db: Session, hands: Sequence[connect.Connection], planners: Sequence[connect.Connection]
-    ) -> None:
+    def __init__(self, db: Session, hands: Sequence[Connection], planners: Sequence[Connection]) -> None:
         self.db, self.hands, self.planners = db, hands, planners
         self.now = self._seen = datetime.min
         self.in_hand: dict[int, list[Execution]] = {}
@@ -93,13 +92,13 @@ class World:
     def read_ended(self) -> None:
         """Looks at what has ended since the last look. Raises AssertionError where something ended twice."""
         new = set[UUID]()
-        for id, job, scheduled_for, last, instants, status, reason in self.db.execute(_ENDED, [self._seen]):
-            assert id not in new, f"{id} has ended twice: {reason}"
+        for id, job, *told in self.db.execute(_ENDED, [self._seen]):
+            assert id not in new, f"{id} has ended twice: {told}"
             new.add(id)
-            account = Account(
-                id=id, scheduled_for=scheduled_for, last=last, instants=instants, status=status, reason=reason
-            )
-            assert self.ended.setdefault(id, (job, account)) == (job, account), f"{id} has ended twice: {reason}"
+            if told[0] is not None:
+                names = ("scheduled_for", "last", "instants", "status", "reason")
+                account = Account(id=id, **dict(zip(names, told, strict=True)))
+                assert self.ended.setdefault(id, (job, account)) == (job, account), f"{id} has ended twice: {told}"
         self._seen = self.now
 
     def schedule(self, key: str, spec: Spec) -> UUID:
@@ -160,9 +159,14 @@ class World:
     async def release(self) -> None:
         await dependencies.release(self.planners[0], most=100)
 
-    async def call(self, query: str, *parameters: Any) -> Any:
-        """A function called by somebody else; None where it is refused."""
-        cursor = await self.planners[-1].execute(query, parameters)  # type: ignore[arg-type]
+    async def call(self, query: LiteralString, *parameters: Any) -> Any:
+        """A function called by somebody else; None where the job is in no state for it."""
+        try:
+            cursor = await self.planners[-1].execute(query, parameters)
+        except psycopg.Error as error:
+            if error.sqlstate != "PS011":
+                raise
+            return None
         row = await cursor.fetchone()
         return row[0] if row else None
 

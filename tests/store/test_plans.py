@@ -152,7 +152,7 @@ async def test_finishing_reaches_its_rows_by_the_primary_key(worker: Connection)
         rows = await lease(worker)
         plan = await explain(worker, "settle_finished", {**rows, **FAILED, "tokens": Tokens([7] * BATCH)})
         assert "executions_0_pkey" in plan.indexes
-        assert plan.indexes <= {"executions_0_pkey", "clients_pkey"}
+        assert plan.indexes <= {"executions_0_pkey", "clients_pkey", "jobs_pkey"}
     assert "Seq Scan" not in plan.kinds
     assert plan.rows_read <= 2 * BATCH
 

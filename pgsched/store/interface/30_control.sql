@@ -219,7 +219,8 @@ begin
          paused_at = case when j.planned_revision = j.revision then pgsched.now() else coalesce(j.paused_at, pgsched.now()) end,
          accounted_to = case when j.planned_revision <> j.revision then j.accounted_to else greatest(pgsched.now(),
            (select max(e.scheduled_for) from pgsched.executions e where e.job_id = j.id and e.scheduled_for > pgsched.now()),
-           (select max(h.scheduled_for) from pgsched.history h where h.job_id = j.id and h.scheduled_for > pgsched.now())) end
+           (select max(h.scheduled_for) from pgsched.history h where h.job_id = j.id and h.scheduled_for > pgsched.now()
+               and isfinite(h.scheduled_for))) end
    where j.id = pause.job_id;
   perform pgsched.log_change('pause', pause.job_id, pause.actor, pgsched.detail_of(pause.note));
   return true;

@@ -5,7 +5,8 @@ update pgsched.jobs j
    set planned_revision = 0,
        accounted_to = coalesce(greatest(
          (select max(e.scheduled_for) from pgsched.executions e where e.job_id = j.id and e.plan is not null),
-         (select max(coalesce(h.last_scheduled_for, h.scheduled_for)) from pgsched.history h where h.job_id = j.id)),
+         (select max(coalesce(h.last_scheduled_for, h.scheduled_for)) from pgsched.history h
+           where h.job_id = j.id and isfinite(h.scheduled_for))),
          j.accounted_to)
  where j.id = any (array(
    select o.id from pgsched.jobs o

@@ -1,0 +1,185 @@
+"""From where on jobs are planned: each instant has its account, also where no planner was there for a while."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from pgsched.domain.execution import Execution
+from pgsched.store import executions, jobs
+from pgsched.store.connect import Connection
+from pgsched.store.executions import Group, Lease, Share
+from pgsched.store.wire import LONG_AGO, to_instant
+from tests.store.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
+from tests.store.store_arrange import Connection as Session
+from tests.store.store_arrange import call, row, schedule, value
+
+MINUTE = timedelta(minutes=1)
+
+
+def account(db: Session, of: UUID) -> list[tuple[Any, ...]]:
+    """(first, last, how many, status, reason) of what has ended."""
+    return db.execute(
+        "select scheduled_for, last_scheduled_for, instants, status::text, reason from pgsched.history"
+        " where job_id = %s order by 1",
+        [of],
+    ).fetchall()
+
+
+def waiting_id(db: Session, of: UUID) -> UUID:
+    id = value(db, "select id from pgsched.executions where job_id = %s and lease_token is null", [of])
+    assert isinstance(id, UUID)
+    return id
+
+
+def some_minutes_ago(db: Session) -> datetime:
+    """A moment between two minutes, five of which have begun since."""
+    moment = value(db, "select date_trunc('minute', pgsched.now()) - interval '4 minutes 30 seconds'")
+    assert isinstance(moment, datetime)
+    return moment
+
+
+async def claim_ahead(db: Session, worker: Connection) -> list[Execution]:
+    lease = Lease(owner=1, token=7, length=MINUTE, ahead=timedelta(seconds=0.9))
+    shares = [Share(partition, LONG_AGO, 100) for partition in range(16)]
+    now = to_instant(value(db, "select pgsched.now()"))
+    return (await executions.claim(worker, lease, shares, now=now)).rows
+
+
+async def settle(worker: Connection, run: Execution) -> None:
+    await executions.settle_succeeded(worker, None, {run.partition: Group([run.id], [run.token])})
+
+
+async def test_a_new_job_is_planned_from_its_making_however_late_that_is(db: Session, worker: Connection) -> None:
+    made = some_minutes_ago(db)
+    minutely = job(db, cron="* * * * *", accounted_to=made, planned_revision=0)
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, minutely) == [made + timedelta(seconds=30)]
+
+
+async def test_an_edited_job_is_planned_from_its_edit(db: Session, worker: Connection) -> None:
+    minutely = schedule(db, cron="0 0 1 1 *", key="edited")
+    await jobs.plan_jobs(worker, batch=10)
+    schedule(db, cron="* * * * *", key="edited")
+    edited = some_minutes_ago(db)
+    db.execute("update pgsched.jobs set accounted_to = %s", [edited])
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, minutely) == [edited + timedelta(seconds=30)]
+
+
+async def test_what_an_edit_leaves_unplanned_goes_by_the_next_edit(db: Session, worker: Connection) -> None:
+    made = some_minutes_ago(db)
+    edited = job(db, cron="0 0 1 1 *", key="edited", accounted_to=made, planned_revision=0)
+    schedule(db, cron="* * * * *", key="edited")
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, edited) == [made + timedelta(seconds=30)]
+
+
+@pytest.mark.parametrize("state", ["finished", "invalid"])
+async def test_a_job_that_comes_back_is_planned_from_then_on(db: Session, worker: Connection, state: str) -> None:
+    old = job(
+        db, cron="* * * * *", key="old", accounted_to=BEGAN, state=state, planned_revision=int(state == "finished")
+    )
+    schedule(db, cron="* * * * *", key="old")
+    await jobs.plan_jobs(worker, batch=10)
+    [instant] = waiting(db, old)
+    assert instant > value(db, "select updated_at from pgsched.jobs")
+
+
+async def test_behind_a_cancelled_row_nothing_is_left_out_for_a_triggered_run(db: Session, worker: Connection) -> None:
+    late = job(db)
+    planned_row(db, late, BEGAN)
+    call(db, "trigger", job_id=late)
+    db.execute("update pgsched.executions set fire_at = '1990-01-01' where plan is null")
+    [run] = [run for run in (await claim(worker, batch=1)).rows if not run.plan]
+    await settle(worker, run)
+    call(db, "cancel", id=waiting_id(db, late))
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, late) == [BEGAN + HOUR]
+
+
+async def test_what_was_cancelled_ahead_does_not_come_back_with_the_end_of_a_pause(
+    db: Session, worker: Connection
+) -> None:
+    daily = job(db, cron="0 0 * * *")
+    tomorrow = value(db, "select date_trunc('day', pgsched.now(), 'UTC') + interval '1 day'").astimezone(UTC)
+    planned_row(db, daily, tomorrow)
+    call(db, "cancel", id=waiting_id(db, daily))
+    await jobs.plan_jobs(worker, batch=10)
+    call(db, "pause", job_id=daily)
+    call(db, "resume", job_id=daily)
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, daily) == [tomorrow + timedelta(days=1)]
+    assert account(db, daily) == [(tomorrow, None, None, "cancelled", "cancelled")]
+
+
+async def test_a_pause_goes_on_from_a_row_that_was_cancelled_before_it(db: Session, worker: Connection) -> None:
+    late = job(db)
+    planned_row(db, late, BEGAN)
+    call(db, "cancel", id=waiting_id(db, late))
+    call(db, "pause", job_id=late)
+    call(db, "resume", job_id=late)
+    await jobs.plan_jobs(worker, batch=10)
+    cancelled, paused = account(db, late)
+    assert cancelled == (BEGAN, None, None, "cancelled", "cancelled")
+    assert (paused[0], paused[1]) == (BEGAN + HOUR, waiting(db, late)[0] - HOUR)
+    assert paused[3:] == ("skipped", "paused")
+
+
+async def test_an_edit_counts_from_now_where_the_row_before_it_was_cancelled_ahead(
+    db: Session, worker: Connection
+) -> None:
+    yearly = job(db, cron="0 0 1 1 *", key="yearly")
+    planned_row(db, yearly, value(db, "select date_trunc('year', pgsched.now()) + interval '1 year'"))
+    call(db, "cancel", id=waiting_id(db, yearly))
+    schedule(db, cron="* * * * *", key="yearly")
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, yearly)[0] <= value(db, "select pgsched.now()") + MINUTE
+
+
+async def test_a_run_that_was_claimed_ahead_is_not_paused_too(db: Session, worker: Connection) -> None:
+    ahead = value(db, "select pgsched.now() + interval '0.5 seconds'")
+    secondly = job(db, every=timedelta(seconds=1), anchor=ahead)
+    planned_row(db, secondly, ahead)
+    [run] = await claim_ahead(db, worker)
+    call(db, "pause", job_id=secondly)
+    call(db, "resume", job_id=secondly)
+    db.execute("update pgsched.jobs set updated_at = %s", [ahead + timedelta(seconds=2)])
+    await jobs.plan_jobs(worker, batch=10)
+    paused = (ahead + timedelta(seconds=1), ahead + timedelta(seconds=2), 2, "skipped", "paused")
+    assert account(db, secondly) == [paused]
+    assert run.nominal == ahead
+
+
+async def test_what_was_skipped_ahead_is_not_planned_again_by_an_edit(db: Session, worker: Connection) -> None:
+    ahead = value(db, "select pgsched.now() + interval '0.5 seconds'")
+    secondly = job(db, every=timedelta(seconds=1), anchor=ahead, key="secondly")
+    planned_row(db, secondly, ahead - timedelta(seconds=1), revision=2)
+    db.execute("update pgsched.executions set lease_token = 1, attempt = 1")
+    planned_row(db, secondly, ahead)
+    assert await claim_ahead(db, worker) == []
+    schedule(db, every="1 second", key="secondly")
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, secondly) == [ahead + timedelta(seconds=1)]
+
+
+async def test_a_held_row_that_is_cancelled_keeps_nobody_from_planning(db: Session, worker: Connection) -> None:
+    counted = job(db, rules={"after_completion": True})
+    planned_row(db, counted, BEGAN)
+    await claim(worker)
+    call(db, "cancel", id=waiting_id(db, counted))
+    other = job(db, planned_revision=0)
+    assert await jobs.plan_jobs(worker, batch=10) == (2, [])
+    assert len(waiting(db, counted)) == len(waiting(db, other)) == 1
+
+
+async def test_the_sweep_goes_on_from_the_last_instant_with_a_row(db: Session, worker: Connection) -> None:
+    broken = job(db)
+    planned_row(db, broken, BEGAN)
+    await claim(worker)
+    db.execute("delete from pgsched.executions where lease_token is null")
+    assert await jobs.repair_jobs(worker) == 1
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, broken) == [BEGAN + HOUR]
+    assert row(db, "select state::text, planned_revision from pgsched.jobs") == ("active", 1)
