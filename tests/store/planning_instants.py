@@ -100,10 +100,6 @@ class Spec:
         kept = {name: value for name, value in self.policy.items() if name not in _ANEW}
         return replace(self, policy=kept | {name: value for name, value in policy.items() if name in _ANEW})
 
-    def fires_as(self, other: "Spec") -> bool:
-        """Whether the two are told the same of when to fire."""
-        return self._of_instants() == other._of_instants()
-
     @property
     def overlap(self) -> str:
         default = "queue_all" if self.policy.get("on_missed") == "all" else "skip"
@@ -119,10 +115,6 @@ class Spec:
             if (bound := getattr(self, name)) is not None:
                 found[name] = bound.isoformat()
         return found
-
-    def _of_instants(self) -> tuple[dict[str, str], dict[str, Any]]:
-        rules = {name: value for name, value in self.rules().items() if name not in _ANEW}
-        return {"timezone": "UTC"} | self.schedule.given, rules
 
     def instants(self, anchor: datetime, after: datetime, until: datetime) -> list[datetime]:
         """Those later than ``after`` and not later than ``until``, each schedule followed by itself."""

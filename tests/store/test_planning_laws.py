@@ -289,11 +289,8 @@ class Planning(RuleBasedStateMachine):
             self.models[key] = JobModel(id=id, anchor=anchor, spec=spec, accounted=now, changed=now)
             home = value(self.world.db, "select pgsched.partition_of(j) from pgsched.jobs j where id = %s", [id])
             self.homes = sorted({*self.homes, home})
-            return
-        assert id == model.id
-        if model.planned and model.state == "active" and model.spec.fires_as(spec):
-            model.was_told(spec)
         else:
+            assert id == model.id
             model.was_edited(now, spec, self._accounts_of(model))
 
     def _bounded(self, spec: Spec) -> Spec:
