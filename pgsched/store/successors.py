@@ -54,7 +54,7 @@ class _Turn:
 class _Run(NamedTuple):
     """A claimed row that is to run, unless an earlier run stands in its way.
 
-    Its successor starts at ``earliest`` or later.
+    Its successor starts at ``earliest`` or later; the instants ``passed`` are skipped if it runs.
     """
 
     row: Execution
@@ -62,6 +62,7 @@ class _Run(NamedTuple):
     rules: Rules
     successor: int | None
     earliest: int = LONG_AGO
+    passed: tuple[Range, ...] = ()
 
 
 async def plan_successors(
@@ -103,8 +104,8 @@ async def _reckon(
         return _Run(row, definition, rules, reckoned)
     successor = None if reckoned.successor is None else to_instant(reckoned.successor)
     if reckoned.runs:
-        turn.further += [(definition.uuid, one) for one in reckoned.skipped]
-        return _Run(row, definition, rules, successor, row.fire_at if was_put_off(row, rules) else LONG_AGO)
+        earliest = row.fire_at if was_put_off(row, rules) else LONG_AGO
+        return _Run(row, definition, rules, successor, earliest, reckoned.skipped)
     # What runs instead has its turn now, whenever it was to start: it is put off until this moment.
     _skip(turn, _Run(row, definition, rules, successor, now + 1), reckoned.skipped)
     return None
@@ -152,6 +153,7 @@ def _queues(rules: Rules) -> bool:
 
 
 async def _let_run(connection: AsyncConnection[Any], turn: _Turn, run: _Run) -> None:
+    turn.further += [(run.definition.uuid, one) for one in run.passed]
     if run.rules.max_runs is not None:
         cursor = await connection.execute(
             statement("count_run"), {"job": run.definition.uuid, "revision": run.definition.revision}

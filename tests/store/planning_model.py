@@ -59,6 +59,7 @@ class JobModel:
     state: str = "active"
     planned: bool = False
     was_away: bool = False
+    runs: int = 0
     overlaps: set[str] = field(default_factory=set)
     eras: list[Era] = field(default_factory=list)
     before: frozenset[UUID] = frozenset()
@@ -75,9 +76,14 @@ class JobModel:
         self.accounted = min(self.accounted, now)
         for era in self.eras:  # what was cancelled ahead does not bind the new schedule
             era.end = min(era.end or now, now)
-        self.spec, self.planned, self.changed = spec, False, now
+        self.spec, self.planned, self.changed, self.runs = spec, False, now, 0
         self.overlaps.add(spec.overlap)
         self.before = _later(accounts, self.accounted)
+
+    def has_begun(self) -> None:
+        self.runs += 1
+        most = self.spec.policy.get("max_runs")
+        assert most is None or self.runs <= most, f"run {self.runs} of {self}"
 
     def was_told(self, spec: Spec) -> None:
         """Its instants are the same, and so is its waiting row."""

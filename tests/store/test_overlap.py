@@ -133,6 +133,23 @@ async def test_instants_that_pass_while_one_is_queued_are_skipped(db: Session, w
     assert passed == (BEGAN + 2 * HOUR, BEGAN + 4 * HOUR, 3, "overlap")
 
 
+async def test_one_that_is_queued_again_tells_of_what_passed_when_it_runs(db: Session, worker: Connection) -> None:
+    hourly, _ = await running(db, worker, on_overlap="queue_one")
+    await at_second_instant(worker)
+    ended = BEGAN + 4 * HOUR + AT
+    await release(db, ended)
+    triggered = call(db, "trigger", job_id=hourly)
+    db.execute(
+        "update pgsched.executions set fire_at = 'infinity', scheduled_for = %s where id = %s", [BEGAN + AT, triggered]
+    )
+    assert (await claim(worker, now=ended)).rows == []
+    assert value(db, "select count(*) from pgsched.history") == 0
+    db.execute("delete from pgsched.executions where id = %s", [triggered])
+    await release(db, ended + HOUR)
+    assert len((await claim(worker, now=ended + HOUR)).rows) == 1
+    assert row(db, "select scheduled_for, instants from pgsched.history") == (BEGAN + 2 * HOUR, 4)
+
+
 async def test_queue_all_runs_each_of_them_in_turn(db: Session, worker: Connection) -> None:
     await running(db, worker, on_overlap="queue_all", on_missed="skip", catch_up="1s")
     await at_second_instant(worker)

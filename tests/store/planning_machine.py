@@ -1,0 +1,186 @@
+"""What is done to jobs at random, and the look afterwards: whether the database has the account that it owes."""
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, LiteralString
+from uuid import UUID
+
+from hypothesis.stateful import RuleBasedStateMachine, invariant
+
+from pgsched.domain.execution import Execution
+from pgsched.store.wire import to_datetime
+from tests.store.planning_instants import SCHEDULES, Spec
+from tests.store.planning_model import Account, JobModel
+from tests.store.planning_world import Job, Live, World
+from tests.store.store_arrange import value
+
+
+class Followed(RuleBasedStateMachine):
+    """Jobs by their keys, each with its model; those that were cancelled have lost their key."""
+
+    loop: asyncio.AbstractEventLoop
+    world: World
+    taken = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.models: dict[str, JobModel] = {}
+        self.gone: dict[UUID, JobModel] = {}
+        self.triggered: set[UUID] = set()
+        self.homes: list[int] = []
+        self.last_run: dict[tuple[UUID, int], int] = {}
+
+    @invariant()
+    def each_instant_has_its_account(self) -> None:
+        if not self.models:
+            return
+        type(self).taken += 1
+        self._check(eras=1)
+
+    def teardown(self) -> None:
+        if self.models:
+            self._catch_up()
+            self._check(eras=1000)
+
+    def _catch_up(self) -> None:
+        """All that is due is claimed and ends, as far as patience reaches."""
+        for _ in range(12):
+            self.now(self.world.plan(0))
+            rows = self.now(self.claim(1, 100, timedelta(hours=6), timedelta(0)))[0]
+            for claimer in list(self.world.in_hand):
+                self.now(self.world.settle(claimer, "succeed"))
+            self.now(self.world.release())
+            self.world.travel_to(self.world.now + timedelta(milliseconds=1))
+            if not rows:
+                break
+
+    def _check(self, *, eras: int) -> None:
+        self.world.read_ended()
+        found, live = self.world.jobs(), self.world.live()
+        accounts = self._accounts(live)
+        for model in [*self.models.values(), *self.gone.values()]:
+            job, rows = found[model.id], live.get(model.id, [])
+            self._follow(model, job, accounts[model.id])
+            carrying = [row for row in rows if row.plan == job.revision and row.attempt == 0]
+            active = job.state == "active" and job.planned
+            assert len(carrying) == active, f"{job}: {rows}"
+            waiting = carrying[0] if carrying else None
+            account = None
+            if waiting and waiting.scheduled_for:
+                account = Account(id=waiting.id, scheduled_for=waiting.scheduled_for)
+            model.check(accounts[model.id], account, eras=eras)
+            self._check_overlap(model, rows)
+
+    def _follow(self, model: JobModel, job: Job, accounts: list[Account]) -> None:
+        if model.state == "active" and job.planned and not model.planned:
+            model.was_planned()
+        if model.state == "active" and job.state == "finished":
+            assert job.reason in {"max_runs", "no instant is left"}
+            model.was_finished(self.world.now, job.reason, accounts)
+        assert job.state == model.state, f"{job}: {model}"
+        assert job.planned == model.planned or model.state != "active", f"{job}: {model}"
+
+    def _check_overlap(self, model: JobModel, rows: list[Live]) -> None:
+        if "allow" in model.overlaps:
+            return
+        running = [row for row in rows if row.in_hand and row.id not in self.triggered]
+        assert len(running) <= 1, f"{running} overlap: {model}"
+
+    def _accounts(self, live: dict[UUID, list[Live]]) -> dict[UUID, list[Account]]:
+        found: dict[UUID, list[Account]] = {model.id: [] for model in [*self.models.values(), *self.gone.values()]}
+        for id, (job, account) in self.world.ended.items():
+            if id not in self.triggered:
+                found[job].append(account)
+        for job, rows in live.items():
+            for row in rows:
+                assert row.id not in self.world.ended, f"{row} has ended, and lives"
+                if row.id not in self.triggered and row.scheduled_for:
+                    found[job].append(Account(id=row.id, scheduled_for=row.scheduled_for))
+        return found
+
+    def now(self, *work: Coroutine[Any, Any, Any]) -> list[Any]:
+        async def together() -> list[Any]:
+            return await asyncio.gather(*work, return_exceptions=True)
+
+        answers = self.loop.run_until_complete(together())
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return answers
+
+    async def claim(self, claimer: int, batch: int, lease: timedelta, ahead: timedelta) -> list[Execution]:
+        rows = await self.world.claim(claimer, self.homes, batch=batch, lease=lease, ahead=ahead)
+        for row in rows:
+            if row.plan and row.attempt == 1:
+                self._has_begun(row)
+        return rows
+
+    def _has_begun(self, row: Execution) -> None:
+        job = UUID(bytes=row.job_id or b"")
+        last = self.last_run.get((job, row.plan or 0))
+        assert last is None or last < row.scheduled_for, f"{to_datetime(row.scheduled_for)} runs out of order"
+        self.last_run[job, row.plan or 0] = row.scheduled_for
+        model = next(model for model in [*self.models.values(), *self.gone.values()] if model.id == job)
+        model.has_begun()
+
+    def schedule(self, key: str, drawn: tuple[Any, ...]) -> None:
+        schedule, policy, (starts, ends) = drawn
+        now = self.world.now
+        spec = self.bounded(
+            Spec(
+                schedule=SCHEDULES[0] if "after_completion" in policy else schedule,
+                policy=policy,
+                starts_at=None if starts is None else now + timedelta(seconds=starts),
+                ends_at=None if ends is None else now + timedelta(seconds=ends),
+            )
+        )
+        self.schedule_as(key, spec)
+
+    def schedule_as(self, key: str, spec: Spec) -> None:
+        id, model, now = self.world.schedule(key, spec), self.models.get(key), self.world.now
+        if model is None:
+            anchor = value(self.world.db, "select anchor from pgsched.jobs where id = %s", [id])
+            self.models[key] = JobModel(id=id, anchor=anchor, spec=spec, accounted=now, changed=now)
+            home = value(self.world.db, "select pgsched.partition_of(j) from pgsched.jobs j where id = %s", [id])
+            self.homes = sorted({*self.homes, home})
+        else:
+            assert id == model.id
+            if model.planned and model.state == "active" and spec.fires_as(model.spec):
+                model.was_told(spec)
+            else:
+                model.was_edited(now, spec, self.accounts_of(model))
+
+    def bounded(self, spec: Spec) -> Spec:
+        """Without hundreds of runs to be made up for one after the other."""
+        if spec.policy.get("on_missed") != "all" or spec.schedule.sparse:
+            return spec
+        return replace(spec, policy=spec.policy | {"catch_up": "20m"})
+
+    def accounts_of(self, model: JobModel) -> list[Account]:
+        self.world.read_ended()
+        return self._accounts(self.world.live())[model.id]
+
+    def change(self, query: LiteralString, key: str, beside: Coroutine[Any, Any, Any] | None = None) -> bool:
+        """Pauses, resumes or cancels a job, perhaps while something else is going on."""
+        model = self.models.get(key)
+        if model is None:
+            return False
+        changed = self.now(self.world.call(query, model.id), *([beside] if beside else []))[0]
+        accounts = self.accounts_of(model)
+        if changed and "pause" in query:
+            model.was_paused(self.world.now, accounts, raced=beside is not None)
+        elif changed and "resume" in query:
+            model.was_resumed(self.world.now)
+        elif changed:
+            model.was_cancelled(self.world.now, raced=beside is not None)
+            self.gone[model.id] = self.models.pop(key)
+        return True
+
+    def carrying(self, model: JobModel) -> Live | None:
+        found = self.world.jobs()[model.id]
+        rows = self.world.live().get(model.id, [])
+        if found.state != "active" or not found.planned:
+            return None
+        return next((row for row in rows if row.plan == found.revision and row.attempt == 0), None)
