@@ -1,8 +1,8 @@
 """Lets those fire that waited for an execution that has ended.
 
-Nothing is paid for it where nobody waits: settling does not look, and a turn is then one look into an empty table a
-second. While somebody waits, every settle of this process is followed by a turn at once, no two of them closer than a
-moment; an end that was settled elsewhere is looked for there, or found within the second.
+Nothing is paid for it where nobody waits: settling does not look, and a turn is one look into an empty table every two
+seconds. While somebody waits, every settle of this process is followed by a turn at once, no two of them closer than
+a moment; an end that was settled elsewhere is looked for there, or found within two seconds.
 """
 
 import time
@@ -18,11 +18,11 @@ _SHARE_OF_TIME = 20
 
 
 class Releaser(Service):
-    """Looks every second, after settles, and when told that an execution waits or that one waited for was cancelled."""
+    """Looks every two seconds, after settles, and when told that somebody waits or that what is waited for is no more."""
 
     name = "releaser"
 
-    def __init__(self, link: Link, events: Events, *, every: float = 1.0, sweep_every: float = 60.0) -> None:
+    def __init__(self, link: Link, events: Events, *, every: float = 2.0, sweep_every: float = 60.0) -> None:
         super().__init__(events)
         self._link, self._every, self._sweep_every = link, every, sweep_every
         self._open = False

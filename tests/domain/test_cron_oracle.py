@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from cronsim import CronSim, CronSimError
-from hypothesis import assume, example, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from pgsched.domain.cron import Cron, Gap, Overlap, next_occurrence
@@ -134,7 +134,7 @@ def ours(
 
 
 @pytest.mark.parametrize("zone", ZONES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(expression=expressions(), change=st.integers(0, 1000), hours=st.integers(-30, 6), seconds=st.integers(0, 3599))
 @example(expression="30 2 * * *", change=0, hours=-30, seconds=0)
 @example(expression="0,30 0-3 * * *", change=1, hours=-6, seconds=0)
@@ -153,7 +153,7 @@ def test_both_find_the_same_instants(zone: str, expression: str, change: int, ho
 
 
 @pytest.mark.parametrize("zone", ZONES[1:])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(
     expression=expressions().filter(lambda text: not text.startswith("*") and not text.split()[1].startswith("*")),
     gap=st.sampled_from(Gap),
