@@ -18,7 +18,7 @@ _SHARE_OF_TIME = 20
 
 
 class Releaser(Service):
-    """Looks every two seconds, after settles, and when told that somebody waits or that what is waited for is no more."""
+    """Looks every two seconds, after settles, and when told that somebody waits or what is waited for is no more."""
 
     name = "releaser"
 
