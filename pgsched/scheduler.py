@@ -144,7 +144,7 @@ class Worker:
                 "release": self.releaser.look,
                 "backfill": self.backfiller.wake,
             },
-            stop_row=self.dispatcher.stop_row,
+            stop_row=lambda id: self.renewer.doubt(id),
             listen=self.settings.notify,
         )
 

@@ -122,10 +122,12 @@ create table pgsched.jobs (
   planned_revision integer not null default 0,
   runs             integer not null default 0,
   failures         integer not null default 0,
-  paused_at        timestamptz,
-  accounted_to     timestamptz not null default pgsched.now(),
+  paused_at        timestamptz constraint paused_at_is_an_instant check (paused_at between '1970-01-01 00:00+00' and '9000-01-01 00:00+00'),
+  accounted_to     timestamptz not null default pgsched.now() constraint accounted_to_is_an_instant
+                     check (accounted_to between '1970-01-01 00:00+00' and '9999-12-31 00:00+00'),
   created_at       timestamptz not null default pgsched.now(),
-  updated_at       timestamptz not null default pgsched.now(),
+  updated_at       timestamptz not null default pgsched.now() constraint updated_at_is_an_instant
+                     check (updated_at between '1970-01-01 00:00+00' and '9000-01-01 00:00+00'),
   constraint either_cron_or_every check (num_nonnulls(cron, every) = 1
     or pgsched.refuse('PS002', 'a job needs either cron or every', 'give exactly one of the two, such as cron => ''*/5 * * * *''')),
   constraint every_is_whole_seconds_or_more check (every is null

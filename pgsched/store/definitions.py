@@ -133,11 +133,12 @@ def _recurrence(
 
 _known: dict[tuple[bytes | None, int | None], Definition] = {}
 _counting: set[bytes] = set()
+_not_counting: set[bytes] = set()
 
 
-def counts_failures(job_id: bytes | None) -> bool:
-    """Whether a job is known to pause after failures in a row, so that its successes count too."""
-    return job_id in _counting
+def counts_failures(job_id: bytes) -> bool:
+    """Whether a job may pause after failures in a row, so that its successes count too. True too of an unknown one."""
+    return job_id in _counting or job_id not in _not_counting
 
 
 async def define(connection: AsyncConnection[Any], rows: Iterable[Execution]) -> dict[bytes, Definition]:
@@ -154,6 +155,7 @@ async def _read(connection: AsyncConnection[Any], rows: list[Execution]) -> None
     if len(_known) > _MOST:
         _known.clear()
         _counting.clear()
+        _not_counting.clear()
     named = {
         "jobs": Uuids(row.job_id for row in rows if row.job_id is not None),
         "revisions": Tokens(row.plan for row in rows if row.plan is not None),
@@ -161,5 +163,5 @@ async def _read(connection: AsyncConnection[Any], rows: list[Execution]) -> None
     cursor = await connection.execute(statement("jobs_in_hand"), named, binary=True)
     for found in map(Definition._make, await cursor.fetchall()):
         _known[found.id, found.revision] = found.resolved()
-        if found.rules is not None and b'"pause_after"' in found.rules:
-            _counting.add(found.id)
+        counts = found.rules is not None and b'"pause_after"' in found.rules
+        (_counting if counts else _not_counting).add(found.id)

@@ -258,6 +258,12 @@ async def renew(connection: Connection, partition: int, group: Group, lease: tim
     return cursor.rowcount
 
 
+async def still_leased(connection: Connection, group: Group) -> set[bytes]:
+    """Which of these rows are still held under these tokens."""
+    cursor = await connection.execute(statement("still_leased"), group.parameters())
+    return {row[0] if isinstance(row[0], bytes) else row[0].bytes for row in await cursor.fetchall()}
+
+
 async def expired(connection: Connection, partitions: Sequence[int], depth: int) -> list[int]:
     """The partitions in which a lease ran out, as far as their first depth due rows tell."""
     cursor = await connection.execute(statement("expired"), {"partitions": list(partitions), "depth": depth})

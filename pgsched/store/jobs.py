@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+import psycopg
 from psycopg import AsyncConnection
 from psycopg.rows import class_row, tuple_row
 
@@ -18,6 +19,7 @@ from pgsched.errors import InvalidSchedule
 from pgsched.store.ends import finish_jobs, mark_invalid, skip_further
 from pgsched.store.sql import statement
 from pgsched.store.starts import start_within
+from pgsched.store.wire import LAST, to_datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +85,29 @@ async def plan_jobs(connection: AsyncConnection[Any], *, batch: int) -> tuple[in
 
     Returns how many were taken up, and (id, reason) of those whose schedule makes no sense.
     """
-    async with connection.transaction():
-        jobs = await _fetch(connection, statement("jobs_to_plan"), {"batch": batch})
-        invalid = await _plan(connection, jobs)
+    try:
+        async with connection.transaction():
+            jobs = await _fetch(connection, statement("jobs_to_plan"), {"batch": batch})
+            invalid = await _plan(connection, jobs)
+    except (psycopg.DataError, psycopg.IntegrityError):
+        return await _plan_apart(connection, batch)
     return len(jobs), invalid
+
+
+async def _plan_apart(connection: AsyncConnection[Any], batch: int) -> tuple[int, list[tuple[Any, str]]]:
+    """After the database refused a value: job by job, so that only the one with that value is left out, and says so."""
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(statement("unplanned_jobs"), {"batch": batch})
+        ids = [row[0] for row in await cursor.fetchall()]
+    invalid: list[tuple[Any, str]] = []
+    for id in ids:
+        try:
+            async with connection.transaction():
+                invalid += await _plan(connection, await _fetch(connection, statement("job_to_plan"), {"job": id}))
+        except (psycopg.DataError, psycopg.IntegrityError) as error:
+            await mark_invalid(connection, id, None, error)
+            invalid.append((id, str(error)))
+    return len(ids), invalid
 
 
 async def plan_job(connection: AsyncConnection[Any], job_id: UUID) -> None:
@@ -139,7 +160,7 @@ async def _plan_of(connection: AsyncConnection[Any], job: Job) -> _Plan:
     if rules.max_runs is not None and job.runs >= rules.max_runs:
         return _Plan(paused=paused, ended="max_runs")
     instant = await _first_without_row(connection, job, schedule, begin)
-    if instant is None:
+    if instant is None or instant > to_datetime(LAST):
         return _Plan(paused=paused, ended="no instant is left")
     start = await start_within(connection, schedule, rules, job.identity, job.partition, instant)
     return _Plan(instant=instant, start=start, paused=paused)

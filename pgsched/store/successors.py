@@ -24,6 +24,7 @@ from pgsched.store.ends import finish_jobs, mark_invalid, skip_claimed, skip_fur
 from pgsched.store.sql import statement, statement_in
 from pgsched.store.wire import LAST, LONG_AGO, Instant, Instants, Tokens, Uuids, to_instant
 
+_MOST_TOLD = 200  # a notification has room for 8000 bytes
 _UNLESS_IT_STANDS: LiteralString = "on conflict do nothing"
 
 
@@ -132,7 +133,9 @@ async def _unhindered(connection: AsyncConnection[Any], turn: _Turn, runs: list[
     hindered = await _earlier_runs(connection, [run.row for run in wary])
     if not hindered:
         return runs
-    queued = [run for run in wary if run.row.id in hindered and _queues(run.rules)]
+    # Earlier runs are locked in one order by all who do.
+    runs = sorted(runs, key=lambda run: (run.row.partition, hindered.get(run.row.id, b"")))
+    queued = [run for run in runs if run.row.id in hindered and _queues(run.rules)]
     turn.idle.update(await _queue(connection, [(run.row, hindered[run.row.id]) for run in queued]))
     free = []
     for run in runs:
@@ -239,8 +242,9 @@ async def _cancel_earlier(connection: AsyncConnection[Any], row: Execution) -> N
     parameters = {"job": UUID(bytes=row.job_id or b""), "before": Instant(row.scheduled_for), "reason": reason}
     cursor = await connection.execute(statement_in("cancel_earlier", row.partition), parameters, binary=True)
     stopped = [uuid_text(found[0]) for found in await cursor.fetchall()]
-    if stopped:
-        await connection.execute("select pg_notify('pgsched_wake', %s)", [f"stop {','.join(stopped)}"])
+    for begin in range(0, len(stopped), _MOST_TOLD):
+        told = ",".join(stopped[begin : begin + _MOST_TOLD])
+        await connection.execute("select pg_notify('pgsched_wake', %s)", [f"stop {told}"])
 
 
 def _by_partition(rows: Iterable[Execution]) -> dict[int, list[Execution]]:

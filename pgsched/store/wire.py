@@ -60,8 +60,8 @@ def microseconds(moment: datetime) -> int:
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
-LAST = to_instant(datetime(9999, 12, 31, tzinfo=UTC))
-"""The last instant that a row may have."""
+LAST = to_instant(datetime(9999, 12, 30, tzinfo=UTC))
+"""The last instant of a job that has a row; its start may be up to a day later."""
 
 
 def _array(element: int, length: int, values: Iterable[bytes], count: int) -> bytes:

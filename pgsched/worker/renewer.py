@@ -11,7 +11,7 @@ from datetime import timedelta
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store import executions
-from pgsched.store.connect import Link
+from pgsched.store.connect import Connection, Link
 from pgsched.store.executions import Group
 from pgsched.worker.dispatcher import Dispatcher
 from pgsched.worker.roster import Roster
@@ -35,9 +35,17 @@ class Renewer(Service):
         super().__init__(events)
         self._link, self._roster, self._dispatcher = link, roster, dispatcher
         self._lease, self._declared_lost = lease, declared_lost
+        self._doubted: set[bytes] = set()
+
+    def doubt(self, id: bytes) -> None:
+        """Somebody says that the run of this execution was ended in the database. Whoever may connect may say so."""
+        if id in self._dispatcher.in_hand:
+            self._doubted.add(id)
+            self.wake()
 
     async def turn(self) -> float:
         connection = await self._link.get()
+        await self._stop_ended(connection)
         if not await self._roster.renew(connection):
             self.events.emit("worker.lost", worker=self._roster.number, why="declared lost by the others")
             await self._declared_lost()
@@ -49,6 +57,18 @@ class Renewer(Service):
         for partition, group in groups.items():
             await executions.renew(connection, partition, group, self._lease)
         return self._lease.total_seconds() / 4
+
+    async def _stop_ended(self, connection: Connection) -> None:
+        """Ends the attempts at doubted rows that are indeed not this worker's any more."""
+        doubted, self._doubted = self._doubted, set()
+        rows = [row for id in doubted if (row := self._dispatcher.in_hand.get(id))]
+        if rows:
+            leased = await executions.still_leased(
+                connection, Group([row.id for row in rows], [row.token for row in rows])
+            )
+            for row in rows:
+                if row.id not in leased:
+                    self._dispatcher.stop_row(row.id)
 
     async def recover(self, error: Exception) -> None:
         await self._link.drop(error)

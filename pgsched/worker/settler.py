@@ -203,7 +203,9 @@ class Settler(Service):
         connection = await self._link.get()
         try:
             count = await self._settle(connection, batch)
-        except (psycopg.DataError, psycopg.IntegrityError) as error:
+        except psycopg.Error as error:
+            if not _is_refusal(error):
+                raise
             count = await self._settle_apart(connection, batch, error)
         self._sending = None
         self.settled_count += count
@@ -226,7 +228,9 @@ class Settler(Service):
         for single in batch.apart():
             try:
                 count += await self._settle(connection, single)
-            except (psycopg.DataError, psycopg.IntegrityError) as refusal:
+            except psycopg.Error as refusal:
+                if not _is_refusal(refusal):
+                    raise
                 self.events.emit("settle.refused", error=str(refusal)[:200], first=str(error)[:200])
         return count
 
@@ -249,3 +253,9 @@ class Settler(Service):
             row = await cursor.fetchone()
             total += row[0] if row else 0
         return total
+
+
+def _is_refusal(error: psycopg.Error) -> bool:
+    """Whether a value is at fault, and not the database or the statement: it would be refused again."""
+    ours = (error.sqlstate or "").startswith("PS")
+    return ours or isinstance(error, psycopg.DataError | psycopg.IntegrityError)

@@ -203,6 +203,7 @@ constraint pgsched.executions.attempt_is_0_to_1000 CHECK (((lease_token IS NOT N
 constraint pgsched.executions.executions_pkey PRIMARY KEY (id, partition)
 constraint pgsched.executions.partition_follows_the_key CHECK (((lease_token IS NOT NULL) OR (COALESCE((key)::text, (ordering_key)::text) IS NULL) OR pgsched.check_partition(partition, (client_id)::text, (key)::text, (ordering_key)::text)))
 constraint pgsched.facts.facts_pkey PRIMARY KEY (name)
+constraint pgsched.jobs.accounted_to_is_an_instant CHECK (((accounted_to >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (accounted_to <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.anchor_is_an_instant CHECK (((anchor >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (anchor <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.either_cron_or_every CHECK (((num_nonnulls(cron, every) = 1) OR pgsched.refuse('PS002'::text, 'a job needs either cron or every'::text, 'give exactly one of the two, such as cron => ''*/5 * * * *'''::text)))
 constraint pgsched.jobs.every_is_whole_seconds_or_more CHECK (((every IS NULL) OR ((every >= '00:00:01'::interval) AND (every <= '3653 days'::interval) AND (EXTRACT(year FROM every) = (0)::numeric) AND (EXTRACT(month FROM every) = (0)::numeric)) OR pgsched.refuse('PS002'::text, 'every must be between 1 second and 3653 days, without months or years'::text, 'write every => ''15 minutes'', or a cron expression for calendar months'::text)))
@@ -210,6 +211,8 @@ constraint pgsched.jobs.gap_is_shift_or_skip CHECK (((gap = ANY (ARRAY['shift'::
 constraint pgsched.jobs.jobs_pkey PRIMARY KEY (id)
 constraint pgsched.jobs.jobs_queue_fkey FOREIGN KEY (queue) REFERENCES pgsched.queues(name)
 constraint pgsched.jobs.overlap_is_first_second_or_both CHECK (((overlap = ANY (ARRAY['first'::text, 'second'::text, 'both'::text])) OR pgsched.refuse('PS002'::text, format('overlap cannot be %L'::text, overlap), 'write first, second or both'::text)))
+constraint pgsched.jobs.paused_at_is_an_instant CHECK (((paused_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (paused_at <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
+constraint pgsched.jobs.updated_at_is_an_instant CHECK (((updated_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (updated_at <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.queues.first_partition_is_a_multiple_of_16 CHECK (((first_partition >= 0) AND (((first_partition)::integer % 16) = 0)))
 constraint pgsched.queues.queue_name_is_plain CHECK ((name ~ '^[a-z][a-z0-9_-]{0,62}$'::text))
 constraint pgsched.queues.queues_first_partition_key UNIQUE (first_partition)
@@ -352,7 +355,7 @@ function pgsched.log_change(text,uuid,text,jsonb) returns void volatility v para
 function pgsched.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
 function pgsched.my_clients() returns text[] volatility s parallel s
 function pgsched.new_id() returns uuid volatility v parallel s
-function pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) returns integer volatility v parallel u
+function pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) returns integer volatility v parallel u
 function pgsched.notify_release() returns void volatility v parallel u
 function pgsched.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
 function pgsched.now() returns timestamp with time zone volatility s parallel s
@@ -494,7 +497,7 @@ grant execute on pgsched.my_clients() to pgsched_client
 grant execute on pgsched.my_clients() to pgsched_worker
 grant execute on pgsched.new_id() to pgsched_client
 grant execute on pgsched.new_id() to pgsched_worker
-grant execute on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) to pgsched_worker
+grant execute on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) to pgsched_worker
 grant execute on pgsched.notify_release() to pgsched_client
 grant execute on pgsched.notify_release() to pgsched_worker
 grant execute on pgsched.notify_wake(smallint,timestamp with time zone) to pgsched_client
@@ -665,7 +668,7 @@ comment on pgsched.log_change(text,uuid,text,jsonb) is 'Writes a row of the audi
 comment on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
 comment on pgsched.my_clients() is 'The clients whose rows the current role may see and change.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562).'
-comment on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[]) is 'Notes ends with all that wait for them; returns how many were released or skipped for that.'
+comment on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) is 'Notes ends with all that wait for them; returns how many were released or skipped for that.'
 comment on pgsched.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
 comment on pgsched.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
 comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'

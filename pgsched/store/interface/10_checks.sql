@@ -66,7 +66,7 @@ comment on function pgsched.check_target(text) is 'True for a target that pgsche
 create or replace function pgsched.is_duration(value jsonb, low interval, high interval) returns boolean
   language sql immutable parallel safe as $$
   select case when jsonb_typeof(value) = 'string'
-               and value #>> '{}' ~ '^(P(\d+W)?(\d+D)?(T(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?|(\d+w)?(\d+d)?(\d+h)?(\d+m)?(\d+(\.\d+)?s)?(\d+ms)?)$'
+               and value #>> '{}' ~ '^(P(\d{1,9}W)?(\d{1,9}D)?(T(\d{1,9}H)?(\d{1,9}M)?(\d{1,9}(\.\d{1,9})?S)?)?|(\d{1,9}w)?(\d{1,9}d)?(\d{1,9}h)?(\d{1,9}m)?(\d{1,9}(\.\d{1,9})?s)?(\d{1,9}ms)?)$'
                and value #>> '{}' ~ '\d'
          then (value #>> '{}')::interval between low and high else false end
 $$;

@@ -58,7 +58,7 @@ create or replace function pgsched.carry_on(job_id uuid, accounted_to timestampt
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
   update pgsched.jobs j set planned_revision = 0, accounted_to = carry_on.accounted_to
-   where j.id = carry_on.job_id and j.state = 'active' and j.planned_revision = j.revision
+   where j.id = carry_on.job_id and j.state = 'active' and j.planned_revision = j.revision and pgsched.acts_for(j.client_id)
      and not exists (select from pgsched.executions e where e.partition = pgsched.partition_of(j) and e.job_id = j.id
                         and e.plan = j.revision and e.attempt = 0);
   perform pg_notify('pgsched_wake', 'plan');

@@ -16,6 +16,8 @@ begin
       'trigger it instead');
   elsif starts_at is null or ends_at is null or not isfinite(starts_at) or not isfinite(ends_at) or starts_at >= ends_at then
     perform pgsched.refuse('PS002', 'a backfill must end after it starts', 'give the range as the earlier instant and the later one');
+  elsif starts_at < '1970-01-01 00:00+00' then
+    perform pgsched.refuse('PS002', 'a backfill cannot start before 1970', 'give a later start');
   elsif ends_at > pgsched.now() then
     perform pgsched.refuse('PS002', 'a backfill cannot end in the future', 'end it at now() or before: what is to come is planned anyway');
   elsif starts_at < ends_at - interval '3653 days' then

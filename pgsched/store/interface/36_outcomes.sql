@@ -54,7 +54,8 @@ comment on function pgsched.fire_dependents(uuid[])
 -- Locks the rows that wait, and passes over what somebody has locked just now: that dependency stays open, for a later
 -- turn. What is still waited for is looked at in a later statement: of two that end in two transactions at the same
 -- moment, the second to be noted sees the first.
-create or replace function pgsched.note_ends(ids uuid[], statuses pgsched.execution_status[], ends timestamptz[])
+-- An end decides for executions of its own client alone; one that stands in for what is nowhere (client null) for all.
+create or replace function pgsched.note_ends(ids uuid[], statuses pgsched.execution_status[], ends timestamptz[], clients text[])
   returns integer language plpgsql volatile as $$
 declare
   waiting uuid[];
@@ -66,17 +67,19 @@ begin
        and e.fire_at = 'infinity' and e.lease_token is null
      order by e.id for update skip locked);
   update pgsched.dependencies d set status = ended.status, finished_at = ended.finished_at
-    from unnest(ids, statuses, ends) as ended(id, status, finished_at)
-   where d.after_id = any (array[ended.id]) and d.execution_id = any (waiting);
+    from unnest(ids, statuses, ends, clients) as ended(id, status, finished_at, client_id)
+   where d.after_id = any (array[ended.id]) and d.execution_id = any (waiting)
+     and (ended.client_id is null
+          or ended.client_id = (select e.client_id from pgsched.executions e where e.id = d.execution_id limit 1));
   decided := pgsched.skip_dependents(waiting) || pgsched.fire_dependents(waiting);
   delete from pgsched.dependencies d where d.execution_id = any (decided);
   delete from pgsched.dependencies d
    where d.after_id = any (ids)  -- a scalar subquery: an anti-join might read the executions whole
      and (select e.id from pgsched.executions e
-           where e.id = d.execution_id and e.fire_at = 'infinity' and e.lease_token is null) is null;
+           where e.id = d.execution_id and e.fire_at = 'infinity' and e.lease_token is null limit 1) is null;
   return cardinality(decided);
 end $$;
-comment on function pgsched.note_ends(uuid[], pgsched.execution_status[], timestamptz[])
+comment on function pgsched.note_ends(uuid[], pgsched.execution_status[], timestamptz[], text[])
   is 'Notes ends with all that wait for them; returns how many were released or skipped for that.';
 
 create or replace function pgsched.release_dependents(most integer, out noted integer, out decided integer)
@@ -85,21 +88,38 @@ declare
   ids uuid[];
   statuses pgsched.execution_status[];
   ends timestamptz[];
+  clients text[];
+  unclear uuid[] := '{}';
 begin
   perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, and these rows are anybody's
-  select array_agg(ended.id), array_agg(ended.status), array_agg(ended.finished_at) into ids, statuses, ends
-    from (select h.id, h.status, h.finished_at from pgsched.history h where h.awaited
+  select array_agg(ended.id), array_agg(ended.status), array_agg(ended.finished_at), array_agg(ended.client_id)
+    into ids, statuses, ends, clients
+    from (select h.id, h.status, h.finished_at, h.client_id from pgsched.history h where h.awaited
            order by h.id limit most for update skip locked) ended;
   noted := 0;
   decided := 0;
-  if ids is not null then
-    decided := pgsched.note_ends(ids, statuses, ends);
-    update pgsched.history h set awaited = false
-      from unnest(ids, ends) as ended(id, finished_at)
-     where h.awaited and h.id = any (array[ended.id]) and h.finished_at = ended.finished_at
-       and (select count(*) from pgsched.dependencies d where d.after_id = ended.id and d.status is null) = 0;
-    get diagnostics noted = row_count;
+  if ids is null then
+    return;
   end if;
+  begin
+    decided := pgsched.note_ends(ids, statuses, ends, clients);
+  exception when data_exception or integrity_constraint_violation or cardinality_violation or too_many_rows then
+    for n in 1..cardinality(ids) loop  -- one of them cannot be noted, such as where two rows were given one id
+      begin
+        decided := decided + pgsched.note_ends(ids[n:n], statuses[n:n], ends[n:n], clients[n:n]);
+      exception when data_exception or integrity_constraint_violation or cardinality_violation or too_many_rows then
+        raise warning 'what waits for execution % stays held: %', ids[n], sqlerrm;
+        unclear := unclear || ids[n];
+      end;
+    end loop;
+  end;
+  update pgsched.history h set awaited = false
+    from unnest(ids, ends, clients) as ended(id, finished_at, client_id)
+   where h.awaited and h.id = any (array[ended.id]) and h.finished_at = ended.finished_at
+     and (ended.id = any (unclear) or (select count(*) from pgsched.dependencies d
+            where d.after_id = ended.id and d.status is null
+              and ended.client_id = (select e.client_id from pgsched.executions e where e.id = d.execution_id limit 1)) = 0);
+  get diagnostics noted = row_count;
 end $$;
 comment on function pgsched.release_dependents(integer)
   is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends; returns how many were
@@ -113,11 +133,11 @@ begin
   perform set_config('pgsched.notify', 'on', true);
   gone := array(select distinct d.after_id from pgsched.dependencies d
                  where d.status is null
-                   and (select e.id from pgsched.executions e where e.id = d.after_id) is null
+                   and (select e.id from pgsched.executions e where e.id = d.after_id limit 1) is null
                    and (select h.id from pgsched.history h where h.id = d.after_id limit 1) is null
                  limit most);
   return pgsched.note_ends(gone, array_fill('cancelled'::pgsched.execution_status, array[cardinality(gone)]),
-    array_fill(pgsched.now(), array[cardinality(gone)]));
+    array_fill(pgsched.now(), array[cardinality(gone)]), array_fill(null::text, array[cardinality(gone)]));
 end $$;
 comment on function pgsched.release_abandoned(integer)
   is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled.';

@@ -67,7 +67,7 @@ begin
     grant insert on pgsched.history to pgsched_client;
     grant execute on all functions in schema pgsched to pgsched_client;
     revoke execute on function pgsched.prepare_days(integer), pgsched.drop_days(integer), pgsched.release_dependents(integer),
-      pgsched.release_abandoned(integer), pgsched.note_ends(uuid[], pgsched.execution_status[], timestamptz[]),
+      pgsched.release_abandoned(integer), pgsched.note_ends(uuid[], pgsched.execution_status[], timestamptz[], text[]),
       pgsched.skip_dependents(uuid[]), pgsched.fire_dependents(uuid[]), pgsched.tell_outcome(uuid, uuid, text, text, text, jsonb, smallint,
       timestamptz, smallint, pgsched.execution_status, smallint, jsonb, text),
       pgsched.count_outcome(uuid, pgsched.execution_status) from pgsched_client;

@@ -5,6 +5,7 @@ with earlier as (
   update pgsched.executions_{p} e set awaited = true where e.id = %(earlier)s returning e.id
 ), waits as (
   insert into pgsched.dependencies (execution_id, after_id, outcome) select %(id)s, earlier.id, 'any' from earlier
+  on conflict do nothing
 )
 update pgsched.executions_{p} e
    set fire_at = 'infinity', lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1
