@@ -6,8 +6,10 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 
 	$(shell $(python) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(python))))
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PYTEST_ARGS ?=
+# What tells the time or starts whole installations is tested one by one, the rest on all cores.
+TIMED := tests/bench tests/cli tests/embedded tests/worker
 # The rooms that hold statements, functions and migrations, or run them: these are tested on both ends of what is supported.
-SPEAK_SQL := tests/store tests/migrations tests/worker tests/api
+SPEAK_SQL := tests/api tests/migrations tests/store
 ARGS ?=
 
 .PHONY: help run demo test check lint types imports test-18 test-15 format clean
@@ -39,11 +41,12 @@ imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 test-18: $(VENV)/.dev
-	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(PYTEST_ARGS)
+	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest -n auto $(TIMED:%=--ignore=%) $(PYTEST_ARGS)
+	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(TIMED) $(PYTEST_ARGS)
 
 test-15: $(VENV)/.dev
-	found="$$($(BIN)/python scripts/postgresql15.py)" && \
-	PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=15 PGSCHED_STEPS=2000 $(BIN)/pytest $(PYTEST_ARGS) $(SPEAK_SQL)
+	found="$$($(BIN)/python scripts/postgresql15.py)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=15 PGSCHED_STEPS=2000 && \
+	$(BIN)/pytest -n auto $(SPEAK_SQL) $(PYTEST_ARGS) && $(BIN)/pytest tests/worker $(PYTEST_ARGS)
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix
