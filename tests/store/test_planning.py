@@ -183,3 +183,15 @@ async def test_the_sweep_goes_on_from_the_last_instant_with_a_row(db: Session, w
     await jobs.plan_jobs(worker, batch=10)
     assert waiting(db, broken) == [BEGAN + HOUR]
     assert row(db, "select state::text, planned_revision from pgsched.jobs") == ("active", 1)
+
+
+async def test_what_was_cancelled_ahead_stays_so_when_the_same_is_scheduled_again(
+    db: Session, worker: Connection
+) -> None:
+    hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
+    await jobs.plan_jobs(worker, batch=10)
+    [first] = waiting(db, hourly)
+    call(db, "cancel", id=value(db, "select id from pgsched.executions"))
+    schedule(db, target="python:x", every="1 hour", key="hourly")
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, hourly) == [first + HOUR]

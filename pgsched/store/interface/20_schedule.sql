@@ -276,6 +276,9 @@ begin
     if before.state = 'active' and not pgsched.moves_instants(before, after)
         and pgsched.partition_of(before) = pgsched.partition_of(after) then
       perform pgsched.bring_along(found_id);  -- what is due stays due, however often a deployment says the same again
+      if before.planned_revision <> before.revision then  -- and what was cancelled ahead stays cancelled
+        update pgsched.jobs j set accounted_to = before.accounted_to where j.id = found_id;
+      end if;
     else
       perform pgsched.withdraw(found_id);
     end if;

@@ -115,8 +115,13 @@ begin
    where j.id = edit.job_id;
   if fires_anew or comes_back or pgsched.partition_of(before) <> pgsched.partition_of(after) then
     perform pgsched.withdraw(edit.job_id, 'edited');
-  elsif changed <> array['labels'] then
-    perform pgsched.bring_along(edit.job_id);
+  else
+    if changed <> array['labels'] then
+      perform pgsched.bring_along(edit.job_id);
+    end if;
+    if before.planned_revision <> before.revision then
+      update pgsched.jobs j set accounted_to = before.accounted_to where j.id = edit.job_id;
+    end if;
   end if;
   perform pgsched.log_change('edit', edit.job_id, edit.actor, jsonb_build_object('changed', changed));
   return true;
