@@ -155,7 +155,8 @@ async def _plan_of(connection: AsyncConnection[Any], job: Job) -> _Plan:
         begin = await _last_end(connection, job)
     if job.paused_at is not None:
         begin = max(begin, job.updated_at)
-        if missed := schedule.missed(job.accounted_to, begin):
+        told = max([job.accounted_to, *await _claimed_ahead(connection, job, job.accounted_to)])
+        if missed := schedule.missed(told, begin):
             paused = Range(first=missed.first, last=missed.last, count=missed.count, reason="paused")
     if rules.max_runs is not None and job.runs >= rules.max_runs:
         return _Plan(paused=paused, ended="max_runs")
@@ -170,14 +171,19 @@ async def _first_without_row(
     connection: AsyncConnection[Any], job: Job, schedule: Recurrence, begin: datetime
 ) -> datetime | None:
     """The job's first instant later than ``begin`` that its schedule before did not have in hand already."""
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(statement("claimed_ahead"), {"job": job.id, "begin": begin})
-        taken = {row[0] for row in await cursor.fetchall()}
+    taken = await _claimed_ahead(connection, job, begin)
     instant = schedule.next_instant(begin)
     while instant in taken:
         assert instant is not None
         instant = schedule.next_instant(instant)
     return instant
+
+
+async def _claimed_ahead(connection: AsyncConnection[Any], job: Job, begin: datetime) -> set[datetime]:
+    """The job's instants of the second after ``begin`` that have a row or an end already."""
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(statement("claimed_ahead"), {"job": job.id, "begin": begin})
+        return {row[0] for row in await cursor.fetchall()}
 
 
 async def _last_end(connection: AsyncConnection[Any], job: Job) -> datetime:
