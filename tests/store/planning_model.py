@@ -125,8 +125,16 @@ class JobModel:
 
     def check(self, accounts: list[Account], waiting: Account | None, *, eras: int = 1) -> None:
         """Raises AssertionError where an instant of the latest ``eras`` has no account, or two."""
-        for era in self.eras[-eras:]:
-            _check_era(era, self.anchor, accounts, None)
+        following = [*(era.spec for era in self.eras[1:]), self.spec]
+        for era, then in list(zip(self.eras, following, strict=False))[-eras:]:
+            own = (
+                era.spec.instants(self.anchor, era.begin, era.end) if era.end and not era.spec.after_completion else []
+            )
+            # What is counted from a run's end may begin at the very moment of the edit.
+            shared = then.after_completion and era.end not in own
+            _check_era(
+                era, self.anchor, [one for one in accounts if not (shared and one.scheduled_for == era.end)], None
+            )
         if self.planned and self.state == "active":
             era = Era(spec=self.spec, begin=self.accounted, before=self.before)
             _check_era(era, self.anchor, accounts, waiting)
