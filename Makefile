@@ -45,7 +45,7 @@ test-18: $(VENV)/.dev
 	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(TIMED) $(PYTEST_ARGS)
 
 test-15: $(VENV)/.dev
-	found="$$($(BIN)/python scripts/postgresql15.py)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=15 PGSCHED_STEPS=2000 && \
+	found="$$($(BIN)/python scripts/postgresql15.py)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=15 && \
 	$(BIN)/pytest -n auto $(SPEAK_SQL) $(PYTEST_ARGS) && $(BIN)/pytest tests/worker $(PYTEST_ARGS)
 
 format: $(VENV)/.dev
