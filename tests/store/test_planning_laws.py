@@ -1,8 +1,9 @@
 """Planning at random, against an account kept apart from it: never two rows for one instant, never a missing one.
 
 Two planners and twenty claimers share a database whose clock the test sets. PGSCHED_STEPS says how many steps are
-taken (2000), PGSCHED_SEED draws others than the usual ones, and PGSCHED_SHRINK looks for fewer that fail. With PGSCHED_RACES
-jobs are paused and cancelled in the middle of claims too, for which less is promised (docs/explanation/guarantees.md).
+taken (2000), PGSCHED_SEED draws others than the usual ones, and PGSCHED_SHRINK looks for fewer that fail. With
+PGSCHED_RACES jobs are paused and cancelled in the middle of claims too, for which less is promised
+(docs/explanation/guarantees.md).
 """
 
 import asyncio
