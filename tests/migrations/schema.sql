@@ -28,6 +28,8 @@ table pgsched.clients row level security
 table pgsched.dependencies with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0) row level security
 table pgsched.executions partition by LIST (partition) row level security
 table pgsched.facts
+table pgsched.gate_use with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
+table pgsched.gates with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
 table pgsched.history partition by RANGE (finished_at) row level security
 table pgsched.jobs row level security
 table pgsched.queues
@@ -99,9 +101,24 @@ column pgsched.executions.15 payload pgsched.payload
 column pgsched.executions.16 options pgsched.options
 column pgsched.executions.17 key pgsched.key
 column pgsched.executions.18 ordering_key pgsched.ordering_key
+column pgsched.executions.19 gate text
 column pgsched.facts.01 name text not null
 column pgsched.facts.02 value text not null
 column pgsched.facts.03 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.gate_use.01 gate text not null
+column pgsched.gate_use.02 worker integer not null
+column pgsched.gate_use.03 running integer not null
+column pgsched.gates.01 name text not null
+column pgsched.gates.02 events integer
+column pgsched.gates.03 period interval
+column pgsched.gates.04 burst integer not null default 1
+column pgsched.gates.05 concurrency integer
+column pgsched.gates.06 next_at timestamp with time zone not null default '-infinity'::timestamp with time zone
+column pgsched.gates.07 shut_until timestamp with time zone
+column pgsched.gates.08 recovers_from timestamp with time zone
+column pgsched.gates.09 openings integer not null default 0
+column pgsched.gates.10 reason text
+column pgsched.gates.11 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.history.01 finished_at timestamp with time zone not null
 column pgsched.history.02 fire_at timestamp with time zone not null
 column pgsched.history.03 scheduled_for timestamp with time zone not null
@@ -203,6 +220,16 @@ constraint pgsched.executions.attempt_is_0_to_1000 CHECK (((lease_token IS NOT N
 constraint pgsched.executions.executions_pkey PRIMARY KEY (id, partition)
 constraint pgsched.executions.partition_follows_the_key CHECK (((lease_token IS NOT NULL) OR (COALESCE((key)::text, (ordering_key)::text) IS NULL) OR pgsched.check_partition(partition, (client_id)::text, (key)::text, (ordering_key)::text)))
 constraint pgsched.facts.facts_pkey PRIMARY KEY (name)
+constraint pgsched.gate_use.gate_use_gate_fkey FOREIGN KEY (gate) REFERENCES pgsched.gates(name) ON DELETE CASCADE
+constraint pgsched.gate_use.gate_use_pkey PRIMARY KEY (gate, worker)
+constraint pgsched.gate_use.gate_use_worker_fkey FOREIGN KEY (worker) REFERENCES pgsched.workers(id) ON DELETE CASCADE
+constraint pgsched.gates.burst_is_1_to_a_million CHECK (((burst >= 1) AND (burst <= 1000000)))
+constraint pgsched.gates.concurrency_is_1_to_a_million CHECK (((concurrency >= 1) AND (concurrency <= 1000000)))
+constraint pgsched.gates.events_are_1_to_a_million CHECK (((events >= 1) AND (events <= 1000000)))
+constraint pgsched.gates.events_have_a_period CHECK ((num_nonnulls(events, period) <> 1))
+constraint pgsched.gates.gate_is_of_a_known_kind CHECK (((length(name) <= 400) AND (name ~ '^(client|host|queue|key|circuit):.'::text)))
+constraint pgsched.gates.gates_pkey PRIMARY KEY (name)
+constraint pgsched.gates.period_is_1_millisecond_to_366_days CHECK (((period >= '00:00:00.001'::interval) AND (period <= '366 days'::interval)))
 constraint pgsched.jobs.accounted_to_is_an_instant CHECK (((accounted_to >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (accounted_to <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.anchor_is_an_instant CHECK (((anchor >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (anchor <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.either_cron_or_every CHECK (((num_nonnulls(cron, every) = 1) OR pgsched.refuse('PS002'::text, 'a job needs either cron or every'::text, 'give exactly one of the two, such as cron => ''*/5 * * * *'''::text)))
@@ -226,6 +253,7 @@ CREATE INDEX backfills_active ON pgsched.backfills USING btree (id) WHERE (state
 CREATE INDEX backfills_job ON pgsched.backfills USING btree (job_id)
 CREATE INDEX dependencies_after ON pgsched.dependencies USING btree (after_id)
 CREATE INDEX executions_fire_at ON ONLY pgsched.executions USING btree (partition, fire_at)
+CREATE INDEX executions_gate ON ONLY pgsched.executions USING btree (gate, scheduled_for, id) WHERE (gate IS NOT NULL)
 CREATE INDEX history_awaited ON ONLY pgsched.history USING btree (id) WHERE awaited
 CREATE INDEX history_failed ON ONLY pgsched.history USING btree (client_id, id) WHERE (status = 'failed'::pgsched.execution_status)
 CREATE INDEX history_id ON ONLY pgsched.history USING btree (id)
@@ -244,6 +272,8 @@ CREATE UNIQUE INDEX executions_job ON ONLY pgsched.executions USING btree (job_i
 CREATE UNIQUE INDEX executions_key ON ONLY pgsched.executions USING btree (client_id, key, partition) WHERE (key IS NOT NULL)
 CREATE UNIQUE INDEX executions_pkey ON ONLY pgsched.executions USING btree (id, partition)
 CREATE UNIQUE INDEX facts_pkey ON pgsched.facts USING btree (name)
+CREATE UNIQUE INDEX gate_use_pkey ON pgsched.gate_use USING btree (gate, worker)
+CREATE UNIQUE INDEX gates_pkey ON pgsched.gates USING btree (name)
 CREATE UNIQUE INDEX jobs_client_key ON pgsched.jobs USING btree (client_id, key) WHERE ((key IS NOT NULL) AND (state <> 'cancelled'::pgsched.job_state))
 CREATE UNIQUE INDEX jobs_pkey ON pgsched.jobs USING btree (id)
 CREATE UNIQUE INDEX queues_first_partition_key ON pgsched.queues USING btree (first_partition)
@@ -393,6 +423,8 @@ grant delete, insert, select, update on pgsched.clients to pgsched_worker
 grant delete, insert, select, update on pgsched.dependencies to pgsched_worker
 grant delete, insert, select, update on pgsched.executions to pgsched_worker
 grant delete, insert, select, update on pgsched.facts to pgsched_worker
+grant delete, insert, select, update on pgsched.gate_use to pgsched_worker
+grant delete, insert, select, update on pgsched.gates to pgsched_worker
 grant delete, insert, select, update on pgsched.history to pgsched_worker
 grant delete, insert, select, update on pgsched.jobs to pgsched_worker
 grant delete, insert, select, update on pgsched.queues to pgsched_worker
@@ -667,7 +699,7 @@ comment on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs 
 comment on pgsched.log_change(text,uuid,text,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Called by the functions that change something.'
 comment on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
 comment on pgsched.my_clients() is 'The clients whose rows the current role may see and change.'
-comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562).'
+comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.'
 comment on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) is 'Notes ends with all that wait for them; returns how many were released or skipped for that.'
 comment on pgsched.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
 comment on pgsched.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
