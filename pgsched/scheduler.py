@@ -33,6 +33,7 @@ from pgsched.upkeep.directory import Directory
 from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.releaser import Releaser
+from pgsched.upkeep.turns import Turns
 from pgsched.upkeep.zones import Zones
 from pgsched.worker.claimer import Claimer
 from pgsched.worker.clock import DatabaseClock
@@ -95,6 +96,7 @@ class Worker:
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
         self.planner = Planner(self._planning, self.events)
         self.releaser = Releaser(self._chores, self.events)
+        self.turns = Turns(self._chores, self.events, partitions=lambda: self.roster.own)
         self.zones = Zones(self._chores, self._rezoning, self.events)
         self.backfiller = Backfiller(self._chores, self._backfilling, self.events)
         self.waker = self._make_waker()
@@ -188,7 +190,7 @@ class Worker:
         """Everything that runs in the background but the settler, which is the last to stop."""
         return [
             self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
-            self.releaser, self.days, self.backfiller, self.zones, self.gatekeeper,
+            self.releaser, self.days, self.backfiller, self.zones, self.gatekeeper, self.turns,
         ]  # fmt: skip
 
     async def start(self) -> None:

@@ -12,6 +12,8 @@ from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import InvalidTarget
 
 CLIENT, HOST, QUEUE, KEY, CIRCUIT = "client:", "host:", "queue:", "key:", "circuit:"
+ORDER = "order"
+"""Where executions are held whose turn among those of their ordering key it is not; no gate of the table."""
 NEVER = 2**63 - 1
 _FIRST_INTERVAL = 100_000.0  # microseconds between the first executions to a target that is back: ten a second
 _DOUBLES_IN = 1_000_000.0  # microseconds in which the rate to it doubles

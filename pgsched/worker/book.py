@@ -57,5 +57,3 @@ def _limit_key(options: bytes) -> str | None:
         return parse_options(options).limit_key
     except InvalidInput:
         return None  # its delivery will say so
-
-

@@ -23,6 +23,9 @@ begin
   if held then
     perform pgsched.forget_dependencies(execution.id);
   end if;
+  if execution.at_head then
+    perform pgsched.let_next(execution.partition, execution.client_id, execution.ordering_key);
+  end if;
 end $$;
 comment on function pgsched.finish_waiting(pgsched.executions, pgsched.execution_status, text, timestamptz)
   is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to

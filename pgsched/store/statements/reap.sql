@@ -36,4 +36,8 @@ select (select count(*) from returned), (select count(*) from failed),
                    coalesce(scheduled_for, fire_at), attempt, 'failed', null, null,
                    'the worker was lost on the last attempt') end) from failed),
        (select count(case when job_id is not null and coalesce(plan, 1) > 0 then pgsched.count_outcome(job_id, 'failed') end)
-          from failed)
+          from failed),
+       (select count(case when options ->> 'ordering' = 'block' then pgsched.block_key(partition, client_id, ordering_key, id,
+                 'the worker was lost on the last attempt')::text end)
+          from failed where ordering_key is not null),
+       (select count(pgsched.let_next(partition, client_id, ordering_key)) from failed where ordering_key is not null)

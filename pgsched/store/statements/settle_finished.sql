@@ -30,5 +30,7 @@ select count(*),
                               attempt, status, status_code, result, reason) end),
        count(case when job_id is not null and coalesce(plan, 1) > 0 and exists (
                          select from pgsched.jobs j where j.id = job_id and j.rules ? 'pause_after')
-             then pgsched.count_outcome(job_id, status) end)
+             then pgsched.count_outcome(job_id, status) end),
+       count(case when ordering_key is not null and status = 'failed' and options ->> 'ordering' = 'block'
+             then pgsched.block_key(partition, client_id, ordering_key, id, reason)::text end)
   from settled
