@@ -35,6 +35,7 @@ from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.releaser import Releaser
 from pgsched.upkeep.turns import Turns
 from pgsched.upkeep.zones import Zones
+from pgsched.worker.circuits import Circuits
 from pgsched.worker.claimer import Claimer
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.completion import TransactionalCompletion
@@ -71,6 +72,14 @@ class Worker:
         self.directory = Directory(self._chores, self.events)
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
         self._threads = ThreadPoolExecutor(max_workers=min(settings.concurrency, 64), thread_name_prefix=_THREADS)
+        self.circuits = Circuits(
+            self._chores,
+            self.events,
+            after=settings.sideline_after,
+            rate=settings.recovery_rate,
+            any_gates=lambda: self.gatekeeper.is_needed,
+            changed=lambda: self.gatekeeper.look(),
+        )
         self.settler = self._make_settler()
         self.channels = self._make_channels(app)
         self.dispatcher = Dispatcher(
@@ -91,6 +100,7 @@ class Worker:
             self.events,
             lease=self._lease,
             is_late=self.dispatcher.is_late,
+            probing=self.circuits.sent,
         )
         self.claimer = self._make_claimer()
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
@@ -120,6 +130,7 @@ class Worker:
             self.events,
             owner=lambda: self.roster.number,
             keeps_success=self.directory.keeps_success,
+            circuits=self.circuits,
             settled=self._settled,
             in_hand=lambda id: self.dispatcher.in_hand.get(id),
             retrying=lambda partition, delay: self.claimer.expect(partition, self.clock.now() + int(delay * 1e6)),
@@ -191,6 +202,7 @@ class Worker:
         return [
             self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
             self.releaser, self.days, self.backfiller, self.zones, self.gatekeeper, self.turns,
+            self.circuits,
         ]  # fmt: skip
 
     async def start(self) -> None:
@@ -202,6 +214,7 @@ class Worker:
     def _settled(self, id: bytes, token: int) -> None:
         self.dispatcher.settled(id, token)
         self.gatekeeper.left(id)
+        self.circuits.forget(id)
 
     def _joined(self) -> None:
         self.events.emit("worker.joined", worker=self.roster.number)

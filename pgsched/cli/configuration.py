@@ -31,6 +31,8 @@ _FLAGS: dict[str, tuple[str | None, str]] = {
     "drain_timeout": (_SECONDS, "How long a stopping worker finishes what it has in hand."),
     "poll_interval": (_SECONDS, "How long an idle worker waits when no notification arrives."),
     "look_ahead": (_SECONDS, "How early a row is claimed, to start at its instant."),
+    "sideline_after": ("NUMBER", "Failures within ten seconds after which a target is left alone; 0: never."),
+    "recovery_rate": ("NUMBER", "Executions a second that reach a target first when it is back."),
     "history_days": ("NUMBER", "Days for which finished executions are kept."),
     "connections_per_host": ("NUMBER", "Most connections of one process to one target host."),
     "allow_private_targets": (None, "Whether targets at private and loopback addresses are called."),

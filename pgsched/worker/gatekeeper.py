@@ -54,11 +54,12 @@ class Gatekeeper(Service):
         *,
         lease: timedelta,
         is_late: Callable[[Execution], bool],
+        probing: Callable[[bytes, str], None],
     ) -> None:
         super().__init__(events)
         self._chores, self._link = chores, link
         self._roster, self._dispatcher, self._clock = roster, dispatcher, clock
-        self._lease, self._is_late = lease, is_late
+        self._lease, self._is_late, self._probing = lease, is_late, probing
         self.book = Book()
         self._holding: set[str] = set()
         self._counted: dict[bytes, list[str]] = {}
@@ -123,6 +124,8 @@ class Gatekeeper(Service):
                 self._hold_at(slowest, start, now)
                 continue
             for gate in on_the_way:
+                if gate.is_probing:
+                    self._probing(row.id, gate.name)
                 gate.draw(start)
             passing.append(row._replace(fire_at=start) if on_the_way else row)
         await self._write(connection, rows, held, locked)

@@ -17,7 +17,7 @@ import psycopg
 from psycopg import AsyncCursor
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Finish, HandBack, Leave, Outcome, Retry, Succeeded, decide
+from pgsched.domain.outcome import Failed, Finish, HandBack, Leave, Outcome, Retry, Succeeded, decide
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.service import Service
@@ -26,6 +26,7 @@ from pgsched.store.connect import Connection, Link
 from pgsched.store.definitions import counts_failures
 from pgsched.store.executions import Finished, Group, Retried
 from pgsched.store.ordering import let_next
+from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
 
 _LONGEST_WINDOW = 0.05
@@ -127,6 +128,7 @@ class Settler(Service):
         *,
         owner: Callable[[], int],
         keeps_success: Callable[[str], bool],
+        circuits: Circuits,
         settled: Callable[[bytes, int], None],
         in_hand: Callable[[bytes], Execution | None],
         retrying: Callable[[int, float], object],
@@ -138,7 +140,7 @@ class Settler(Service):
         super().__init__(events)
         self._link, self._clock, self._owner, self._keeps_success = link, clock, owner, keeps_success
         self._settled, self._in_hand, self._retrying, self._returned = settled, in_hand, retrying, returned
-        self._ended = ended
+        self._ended, self._circuits = ended, circuits
         self._batch, self._rng = batch, rng
         self._gathering = Batch()
         self._sending: Batch | None = None
@@ -161,6 +163,8 @@ class Settler(Service):
             self.wake()
 
     def _put(self, batch: Batch, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
+        if type(outcome) is Failed or self._circuits.is_watching:
+            self._circuits.note(row, outcome)
         plain = type(outcome) is Succeeded and outcome.result is None and options.on_success is None
         if plain and not (row.job_id is not None and counts_failures(row.job_id)):
             assert isinstance(outcome, Succeeded)
