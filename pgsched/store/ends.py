@@ -23,9 +23,7 @@ async def skip_claimed(connection: Connection, skipped: Sequence[tuple[Execution
         parameters = {
             "token": token,
             "ids": [id for id, _ in found],
-            "lasts": [one.last for _, one in found],
-            "counts": [one.count for _, one in found],
-            "reasons": [one.reason for _, one in found],
+            **_columns([passed for _, passed in found]),
         }
         await connection.execute(statement_in("skip_claimed", partition), parameters)
 
@@ -36,12 +34,18 @@ async def skip_further(connection: Connection, skipped: Sequence[tuple[UUID, Ran
         return
     parameters = {
         "jobs": [job for job, _ in skipped],
-        "firsts": [one.first for _, one in skipped],
-        "lasts": [one.last for _, one in skipped],
-        "counts": [one.count for _, one in skipped],
-        "reasons": [one.reason for _, one in skipped],
+        "firsts": [passed.first for _, passed in skipped],
+        **_columns([passed for _, passed in skipped]),
     }
     await connection.execute(statement("skip_further"), parameters)
+
+
+def _columns(ranges: Sequence[Range]) -> dict[str, list[Any]]:
+    return {
+        "lasts": [passed.last for passed in ranges],
+        "counts": [passed.count for passed in ranges],
+        "reasons": [passed.reason for passed in ranges],
+    }
 
 
 async def finish_jobs(connection: Connection, ended: Sequence[tuple[UUID, int, str]]) -> None:
