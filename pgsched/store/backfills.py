@@ -81,7 +81,9 @@ async def measure(connection: AsyncConnection[Any], job_id: UUID, wanted: Range)
     return Extent(instants=instants, run_already=run_already)
 
 
-async def start(connection: AsyncConnection[Any], job_id: UUID, wanted: Range, *, instants: int, actor: str) -> UUID:
+async def start(
+    connection: AsyncConnection[Any], job_id: UUID, wanted: Range, *, instants: int, actor: str | None
+) -> UUID:
     """Starts it; ``instants`` is what was measured. Raises the driver's error where it is refused."""
     async with connection.transaction(), connection.cursor(row_factory=tuple_row) as cursor:
         await cursor.execute(statement("backfill"), _parameters(job_id, wanted) | {"actor": actor})
@@ -91,7 +93,7 @@ async def start(connection: AsyncConnection[Any], job_id: UUID, wanted: Range, *
     return id
 
 
-async def cancel(connection: AsyncConnection[Any], id: UUID, *, actor: str) -> bool:
+async def cancel(connection: AsyncConnection[Any], id: UUID, *, actor: str | None) -> bool:
     async with connection.cursor(row_factory=tuple_row) as cursor:
         await cursor.execute(statement("cancel_backfill"), {"backfill": id, "actor": actor})
         [changed] = await cursor.fetchone() or (False,)

@@ -65,6 +65,12 @@ async def test_a_finished_job_fires_again_where_its_schedule_is_changed(api: htt
     assert (found["state"], found["runs"], len(found["next_fires"])) == ("active", 0, 3)
 
 
+async def test_an_interval_is_counted_from_another_anchor(api: httpx.AsyncClient) -> None:
+    job = await create(api, schedule={"every": "24h"})
+    found = (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"anchor": "2026-01-01T03:00:00+01:00"}})).json()
+    assert {at.partition("T")[2] for at in found["next_fires"]} == {"02:00:00Z"}
+
+
 async def test_a_paused_job_stays_paused(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
     await api.post(f"/v1/jobs/{job}/pause")
@@ -85,6 +91,8 @@ async def test_a_paused_job_stays_paused(api: httpx.AsyncClient, db: Connection)
         (422, "Mars/Base", {"schedule": {"timezone": "Mars/Base"}}),
         (422, "no unit", {"schedule": {"every": "90"}}),
         (422, "give cron", {"schedule": {"every": "1h", "gap": "skip"}}),
+        (422, "goes with every only", {"schedule": {"cron": "@daily", "anchor": "2026-01-01T00:00:00Z"}}),
+        (422, "offset", {"schedule": {"every": "1h", "anchor": "2026-01-01"}}),
         (422, "there is no rule", {"rules": {"jiter": "5m"}}),
         (422, "goes with every only", {"rules": {"after_completion": True}}),
         (422, "write one of", {"target": "ftp://shop.example"}),
