@@ -175,7 +175,7 @@ comment on function pgsched.reschedule(uuid, timestamptz, text)
 
 create or replace function pgsched.trigger(job_id uuid, actor text default null) returns uuid language plpgsql volatile as $$
 declare
-  instant constant timestamptz := pgsched.now() + (clock_timestamp() - now());  -- twice in a transaction is two runs
+  instant timestamptz := pgsched.now() + (clock_timestamp() - now());  -- twice in a transaction is two runs
   job pgsched.jobs;
   new_id uuid;
 begin
@@ -185,10 +185,14 @@ begin
   elsif job.state = 'cancelled' then
     perform pgsched.refuse('PS011', format('job %s is cancelled', trigger.job_id), 'schedule it again');
   end if;
-  insert into pgsched.executions as e (fire_at, scheduled_for, job_id, partition, client_id, target, payload, options, ordering_key)
-  values (instant, instant, job.id, pgsched.partition_of(job), job.client_id, job.target, job.payload,
-          job.options, job.ordering_key)
-  returning e.id into new_id;
+  loop
+    insert into pgsched.executions as e (fire_at, scheduled_for, job_id, partition, client_id, target, payload, options, ordering_key)
+    values (instant, instant, job.id, pgsched.partition_of(job), job.client_id, job.target, job.payload,
+            job.options, job.ordering_key)
+    on conflict do nothing returning e.id into new_id;
+    exit when found;
+    instant := instant + interval '1 microsecond';  -- the job has a row of that microsecond: one row for an instant
+  end loop;
   perform pgsched.log_change('trigger', job.id, trigger.actor, jsonb_build_object('execution', new_id));
   return new_id;
 end $$;
