@@ -33,6 +33,7 @@ class Settings:
     poll_interval: float = 1.0
     look_ahead: float = 0.2
     history_days: int = 30
+    audit_days: int = 400
     connections_per_host: int = 100
     allow_private_targets: bool = False
     notify: bool = True
@@ -67,6 +68,7 @@ _RANGES: list[tuple[str, float, float]] = [
     ("poll_interval", 0.05, 60),
     ("look_ahead", 0, 0.9),
     ("history_days", 1, 3_650),
+    ("audit_days", 0, 36_500),
     ("connections_per_host", 1, 10_000),
 ]
 

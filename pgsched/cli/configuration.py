@@ -32,6 +32,7 @@ _FLAGS: dict[str, tuple[str | None, str]] = {
     "poll_interval": (_SECONDS, "How long an idle worker waits when no notification arrives."),
     "look_ahead": (_SECONDS, "How early a row is claimed, to start at its instant."),
     "history_days": ("NUMBER", "Days for which finished executions are kept."),
+    "audit_days": ("NUMBER", "Days for which the audit log is kept; 0 is for ever."),
     "connections_per_host": ("NUMBER", "Most connections of one process to one target host."),
     "allow_private_targets": (None, "Whether targets at private and loopback addresses are called."),
     "notify": (None, "Whether workers listen for notifications; without, they poll."),

@@ -10,6 +10,7 @@ import pytest
 from tests.api.test_jobs import create
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+_MARCH = "2026-03-01T09:00:00Z"
 _BERLIN = {"cron": "30 2 * * *", "timezone": "Europe/Berlin"}
 
 
@@ -91,7 +92,8 @@ async def test_a_paused_job_stays_paused(api: httpx.AsyncClient, db: Connection)
         (422, "Mars/Base", {"schedule": {"timezone": "Mars/Base"}}),
         (422, "no unit", {"schedule": {"every": "90"}}),
         (422, "give cron", {"schedule": {"every": "1h", "gap": "skip"}}),
-        (422, "goes with every only", {"schedule": {"cron": "@daily", "anchor": "2026-01-01T00:00:00Z"}}),
+        (422, "give every", {"schedule": {"cron": "@daily", "anchor": "2026-01-01T00:00:00Z"}}),
+        (422, "in the rules", {"schedule": {"every": "1h", "anchor": _MARCH}, "rules": {"anchor": _MARCH}}),
         (422, "offset", {"schedule": {"every": "1h", "anchor": "2026-01-01"}}),
         (422, "there is no rule", {"rules": {"jiter": "5m"}}),
         (422, "goes with every only", {"rules": {"after_completion": True}}),

@@ -274,8 +274,6 @@ def test_an_unknown_job_cannot_be_edited(db: Connection) -> None:
         ("PS002", "first, second or both", {"overlap": "third"}),
         ("PS002", "give cron", {"gap": "skip"}),
         ("PS002", "offset", {"anchor": "tomorrow"}),
-        ("PS002", "give every", {"cron": "@daily", "anchor": "2026-03-01T09:00:00Z"}),
-        ("PS002", "in the rules", {"anchor": "2026-03-01T09:00:00Z", "rules": {"anchor": "2026-03-02T09:00:00Z"}}),
         ("PS002", "rules are", {"rules": {"jiter": "5m"}}),
         ("PS003", "reference", {"payload": "x" * 1_100_000 + "y"}),
         ("PS004", "the options are", {"options": {"tiemout": "5s"}}),
