@@ -53,6 +53,15 @@ def test_all_rows_of_a_job_share_a_partition(db: Connection) -> None:
 
 def test_triggering_at_the_microsecond_of_another_row_takes_the_next_one(db: Connection) -> None:
     job = schedule(db, every="1 hour")
+    with db.transaction(force_rollback=True):
+        have_two_inserts_meet(db)
+        first, second = (call(db, "trigger", job_id=job) for _ in range(2))
+        assert value(db, "select last_value from rows_made") == 3
+        assert column(db, "select id from pgsched.executions order by scheduled_for") == [first, second]
+
+
+def have_two_inserts_meet(db: Connection) -> None:
+    """Has the first two rows from now on fall on one instant."""
     db.execute("create sequence rows_made")
     db.execute(
         "create function at_one_instant() returns trigger language plpgsql as $$ begin"
@@ -62,6 +71,3 @@ def test_triggering_at_the_microsecond_of_another_row_takes_the_next_one(db: Con
         "create trigger at_one_instant before insert on pgsched.executions"
         " for each row execute function at_one_instant()"
     )
-    first, second = (call(db, "trigger", job_id=job) for _ in range(2))
-    assert value(db, "select last_value from rows_made") == 3
-    assert column(db, "select id from pgsched.executions order by scheduled_for") == [first, second]
