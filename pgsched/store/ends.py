@@ -9,6 +9,8 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution
 from pgsched.domain.reckoning import Range
+from pgsched.errors import InvalidSchedule, PgschedError
+from pgsched.store.refusals import refusal
 from pgsched.store.sql import statement, statement_in
 
 Connection = AsyncConnection[Any]
@@ -56,5 +58,10 @@ async def finish_jobs(connection: Connection, ended: Sequence[tuple[UUID, int, s
 
 
 async def mark_invalid(connection: Connection, job: UUID, revision: int | None, error: Exception) -> None:
-    """``revision`` is the one whose schedule makes no sense; None where the job is locked and cannot have another."""
-    await connection.execute(statement("mark_invalid"), {"job": job, "revision": revision, "reason": str(error)})
+    """``revision`` is the one whose schedule makes no sense; None where the job is locked and cannot have another.
+
+    The reason begins with the code under which the same is refused where it can be told at once.
+    """
+    found = error if isinstance(error, PgschedError) else refusal(error) or InvalidSchedule(str(error))
+    reason = f"{found.code}: {found}"
+    await connection.execute(statement("mark_invalid"), {"job": job, "revision": revision, "reason": reason})

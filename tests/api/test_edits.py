@@ -53,7 +53,7 @@ async def test_an_edit_is_logged_with_what_it_changed(api: httpx.AsyncClient, db
 
 async def test_an_invalid_job_is_mended(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
-    db.execute("update pgsched.jobs set cron = '0 0 31 2 *', state = 'invalid', reason = 'never occurs'")
+    db.execute("update pgsched.jobs set cron = '0 0 30-31 2 *', state = 'invalid', reason = 'never occurs'")
     found = (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"cron": "@daily"}})).json()
     assert (found["state"], found["reason"], len(found["next_fires"])) == ("active", None, 5)
 
@@ -148,7 +148,7 @@ async def test_a_preview_of_a_job_that_is_invalid_shows_what_it_would_be(
     api: httpx.AsyncClient, db: Connection
 ) -> None:
     job = await create(api)
-    db.execute("update pgsched.jobs set cron = '0 0 31 2 *', state = 'invalid'")
+    db.execute("update pgsched.jobs set cron = '0 0 30-31 2 *', state = 'invalid'")
     found = (await api.post(f"/v1/jobs/{job}/preview", json={"schedule": {"cron": "@daily"}})).json()
     assert (found["before"], len(found["after"])) == ([], 5)
 
