@@ -11,11 +11,11 @@ begin
     execution.scheduled_for := coalesce(execution.scheduled_for, pgsched.now());
     execution.fire_at := execution.scheduled_for;
   end if;
-  insert into pgsched.history (finished_at, fire_at, scheduled_for, last_scheduled_for, created_at, id, job_id, status,
+  insert into pgsched.history (finished_at, fire_at, scheduled_for, last_scheduled_for, created_at, id, job_id, status, plan,
                                partition, attempt, client_id, target, payload, options, key, ordering_key, awaited, reason)
   values (pgsched.now(), execution.fire_at, coalesce(execution.scheduled_for, execution.fire_at),
           finish_waiting.last_scheduled_for, execution.created_at, execution.id, execution.job_id, finish_waiting.status,
-          execution.partition, execution.attempt, execution.client_id, execution.target, execution.payload,
+          execution.plan, execution.partition, execution.attempt, execution.client_id, execution.target, execution.payload,
           execution.options, execution.key, execution.ordering_key, execution.awaited, finish_waiting.reason);
   if execution.awaited then
     perform pgsched.notify_release();
