@@ -119,7 +119,7 @@ class Worker:
             declared_lost=self.waker.rejoin,
         )
         self.reaper = self._make_reaper()
-        self.days = Days(self._chores, self.events, kept=settings.history_days)
+        self.days = Days(self._chores, self.events, kept=settings.history_days, audit_kept=settings.audit_days)
         self._tasks: list[asyncio.Task[None]] = []
         self._settling: asyncio.Task[None] | None = None
 

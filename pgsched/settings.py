@@ -35,6 +35,7 @@ class Settings:
     sideline_after: int = 10
     recovery_rate: int = 10
     history_days: int = 30
+    audit_days: int = 400
     connections_per_host: int = 100
     allow_private_targets: bool = False
     notify: bool = True
@@ -71,6 +72,7 @@ _RANGES: list[tuple[str, float, float]] = [
     ("sideline_after", 0, 10_000),
     ("recovery_rate", 1, 100_000),
     ("history_days", 1, 3_650),
+    ("audit_days", 0, 36_500),
     ("connections_per_host", 1, 10_000),
 ]
 

@@ -188,7 +188,8 @@ begin
   end loop;
 end $$;
 
--- A row with instants stands for so many of them that did not run, from scheduled_for to last_scheduled_for.
+-- A row with instants stands for so many of them that did not run, from scheduled_for to last_scheduled_for. By plan a job's
+-- planned rows are told from those of backfills (0) and triggered ones (null).
 create table pgsched.history (
   finished_at   timestamptz not null,
   fire_at       timestamptz not null,
@@ -199,6 +200,7 @@ create table pgsched.history (
   id            uuid not null,
   job_id        uuid,
   status        pgsched.execution_status not null,
+  plan          integer,
   partition     smallint not null,
   attempt       smallint not null,
   status_code   smallint,

@@ -34,6 +34,7 @@ _FLAGS: dict[str, tuple[str | None, str]] = {
     "sideline_after": ("NUMBER", "Failures within ten seconds after which a target is left alone; 0: never."),
     "recovery_rate": ("NUMBER", "Executions a second that reach a target first when it is back."),
     "history_days": ("NUMBER", "Days for which finished executions are kept."),
+    "audit_days": ("NUMBER", "Days for which the audit log is kept; 0 is for ever."),
     "connections_per_host": ("NUMBER", "Most connections of one process to one target host."),
     "allow_private_targets": (None, "Whether targets at private and loopback addresses are called."),
     "notify": (None, "Whether workers listen for notifications; without, they poll."),

@@ -136,18 +136,19 @@ column pgsched.history.06 instants bigint
 column pgsched.history.07 id uuid not null
 column pgsched.history.08 job_id uuid
 column pgsched.history.09 status pgsched.execution_status not null
-column pgsched.history.10 partition smallint not null
-column pgsched.history.11 attempt smallint not null
-column pgsched.history.12 status_code smallint
-column pgsched.history.13 awaited boolean
-column pgsched.history.14 client_id text not null
-column pgsched.history.15 target text not null
-column pgsched.history.16 payload jsonb
-column pgsched.history.17 options jsonb
-column pgsched.history.18 key text
-column pgsched.history.19 ordering_key text
-column pgsched.history.20 result jsonb
-column pgsched.history.21 reason text
+column pgsched.history.10 plan integer
+column pgsched.history.11 partition smallint not null
+column pgsched.history.12 attempt smallint not null
+column pgsched.history.13 status_code smallint
+column pgsched.history.14 awaited boolean
+column pgsched.history.15 client_id text not null
+column pgsched.history.16 target text not null
+column pgsched.history.17 payload jsonb
+column pgsched.history.18 options jsonb
+column pgsched.history.19 key text
+column pgsched.history.20 ordering_key text
+column pgsched.history.21 result jsonb
+column pgsched.history.22 reason text
 column pgsched.jobs.01 id uuid not null default pgsched.new_id()
 column pgsched.jobs.02 client_id pgsched.client_id not null default 'default'::text
 column pgsched.jobs.03 key pgsched.key

@@ -20,9 +20,9 @@ with lost as (
    where e.partition = %(partition)s and e.ctid = lost.ctid and lost.exhausted
   returning e.*
 ), kept as (
-  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
+  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,
                                client_id, target, payload, options, key, ordering_key, awaited, reason)
-  select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, 'failed', partition, attempt,
+  select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, 'failed', plan, partition, attempt,
          client_id, target, payload, options, key, ordering_key, awaited, 'the worker was lost on the last attempt'
     from failed
 ), attempts as (

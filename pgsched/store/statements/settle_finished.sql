@@ -15,9 +15,9 @@ with outcome as (
   select pgsched.now(), id, make_interval(secs => seconds), lease_owner, attempt, status_code, client_id, reason
     from settled where status <> 'succeeded' and seconds is not null
 ), kept as (
-  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
+  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,
                                status_code, client_id, target, payload, options, key, ordering_key, awaited, result, reason)
-  select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, status, partition,
+  select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, status, plan, partition,
          attempt - (seconds is null)::int, status_code, client_id, target, payload, options, key, ordering_key, awaited, result, reason
     from settled s
    where s.key is not null or s.awaited
