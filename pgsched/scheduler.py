@@ -30,6 +30,7 @@ from pgsched.store.workers import check_queues
 from pgsched.upkeep.backfiller import Backfiller
 from pgsched.upkeep.days import Days
 from pgsched.upkeep.directory import Directory
+from pgsched.upkeep.levels import Levels
 from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.releaser import Releaser
@@ -78,12 +79,13 @@ class Worker:
             ahead=settings.look_ahead,
             settle=self.settler.add,
             room=lambda: self.claimer.wake(),
-            relevant_for=self.directory.relevant_for,
+            defaults=self.directory.defaults,
         )
         self.claimer = self._make_claimer()
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
         self.planner = Planner(self._planning, self.events)
         self.releaser = Releaser(self._chores, self.events)
+        self.levels = Levels(self._chores, self.events, worker=lambda: self.roster.number)
         self.zones = Zones(self._chores, self._rezoning, self.events)
         self.backfiller = Backfiller(self._chores, self._backfilling, self.events)
         self.waker = self._make_waker()
@@ -141,6 +143,7 @@ class Worker:
             changed={
                 "plan": self.planner.wake,
                 "clients": self.directory.wake,
+                "queues": self._queues_changed,
                 "release": self.releaser.look,
                 "backfill": self.backfiller.wake,
             },
@@ -155,7 +158,7 @@ class Worker:
             lease=self._lease,
             queues=self.settings.queue_names,
             partitions=lambda: self.roster.partitions,
-            seen=self.roster.share,
+            seen=self._seen,
             reaped=self._reaped,
         )
 
@@ -164,7 +167,7 @@ class Worker:
             connections_per_host=self.settings.connections_per_host,
             concurrency=self.settings.concurrency,
             allow_private=self.settings.allow_private_targets,
-            secrets=self.directory.signing_secret,
+            secrets=self.directory.signing_secrets,
             now=self.clock.epoch_seconds,
         )
         python = PythonChannel(app or App(), completion=self.completion, threads=self._threads)
@@ -175,7 +178,7 @@ class Worker:
         """Everything that runs in the background but the settler, which is the last to stop."""
         return [
             self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
-            self.releaser, self.days, self.backfiller, self.zones,
+            self.releaser, self.days, self.backfiller, self.zones, self.levels,
         ]  # fmt: skip
 
     async def start(self) -> None:
@@ -187,6 +190,14 @@ class Worker:
     def _joined(self) -> None:
         self.events.emit("worker.joined", worker=self.roster.number)
         self.claimer.look()
+
+    def _seen(self, alive: list[workers.Worker]) -> None:
+        if self.roster.share(alive):
+            self.claimer.reopen()
+
+    def _queues_changed(self) -> None:
+        for service in (self.reaper, self.directory, self.levels):
+            service.wake()
 
     def _reaped(self) -> None:
         self.claimer.look()

@@ -79,21 +79,54 @@ class Options:
 
 
 @lru_cache(maxsize=4096)
-def parse_options(raw: bytes | None) -> Options:
-    """The options in a JSON object; None and missing keys mean the defaults.
+def parse_options(raw: bytes | None, *defaults: bytes) -> Options:
+    """The options in a JSON object. Where it is silent those of ``defaults`` speak, the first of them first, and then
+    our own; None is silent. Headers are put together by name.
 
     Raises InvalidOptions, naming the key and what it may be, for an unknown key, a wrong type or a value
     out of range; InvalidTarget for one to be told that cannot be called.
     """
+    given = _given(raw)
+    for default in defaults:
+        given = _over(given, _given(default))
+    return Options(**given)
+
+
+def parse_defaults(raw: bytes) -> Options:
+    """The options that are to be defaults. Raises InvalidOptions also for those that each execution names itself."""
+    if named := sorted(_object(raw).keys() & {"on_success", "on_failure", "on_expired"}):
+        raise InvalidOptions(f"{named[0]} cannot be a default: give it with each execution or job")
+    return parse_options(raw)
+
+
+@lru_cache(maxsize=1024)
+def without_spans(raw: bytes) -> bytes:
+    """The same options without what bounds an execution by its age."""
+    return orjson.dumps({key: value for key, value in _object(raw).items() if key not in _SPANS})
+
+
+def _given(raw: bytes | None) -> dict[str, Any]:
     given = {} if raw is None else _object(raw)
     parsed = {_FIELDS.get(key, key): _parser(key)(key, value) for key, value in given.items()}
     backoff = parsed.get("backoff")
     if isinstance(backoff, Waits):
         parsed.setdefault("max_attempts", len(backoff.seconds) + 1)
-    options = Options(**parsed)
-    if both := sorted(options.retry_on & options.fail_on):
+    if both := sorted(parsed.get("retry_on", _NONE) & parsed.get("fail_on", _NONE)):
         raise InvalidOptions(f"retry_on and fail_on both name {both[0]}: leave it in one of them")
-    return options
+    return parsed
+
+
+def _over(given: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
+    """What is given, and what the default has beside it."""
+    merged = default | given
+    names = {name.lower() for name, _ in given.get("headers", ())}
+    if names:
+        kept = tuple(header for header in default.get("headers", ()) if header[0].lower() not in names)
+        merged["headers"] = kept + given["headers"]
+    for codes, opposite in (("retry_on", "fail_on"), ("fail_on", "retry_on")):
+        if codes in given and opposite in default and opposite not in given:
+            merged[opposite] = default[opposite] - given[codes]
+    return merged
 
 
 def _object(raw: bytes) -> dict[str, Any]:
@@ -235,6 +268,8 @@ _OUR_HEADERS = frozenset(
     {"accept-encoding", "content-type", "idempotency-key", "traceparent", "tracestate", "user-agent"}
 )
 _FIELDS = {"timeout": "timeout_seconds"}
+_SPANS = frozenset({"relevant_for", "max_retry_age", "deadline"})
+_NONE = frozenset[int]()
 _MOST_WAITS = 100
 _wait = _seconds(0.001, 604_800, "1 ms to 7 days")
 _span = _seconds(0.1, LONGEST.total_seconds(), f"0.1 s to {LONGEST.days} days")

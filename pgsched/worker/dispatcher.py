@@ -15,13 +15,12 @@ import heapq
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 
 from pgsched.delivery.channel import Channel
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Late, Outcome, Released, lateness
-from pgsched.domain.policy import Options, parse_options
+from pgsched.domain.policy import Options, parse_options, without_spans
 from pgsched.errors import InvalidInput
 from pgsched.worker.alarm import Alarm
 from pgsched.worker.clock import DatabaseClock
@@ -63,10 +62,10 @@ class Dispatcher:
         ahead: float,
         settle: Settle,
         room: Callable[[], None],
-        relevant_for: Callable[[str], float | None],
+        defaults: Callable[[str, int], tuple[bytes, ...]],
     ) -> None:
         self._channel, self._clock, self._settle, self._room = channel, clock, settle, room
-        self._relevant_for = relevant_for
+        self._defaults = defaults
         self.concurrency, self._ahead = concurrency, ahead
         self._typical = ahead  # seconds of an attempt, the last ones counting most
         self.in_hand: dict[bytes, Execution] = {}
@@ -210,11 +209,11 @@ class Dispatcher:
         lane.execution = row
         options, timeout, late = _DEFAULT, _DEFAULT.timeout_seconds, None
         try:
-            relevant_for = None if row.plan == 0 else self._relevant_for(row.client_id)  # a backfill is late by intent
-            if row.options is not None or relevant_for is not None:
-                options = parse_options(row.options)
-                if relevant_for is not None and options.relevant_for is None:
-                    options = replace(options, relevant_for=relevant_for)
+            defaults = self._defaults(row.client_id, row.partition)
+            if row.options is not None or defaults:
+                if row.plan == 0:  # a backfill is late by intent
+                    defaults = tuple(map(without_spans, defaults))
+                options = parse_options(row.options, *defaults)
                 timeout, late = self._time_left(row, options)
             lane.expires = started + timeout
             outcome = late or await self._channel.deliver(row, options, timeout)
