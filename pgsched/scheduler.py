@@ -39,6 +39,7 @@ from pgsched.worker.claimer import Claimer
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.completion import TransactionalCompletion
 from pgsched.worker.dispatcher import Dispatcher
+from pgsched.worker.gatekeeper import Gatekeeper
 from pgsched.worker.renewer import Renewer
 from pgsched.worker.roster import Roster
 from pgsched.worker.settler import Settler
@@ -81,6 +82,16 @@ class Worker:
             room=lambda: self.claimer.wake(),
             defaults=self.directory.defaults,
         )
+        self.gatekeeper = Gatekeeper(
+            self._chores,
+            Link(url, "gates"),
+            self.roster,
+            self.dispatcher,
+            self.clock,
+            self.events,
+            lease=self._lease,
+            is_late=self.dispatcher.is_late,
+        )
         self.claimer = self._make_claimer()
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
         self.planner = Planner(self._planning, self.events)
@@ -109,7 +120,7 @@ class Worker:
             self.events,
             owner=lambda: self.roster.number,
             keeps_success=self.directory.keeps_success,
-            settled=lambda id, token: self.dispatcher.settled(id, token),
+            settled=self._settled,
             in_hand=lambda id: self.dispatcher.in_hand.get(id),
             retrying=lambda partition, delay: self.claimer.expect(partition, self.clock.now() + int(delay * 1e6)),
             returned=lambda partition, instant: self.claimer.expect(partition, instant),
@@ -129,7 +140,8 @@ class Worker:
             lease=self._lease,
             ahead=timedelta(seconds=self.settings.look_ahead),
             poll=timedelta(seconds=self.settings.poll_interval),
-            supplied=lambda: self.directory.loaded,
+            supplied=lambda: self.directory.loaded and self.gatekeeper.loaded,
+            gates=self.gatekeeper,
         )
 
     def _make_waker(self) -> Waker:
@@ -146,6 +158,7 @@ class Worker:
                 "queues": self._queues_changed,
                 "release": self.releaser.look,
                 "backfill": self.backfiller.wake,
+                "gates": self.gatekeeper.look,
             },
             stop_row=lambda id: self.renewer.doubt(id),
             listen=self.settings.notify,
@@ -178,7 +191,7 @@ class Worker:
         """Everything that runs in the background but the settler, which is the last to stop."""
         return [
             self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
-            self.releaser, self.days, self.backfiller, self.zones, self.levels,
+            self.releaser, self.days, self.backfiller, self.zones, self.gatekeeper, self.levels,
         ]  # fmt: skip
 
     async def start(self) -> None:
@@ -186,6 +199,10 @@ class Worker:
         self.dispatcher.start()
         self._settling = asyncio.create_task(self.settler.run())
         self._tasks = [asyncio.create_task(service.run()) for service in self.services]
+
+    def _settled(self, id: bytes, token: int) -> None:
+        self.dispatcher.settled(id, token)
+        self.gatekeeper.left(id)
 
     def _joined(self) -> None:
         self.events.emit("worker.joined", worker=self.roster.number)
@@ -205,8 +222,9 @@ class Worker:
 
     async def drain(self) -> None:
         """Stops claiming, lets what runs finish within the limit, hands the rest back, settles all, and leaves."""
-        self.claimer.stop()
-        await asyncio.wait([self._tasks[self.services.index(self.claimer)]], timeout=5)
+        for claiming in (self.claimer, self.gatekeeper):
+            claiming.stop()
+            await asyncio.wait([self._tasks[self.services.index(claiming)]], timeout=5)
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(5):
                 await self.claimer.leave_watch()
@@ -236,6 +254,7 @@ class Worker:
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(5):
                 await self.claimer.close()
+                await self.gatekeeper.close()
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)
         own = (self._chores, self._planning, self._renewing, self._backfilling, self._rezoning)

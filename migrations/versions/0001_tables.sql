@@ -196,7 +196,8 @@ create table pgsched.executions (
 create index executions_fire_at on pgsched.executions (partition, fire_at);
 create unique index executions_key on pgsched.executions (client_id, key, partition) where key is not null;
 create unique index executions_job on pgsched.executions (job_id, scheduled_for, partition) where job_id is not null;
-create index executions_gate on pgsched.executions (gate, scheduled_for, id) where gate is not null;
+create index executions_gate on pgsched.executions (gate, (coalesce((options ->> 'priority')::smallint, 0::smallint)) desc, scheduled_for, id)
+  where gate is not null;
 
 do $$
 begin

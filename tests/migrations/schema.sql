@@ -271,7 +271,7 @@ CREATE INDEX backfills_active ON pgsched.backfills USING btree (id) WHERE (state
 CREATE INDEX backfills_job ON pgsched.backfills USING btree (job_id)
 CREATE INDEX dependencies_after ON pgsched.dependencies USING btree (after_id)
 CREATE INDEX executions_fire_at ON ONLY pgsched.executions USING btree (partition, fire_at)
-CREATE INDEX executions_gate ON ONLY pgsched.executions USING btree (gate, scheduled_for, id) WHERE (gate IS NOT NULL)
+CREATE INDEX executions_gate ON ONLY pgsched.executions USING btree (gate, COALESCE((((options)::jsonb ->> 'priority'::text))::smallint, (0)::smallint) DESC, scheduled_for, id) WHERE (gate IS NOT NULL)
 CREATE INDEX history_awaited ON ONLY pgsched.history USING btree (id) WHERE awaited
 CREATE INDEX history_failed ON ONLY pgsched.history USING btree (client_id, id) WHERE (status = 'failed'::pgsched.execution_status)
 CREATE INDEX history_id ON ONLY pgsched.history USING btree (id)
@@ -358,6 +358,7 @@ policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true
 -- functions
 function pgsched.acting_role() returns name volatility s parallel s
 function pgsched.acts_for(text) returns boolean volatility s parallel s
+function pgsched.attempts_in(jsonb) returns numeric volatility i parallel s
 function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.bring_along(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.cancel(text,text,text,text) returns boolean volatility v parallel u
@@ -491,6 +492,8 @@ grant execute on pgsched.acting_role() to pgsched_client
 grant execute on pgsched.acting_role() to pgsched_worker
 grant execute on pgsched.acts_for(text) to pgsched_client
 grant execute on pgsched.acts_for(text) to pgsched_worker
+grant execute on pgsched.attempts_in(jsonb) to pgsched_client
+grant execute on pgsched.attempts_in(jsonb) to pgsched_worker
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
 grant execute on pgsched.bring_along(uuid) to pgsched_client
@@ -755,6 +758,7 @@ grant usage on schema pgsched to pgsched_worker
 -- comments
 comment on pgsched.acting_role() is 'The role that the session acts as: the one it has taken, or its login.'
 comment on pgsched.acts_for(text) is 'Whether the session acts as a role of this client, or as one that may do everything.'
+comment on pgsched.attempts_in(jsonb) is 'How many attempts these options allow; null where they do not say.'
 comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate of them a second; also while the job is paused or finished. Returns the backfill''s id.'
 comment on pgsched.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit. PS012 where the session acts as another client.'
 comment on pgsched.cancel(text,text,text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'

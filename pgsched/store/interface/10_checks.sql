@@ -85,11 +85,11 @@ begin
   backoff := coalesce(options -> 'backoff', '{}');
   select string_agg(name, ', ') into unknown from jsonb_object_keys(options) as name
    where name not in ('timeout', 'max_attempts', 'backoff', 'relevant_for', 'max_retry_age', 'deadline', 'method', 'headers',
-                      'retry_on', 'fail_on', 'on_success', 'on_failure', 'on_expired');
+                      'retry_on', 'fail_on', 'on_success', 'on_failure', 'on_expired', 'limit_key', 'priority');
   if unknown is not null then
     return pgsched.refuse('PS004', format('unknown option: %s', unknown),
       'the options are timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, retry_on, fail_on, '
-      'on_success, on_failure and on_expired');
+      'on_success, on_failure, on_expired, limit_key and priority');
   elsif options ? 'max_attempts' and (jsonb_typeof(options -> 'max_attempts') <> 'number'
       or (options ->> 'max_attempts')::numeric not between 1 and 1000
       or (options ->> 'max_attempts')::numeric % 1 <> 0) then
@@ -122,6 +122,12 @@ begin
                  where codes is not null and (jsonb_typeof(codes) <> 'array' or jsonb_path_exists(codes,
                        'strict $[*] ? (@.type() != "number" || @ < 300 || @ > 599 || @.floor() != @)', silent => true))) then
     return pgsched.refuse('PS004', 'retry_on and fail_on are lists of status codes from 300 to 599', 'write {"retry_on": [404], "fail_on": [500]}');
+  elsif options ? 'limit_key' and (jsonb_typeof(options -> 'limit_key') <> 'string'
+      or length(options ->> 'limit_key') not between 1 and 200) then
+    return pgsched.refuse('PS004', 'limit_key must be text of 1 to 200 characters', 'write {"limit_key": "merchant-42"}');
+  elsif options ? 'priority' and (jsonb_typeof(options -> 'priority') <> 'number' or (options ->> 'priority')::numeric not between -100 and 100
+      or (options ->> 'priority')::numeric % 1 <> 0 or (options ->> 'priority') !~ '^-?\d+$') then
+    return pgsched.refuse('PS004', 'priority must be a whole number from -100 to 100', 'write {"priority": 10}');
   elsif options ?| array['on_success', 'on_failure', 'on_expired'] then
     perform pgsched.check_told(options, name) from unnest(array['on_success', 'on_failure', 'on_expired']) as name;
   end if;
@@ -143,8 +149,8 @@ comment on function pgsched.check_options(jsonb) is 'True for delivery options p
 create or replace function pgsched.check_defaults(options jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 begin
-  if jsonb_typeof(options) = 'object' and options ?| array['on_success', 'on_failure', 'on_expired'] then
-    return pgsched.refuse('PS004', 'on_success, on_failure and on_expired cannot be defaults', 'give them with each execution or job');
+  if jsonb_typeof(options) = 'object' and options ?| array['on_success', 'on_failure', 'on_expired', 'limit_key', 'priority'] then
+    return pgsched.refuse('PS004', 'on_success, on_failure, on_expired, limit_key and priority cannot be defaults', 'give them with each execution or job');
   end if;
   return pgsched.check_options(options);
 end $$;

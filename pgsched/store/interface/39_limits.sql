@@ -8,6 +8,8 @@ begin
     perform pgsched.refuse('PS000', format('there is no kind of limit %L', left(kind, 100)), 'write client, host, queue or key');
   elsif name is null or length(name) not between 1 and 300 then
     perform pgsched.refuse('PS000', 'a limit is for a name of 1 to 300 characters', 'write name => ''payments''');
+  elsif kind = 'key' and name !~ '^.{1,100}/.{1,200}$' then
+    perform pgsched.refuse('PS000', format('%L is no limit key', left(name, 100)), 'write the client and the key, such as payments/merchant-42');
   elsif kind = 'host' and lower(name) !~ '^([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$' then
     perform pgsched.refuse('PS000', format('%L is no host', left(name, 100)), 'write it as targets have it, without scheme and path: shop.example or shop.example:8443');
   end if;
@@ -63,15 +65,12 @@ comment on function pgsched.set_limit(text, text, integer, interval, integer, in
 run at once: of a client, for a host, in a queue or under a key. It takes the place of the limit there was; true if anything is
 different now. PS000 for what cannot be meant, PS010 for an unknown queue.';
 
--- The gate stays where something is held before it, open: whoever feeds it lets all of that go.
 create or replace function pgsched.drop_limit(kind text, name text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   gate constant text := pgsched.gate_of(kind, name);
 begin
-  update pgsched.gates g
-     set events = null, period = null, burst = 1, concurrency = null, next_at = '-infinity', updated_at = pgsched.now()
-   where g.name = gate and num_nonnulls(g.events, g.concurrency) > 0;
+  delete from pgsched.gates g where g.name = gate;
   if not found then
     return false;
   end if;

@@ -9,7 +9,7 @@ update pgsched.executions_{p} e
          select due.ctid from pgsched.executions_{p} due
           where due.partition = {p} and due.fire_at >= %(low_{p})s
             and due.fire_at <= pgsched.now() + %(ahead)s and due.lease_token is null
-            and (due.plan is null or %(recurring)s)
+            and (due.plan is null or %(recurring)s){passing}
           order by due.fire_at limit %(batch_{p})s for update skip locked))
 returning e.partition, e.id, e.lease_token, e.attempt, e.fire_at, coalesce(e.scheduled_for, e.fire_at), e.client_id,
           e.target, e.payload, e.options, e.job_id, e.plan, e.key, e.ordering_key
