@@ -91,7 +91,9 @@ def test_workers_are_told(db: Connection, store_url: str) -> None:
         ("PS004", "each execution", {"options": {"priority": 5}}),
     ],
 )
-def test_what_cannot_be_meant_is_refused_and_nothing_is_set(db: Connection, state: str, hint: str, changes: Any) -> None:
+def test_what_cannot_be_meant_is_refused_and_nothing_is_set(
+    db: Connection, state: str, hint: str, changes: Any
+) -> None:
     from psycopg.types.json import Jsonb
 
     with refused(state, hint=hint):

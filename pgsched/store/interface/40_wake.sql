@@ -29,7 +29,7 @@ declare
   queue pgsched.queues;
 begin
   select * into queue from pgsched.queues q where q.first_partition = refuse_full.first_partition and q.full_since is not null;
-  if found and not (current_setting('pgsched.unbounded', true) = 'on' and has_table_privilege('pgsched.executions', 'UPDATE')) then
+  if found and (current_setting('pgsched.unbounded', true) is distinct from 'on' or not has_table_privilege('pgsched.executions', 'UPDATE')) then
     perform pgsched.refuse('PS014', format('the queue %L is full: %s executions wait in it, as many as may', queue.name, queue.max_waiting),
       'try again in a second, or give it a higher max_waiting by pgsched.set_queue');
   end if;
