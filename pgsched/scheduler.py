@@ -34,7 +34,9 @@ from pgsched.upkeep.levels import Levels
 from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.releaser import Releaser
+from pgsched.upkeep.turns import Turns
 from pgsched.upkeep.zones import Zones
+from pgsched.worker.circuits import Circuits
 from pgsched.worker.claimer import Claimer
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.completion import TransactionalCompletion
@@ -71,6 +73,14 @@ class Worker:
         self.directory = Directory(self._chores, self.events)
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
         self._threads = ThreadPoolExecutor(max_workers=min(settings.concurrency, 64), thread_name_prefix=_THREADS)
+        self.circuits = Circuits(
+            self._chores,
+            self.events,
+            after=settings.sideline_after,
+            rate=settings.recovery_rate,
+            any_gates=lambda: self.gatekeeper.is_needed,
+            changed=lambda: self.gatekeeper.look(),
+        )
         self.settler = self._make_settler()
         self.channels = self._make_channels(app)
         self.dispatcher = Dispatcher(
@@ -91,12 +101,14 @@ class Worker:
             self.events,
             lease=self._lease,
             is_late=self.dispatcher.is_late,
+            probing=self.circuits.sent,
         )
         self.claimer = self._make_claimer()
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
         self.planner = Planner(self._planning, self.events)
         self.releaser = Releaser(self._chores, self.events)
         self.levels = Levels(self._chores, self.events, worker=lambda: self.roster.number)
+        self.turns = Turns(self._chores, self.events, partitions=lambda: self.roster.own)
         self.zones = Zones(self._chores, self._rezoning, self.events)
         self.backfiller = Backfiller(self._chores, self._backfilling, self.events)
         self.waker = self._make_waker()
@@ -109,7 +121,7 @@ class Worker:
             declared_lost=self.waker.rejoin,
         )
         self.reaper = self._make_reaper()
-        self.days = Days(self._chores, self.events, kept=settings.history_days)
+        self.days = Days(self._chores, self.events, kept=settings.history_days, audit_kept=settings.audit_days)
         self._tasks: list[asyncio.Task[None]] = []
         self._settling: asyncio.Task[None] | None = None
 
@@ -120,6 +132,7 @@ class Worker:
             self.events,
             owner=lambda: self.roster.number,
             keeps_success=self.directory.keeps_success,
+            circuits=self.circuits,
             settled=self._settled,
             in_hand=lambda id: self.dispatcher.in_hand.get(id),
             retrying=lambda partition, delay: self.claimer.expect(partition, self.clock.now() + int(delay * 1e6)),
@@ -191,7 +204,8 @@ class Worker:
         """Everything that runs in the background but the settler, which is the last to stop."""
         return [
             self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
-            self.releaser, self.days, self.backfiller, self.zones, self.gatekeeper, self.levels,
+            self.releaser, self.days, self.backfiller, self.zones, self.gatekeeper, self.turns,
+            self.circuits, self.levels,
         ]  # fmt: skip
 
     async def start(self) -> None:
@@ -203,6 +217,7 @@ class Worker:
     def _settled(self, id: bytes, token: int) -> None:
         self.dispatcher.settled(id, token)
         self.gatekeeper.left(id)
+        self.circuits.forget(id)
 
     def _joined(self) -> None:
         self.events.emit("worker.joined", worker=self.roster.number)

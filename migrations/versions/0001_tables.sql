@@ -182,6 +182,7 @@ create table pgsched.executions (
   attempt          smallint not null default 0
                      constraint attempt_is_0_to_1000 check (lease_token is not null or attempt between 0 and 1000),
   awaited          boolean,
+  at_head          boolean,
   client_id        pgsched.client_id not null default 'default',
   target           pgsched.target not null,
   payload          pgsched.payload,
@@ -198,6 +199,9 @@ create unique index executions_key on pgsched.executions (client_id, key, partit
 create unique index executions_job on pgsched.executions (job_id, scheduled_for, partition) where job_id is not null;
 create index executions_gate on pgsched.executions (gate, (coalesce((options ->> 'priority')::smallint, 0::smallint)) desc, scheduled_for, id)
   where gate is not null;
+create index executions_ordering on pgsched.executions (client_id, ordering_key, (coalesce(scheduled_for, fire_at)), id)
+  where ordering_key is not null;
+create unique index executions_head on pgsched.executions (client_id, ordering_key, partition) where at_head;
 
 do $$
 begin
@@ -209,7 +213,8 @@ begin
   end loop;
 end $$;
 
--- A row with instants stands for so many of them that did not run, from scheduled_for to last_scheduled_for.
+-- A row with instants stands for so many of them that did not run, from scheduled_for to last_scheduled_for. By plan a job's
+-- planned rows are told from those of backfills (0) and triggered ones (null).
 create table pgsched.history (
   finished_at   timestamptz not null,
   fire_at       timestamptz not null,
@@ -220,6 +225,7 @@ create table pgsched.history (
   id            uuid not null,
   job_id        uuid,
   status        pgsched.execution_status not null,
+  plan          integer,
   partition     smallint not null,
   attempt       smallint not null,
   status_code   smallint,
@@ -253,6 +259,17 @@ create table pgsched.attempts (
 ) partition by range (finished_at);
 create index attempts_execution on pgsched.attempts (execution_id);
 create table pgsched.attempts_default partition of pgsched.attempts default;
+
+-- Ordering keys whose execution failed for good and whose others are not to go on before somebody decides.
+create table pgsched.blocked_keys (
+  client_id    text not null,
+  ordering_key text not null,
+  partition    smallint not null,
+  execution_id uuid not null,
+  reason       text,
+  blocked_at   timestamptz not null default pgsched.now(),
+  primary key (client_id, ordering_key, partition)
+);
 
 -- What holds executions back: a limit of a client, a target host, a queue or a key of a client's own, or the circuit of a
 -- failing target. An execution that may not pass is held, fire_at = infinity and gate = the name, and fed from there.

@@ -48,7 +48,7 @@ def run_tenants(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """The other client's lateness alone and beside the backlog, in milliseconds, and what the limit let pass a second."""
+    """The other client's lateness alone and beside the backlog, in milliseconds; what the limit let pass a second."""
     with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")
         settings = settings_on_time(own)

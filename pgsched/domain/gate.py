@@ -12,12 +12,15 @@ from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import InvalidTarget
 
 CLIENT, HOST, QUEUE, KEY, CIRCUIT = "client:", "host:", "queue:", "key:", "circuit:"
+ORDER = "order"
+"""Where executions are held whose turn among those of their ordering key it is not; no gate of the table."""
 NEVER = 2**63 - 1
-_FIRST_INTERVAL = 100_000.0  # microseconds between the first executions to a target that is back: ten a second
-_DOUBLES_IN = 1_000_000.0  # microseconds in which the rate to it doubles
+_FIRST_INTERVAL = 100_000.0  # microseconds between the first executions, where the gate has no rate: ten a second
+_DOUBLES_IN = 1_000_000.0  # microseconds in which the rate doubles
 _MOST_DOUBLED = 20
-RECOVERED = 14_000_000
-"""Microseconds after which a circuit that recovers lets more than 100,000 a second pass, and may go."""
+_PROBE_TAKES = 5_000_000  # microseconds after which another probe is sent where one has not been heard of
+RECOVERED = 14.0
+"""Seconds after which a gate that recovers lets ten thousand times as many pass, and counts as recovered."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -26,7 +29,7 @@ class Gate:
 
     Instants are microseconds since 2000-01-01 UTC. ``interval`` is the microseconds between events, None where their
     rate is not limited; ``running`` counts what is in hand in the whole fleet, of at most ``concurrency``. Nothing
-    passes before ``shut_until``; from ``recovers_from`` on a circuit lets more and more pass.
+    passes before ``shut_until``. Then a circuit lets a probe pass; from ``recovers_from`` on, more and more.
     """
 
     name: str
@@ -43,8 +46,6 @@ class Gate:
         """When the next execution may start: now, a later instant, or NEVER while it depends on what others do."""
         if self.shut_until is not None and now < self.shut_until:
             return self.shut_until
-        if self.is_probing and self.drawn:
-            return NEVER
         if self.concurrency is not None and self.running >= self.concurrency:
             return NEVER
         interval = self._interval_at(now)
@@ -54,6 +55,9 @@ class Gate:
         """One execution passes and starts at this instant, which is not before ``earliest``."""
         self.drawn += 1
         self.running += 1
+        if self.is_probing:
+            self.shut_until = start + _PROBE_TAKES
+            return
         interval = self._interval_at(start)
         if interval is not None:
             self.next_at = max(start, self.next_at) + interval
@@ -77,14 +81,16 @@ class Gate:
 
     @property
     def is_probing(self) -> bool:
-        """Whether one execution may find out if the target is back."""
+        """Whether one execution at a time may find out if the target is back."""
         return self.is_circuit and self.recovers_from is None
 
     def _interval_at(self, instant: int) -> float | None:
         if self.recovers_from is None:
-            return self.interval
+            return None if self.is_circuit else self.interval
         doubled = min((instant - self.recovers_from) / _DOUBLES_IN, _MOST_DOUBLED)
-        return _FIRST_INTERVAL / 2**doubled
+        first = self.interval if self.is_circuit and self.interval else _FIRST_INTERVAL
+        recovering = first / 2**doubled
+        return recovering if self.is_circuit or self.interval is None else max(recovering, self.interval)
 
 
 @lru_cache(maxsize=4096)

@@ -61,7 +61,7 @@ class Options:
     ``deadline``, and the last attempt is cut short for it.
 
     It passes the limit of its client's ``limit_key``, if there is one; of what waits for a limit, a higher ``priority``
-    goes first.
+    goes first. With ``ordering`` "block" a failure for good holds back what else has its ordering key.
 
     ``on_success``, ``on_failure`` and ``on_expired`` are targets that are told how it ended.
     """
@@ -81,6 +81,7 @@ class Options:
     on_expired: str | None = None
     limit_key: str | None = None
     priority: int = 0
+    ordering: str = "continue"
 
 
 @lru_cache(maxsize=4096)
@@ -228,9 +229,15 @@ def _limit_key(key: str, value: Any) -> str:
     return value
 
 
+def _ordering(key: str, value: Any) -> str:
+    if value not in ("continue", "block"):
+        raise InvalidOptions(f"{key} must be continue or block; it is {shown(value)}")
+    return str(value)
+
+
 _FIELDS = {"timeout": "timeout_seconds"}
 _SPANS = frozenset({"relevant_for", "max_retry_age", "deadline"})
-_OF_EACH = frozenset({"on_success", "on_failure", "on_expired", "limit_key", "priority"})
+_OF_EACH = frozenset({"on_success", "on_failure", "on_expired", "limit_key", "priority", "ordering"})
 _NONE = frozenset[int]()
 _MOST_WAITS = 100
 _wait = _seconds(0.001, 604_800, "1 ms to 7 days")
@@ -251,6 +258,7 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "on_expired": _told,
     "limit_key": _limit_key,
     "priority": _number(-100, 100, whole=True),
+    "ordering": _ordering,
 }
 _BACKOFF_PARSERS: dict[str, Callable[[str, Any], float]] = {
     "initial": _seconds(0.001, 86_400, "1 ms to 24 h"),

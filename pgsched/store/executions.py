@@ -58,7 +58,7 @@ async def claim(
     admit: Admit | None = None,
     passed: Sequence[str] = (),
 ) -> Claimed:
-    """Leases due rows of several partitions in one transaction, one-shots of the clients ``passed`` excepted; ``now`` is
+    """Leases due rows of several partitions in one transaction, but no one-shots of the clients ``passed``; ``now`` is
     the database's time as a wire count.
 
     The jobs of recurring rows are carried on in the same transaction: when this returns, their successors stand, and
@@ -79,7 +79,7 @@ class _Claim(NamedTuple):
 
 
 async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], how: _Claim) -> Claimed:
-    claims = _claims(lease, shares, recurring=True, passed=how.passed)
+    claims = _claims(lease, shares, all_kinds=True, passed=how.passed)
     try:
         async with connection.pipeline() as pipeline:  # without a wait between begin and claim, plan and commit
             await connection.execute("begin")
@@ -103,8 +103,9 @@ async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], 
 
 
 async def claim_at_once(connection: Connection, lease: Lease, share: Share) -> Claimed:
-    """Leases due rows of one partition that do not recur, in a single round trip: for a row that just came in."""
-    [claim] = _claims(lease, [share], recurring=False)
+    """Leases due rows of one partition that neither recur nor have an order, in a single round trip: for a row that
+    just came in."""
+    [claim] = _claims(lease, [share], all_kinds=False)
     cursor = await connection.execute(*claim, binary=True)
     rows = [Execution._make(row) for row in await cursor.fetchall()]
     return Claimed(rows, rows, {})
@@ -131,13 +132,13 @@ async def warm_settles(connection: Connection, partitions: Sequence[int]) -> Non
 
 
 def _claims(
-    lease: Lease, shares: Sequence[Share], *, recurring: bool, passed: Sequence[str] = ()
+    lease: Lease, shares: Sequence[Share], *, all_kinds: bool, passed: Sequence[str] = ()
 ) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
     """The claim's statements and their parameters."""
     wanted = {share.partition: share for share in shares}
     common = {"owner": lease.owner, "token": lease.token, "lease": lease.length, "ahead": lease.ahead}
     for partitions in _together(wanted):
-        parameters: dict[str, Any] = common | {"recurring": recurring}
+        parameters: dict[str, Any] = common | {"all_kinds": all_kinds}
         if passed:
             parameters["passed"] = list(passed)
         for partition in partitions:

@@ -202,8 +202,8 @@ class Claimer(Service):
         if at_once:
             answer = await executions.claim_at_once(connection, lease, shares[0])
         else:
-            admit, passed = (self._gates.admit, self._gates.passed_over) if needed else (None, ())
-            answer = await executions.claim(connection, lease, shares, now=now, admit=admit, passed=passed)
+            passed = self._gates.passed_over
+            answer = await executions.claim(connection, lease, shares, now=now, admit=self._gates.admit, passed=passed)
         self._unanswered.remove(token)
         self._claimed_at = time.monotonic()
         self._dispatcher.submit(answer.rows)

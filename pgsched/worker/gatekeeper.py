@@ -12,14 +12,14 @@ due, by the batch, in a share of its time.
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.gate import CLIENT, NEVER, Gate
+from pgsched.domain.gate import CLIENT, NEVER, ORDER, Gate
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import executions, gates
+from pgsched.store import executions, gates, ordering
 from pgsched.store.connect import Connection, Link
 from pgsched.store.executions import Lease
 from pgsched.worker.book import Book
@@ -54,11 +54,12 @@ class Gatekeeper(Service):
         *,
         lease: timedelta,
         is_late: Callable[[Execution], bool],
+        probing: Callable[[bytes, str], None],
     ) -> None:
         super().__init__(events)
         self._chores, self._link = chores, link
         self._roster, self._dispatcher, self._clock = roster, dispatcher, clock
-        self._lease, self._is_late = lease, is_late
+        self._lease, self._is_late, self._probing = lease, is_late, probing
         self.book = Book()
         self._holding: set[str] = set()
         self._counted: dict[bytes, list[str]] = {}
@@ -88,11 +89,21 @@ class Gatekeeper(Service):
     async def admit(self, connection: Connection, rows: list[Execution]) -> list[Execution]:
         """Those of a claim's rows that start now or within the look-ahead, each with the instant at which it may. The
         others are held, in the claim's transaction."""
-        wanted = {row.id: names for row in rows if (names := self.book.gates_of(row)) and not self._is_late(row)}
-        if not wanted:
+        if not self.book.names and all(row.ordering_key is None for row in rows):
             return rows
-        held = {id: name for id, names in wanted.items() for name in names if name in self._holding}
-        return await self._pass(connection, rows, wanted, held)
+        held = await self._queue_up(connection, rows)
+        wanted = self._gates_of(row for row in rows if row.id not in held)
+        held |= {id: name for id, names in wanted.items() for name in names if name in self._holding}
+        return await self._pass(connection, rows, wanted, held) if wanted or held else rows
+
+    async def _queue_up(self, connection: Connection, rows: list[Execution]) -> dict[bytes, str]:
+        """Those whose turn it is not."""
+        ordered = [row for row in rows if row.ordering_key is not None]
+        heads = await ordering.whose_turn(connection, ordered) if ordered else set()
+        return {row.id: ORDER for row in ordered if row.id not in heads}
+
+    def _gates_of(self, rows: Iterable[Execution]) -> dict[bytes, list[str]]:
+        return {row.id: names for row in rows if (names := self.book.gates_of(row)) and not self._is_late(row)}
 
     async def _pass(
         self, connection: Connection, rows: list[Execution], wanted: dict[bytes, list[str]], held: dict[bytes, str]
@@ -113,6 +124,8 @@ class Gatekeeper(Service):
                 self._hold_at(slowest, start, now)
                 continue
             for gate in on_the_way:
+                if gate.is_probing:
+                    self._probing(row.id, gate.name)
                 gate.draw(start)
             passing.append(row._replace(fire_at=start) if on_the_way else row)
         await self._write(connection, rows, held, locked)
@@ -160,7 +173,7 @@ class Gatekeeper(Service):
             self._read_at = time.monotonic()
             self.loaded = True
         if now - self._looked_at >= (_LOOK_EVERY if self.is_needed else _READ_EVERY):
-            self._holding = await gates.holding(await self._chores.get(), most=_MOST_HOLDING)
+            self._holding = await gates.holding(await self._chores.get(), most=_MOST_HOLDING) - {ORDER}
             self._looked_at = time.monotonic()
         if not self.is_needed and not self._holding:
             return _READ_EVERY
@@ -193,8 +206,9 @@ class Gatekeeper(Service):
             lease = Lease(owner=self._roster.number, token=token, length=self._lease, ahead=timedelta(0))
             partitions = self._roster.open
             rows = await gates.claim_held(connection, lease, name, partitions, batch=room) if room else []
-            wanted = {row.id: names for row in rows if (names := self.book.gates_of(row)) and not self._is_late(row)}
-            passing = await self._pass(connection, rows, wanted, {})
+            held = await self._queue_up(connection, rows)
+            wanted = self._gates_of(row for row in rows if row.id not in held)
+            passing = await self._pass(connection, rows, wanted, held)
         self._unanswered.remove(token)
         self._dispatcher.submit(passing)
         if len(rows) < room:

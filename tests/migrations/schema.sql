@@ -27,6 +27,7 @@ table pgsched.api_keys
 table pgsched.attempts partition by RANGE (finished_at) row level security
 table pgsched.audit_log
 table pgsched.backfills row level security
+table pgsched.blocked_keys
 table pgsched.clients row level security
 table pgsched.dependencies with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0) row level security
 table pgsched.executions partition by LIST (partition) row level security
@@ -75,6 +76,12 @@ column pgsched.backfills.10 planned bigint not null default 0
 column pgsched.backfills.11 passed_over bigint not null default 0
 column pgsched.backfills.12 created_at timestamp with time zone not null default pgsched.now()
 column pgsched.backfills.13 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.blocked_keys.01 client_id text not null
+column pgsched.blocked_keys.02 ordering_key text not null
+column pgsched.blocked_keys.03 partition smallint not null
+column pgsched.blocked_keys.04 execution_id uuid not null
+column pgsched.blocked_keys.05 reason text
+column pgsched.blocked_keys.06 blocked_at timestamp with time zone not null default pgsched.now()
 column pgsched.clients.01 client_id text not null
 column pgsched.clients.02 keep pgsched.keep not null default 'all'::pgsched.keep
 column pgsched.clients.03 options pgsched.defaults
@@ -102,13 +109,14 @@ column pgsched.executions.09 plan integer
 column pgsched.executions.10 partition smallint not null default (floor((random() * (16)::double precision)))::smallint
 column pgsched.executions.11 attempt smallint not null default 0
 column pgsched.executions.12 awaited boolean
-column pgsched.executions.13 client_id pgsched.client_id not null default 'default'::text
-column pgsched.executions.14 target pgsched.target not null
-column pgsched.executions.15 payload pgsched.payload
-column pgsched.executions.16 options pgsched.options
-column pgsched.executions.17 key pgsched.key
-column pgsched.executions.18 ordering_key pgsched.ordering_key
-column pgsched.executions.19 gate text
+column pgsched.executions.13 at_head boolean
+column pgsched.executions.14 client_id pgsched.client_id not null default 'default'::text
+column pgsched.executions.15 target pgsched.target not null
+column pgsched.executions.16 payload pgsched.payload
+column pgsched.executions.17 options pgsched.options
+column pgsched.executions.18 key pgsched.key
+column pgsched.executions.19 ordering_key pgsched.ordering_key
+column pgsched.executions.20 gate text
 column pgsched.facts.01 name text not null
 column pgsched.facts.02 value text not null
 column pgsched.facts.03 updated_at timestamp with time zone not null default pgsched.now()
@@ -138,18 +146,19 @@ column pgsched.history.06 instants bigint
 column pgsched.history.07 id uuid not null
 column pgsched.history.08 job_id uuid
 column pgsched.history.09 status pgsched.execution_status not null
-column pgsched.history.10 partition smallint not null
-column pgsched.history.11 attempt smallint not null
-column pgsched.history.12 status_code smallint
-column pgsched.history.13 awaited boolean
-column pgsched.history.14 client_id text not null
-column pgsched.history.15 target text not null
-column pgsched.history.16 payload jsonb
-column pgsched.history.17 options jsonb
-column pgsched.history.18 key text
-column pgsched.history.19 ordering_key text
-column pgsched.history.20 result jsonb
-column pgsched.history.21 reason text
+column pgsched.history.10 plan integer
+column pgsched.history.11 partition smallint not null
+column pgsched.history.12 attempt smallint not null
+column pgsched.history.13 status_code smallint
+column pgsched.history.14 awaited boolean
+column pgsched.history.15 client_id text not null
+column pgsched.history.16 target text not null
+column pgsched.history.17 payload jsonb
+column pgsched.history.18 options jsonb
+column pgsched.history.19 key text
+column pgsched.history.20 ordering_key text
+column pgsched.history.21 result jsonb
+column pgsched.history.22 reason text
 column pgsched.jobs.01 id uuid not null default pgsched.new_id()
 column pgsched.jobs.02 client_id pgsched.client_id not null default 'default'::text
 column pgsched.jobs.03 key pgsched.key
@@ -225,6 +234,7 @@ constraint pgsched.backfills.backfill_state_is_known CHECK ((state = ANY (ARRAY[
 constraint pgsched.backfills.backfills_job_id_fkey FOREIGN KEY (job_id) REFERENCES pgsched.jobs(id) ON DELETE CASCADE
 constraint pgsched.backfills.backfills_pkey PRIMARY KEY (id)
 constraint pgsched.backfills.rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision)))
+constraint pgsched.blocked_keys.blocked_keys_pkey PRIMARY KEY (client_id, ordering_key, partition)
 constraint pgsched.clients.client_id_is_1_to_100_characters CHECK (((length(client_id) >= 1) AND (length(client_id) <= 100)))
 constraint pgsched.clients.client_is_active_or_held CHECK ((state = ANY (ARRAY['active'::text, 'held'::text])))
 constraint pgsched.clients.clients_pkey PRIMARY KEY (client_id)
@@ -272,6 +282,7 @@ CREATE INDEX backfills_job ON pgsched.backfills USING btree (job_id)
 CREATE INDEX dependencies_after ON pgsched.dependencies USING btree (after_id)
 CREATE INDEX executions_fire_at ON ONLY pgsched.executions USING btree (partition, fire_at)
 CREATE INDEX executions_gate ON ONLY pgsched.executions USING btree (gate, COALESCE((((options)::jsonb ->> 'priority'::text))::smallint, (0)::smallint) DESC, scheduled_for, id) WHERE (gate IS NOT NULL)
+CREATE INDEX executions_ordering ON ONLY pgsched.executions USING btree (client_id, ordering_key, COALESCE((scheduled_for)::timestamp with time zone, (fire_at)::timestamp with time zone), id) WHERE (ordering_key IS NOT NULL)
 CREATE INDEX history_awaited ON ONLY pgsched.history USING btree (id) WHERE awaited
 CREATE INDEX history_failed ON ONLY pgsched.history USING btree (client_id, id) WHERE (status = 'failed'::pgsched.execution_status)
 CREATE INDEX history_id ON ONLY pgsched.history USING btree (id)
@@ -284,8 +295,10 @@ CREATE UNIQUE INDEX api_keys_hash_key ON pgsched.api_keys USING btree (hash)
 CREATE UNIQUE INDEX api_keys_pkey ON pgsched.api_keys USING btree (id)
 CREATE UNIQUE INDEX audit_log_pkey ON pgsched.audit_log USING btree (id)
 CREATE UNIQUE INDEX backfills_pkey ON pgsched.backfills USING btree (id)
+CREATE UNIQUE INDEX blocked_keys_pkey ON pgsched.blocked_keys USING btree (client_id, ordering_key, partition)
 CREATE UNIQUE INDEX clients_pkey ON pgsched.clients USING btree (client_id)
 CREATE UNIQUE INDEX dependencies_pkey ON pgsched.dependencies USING btree (execution_id, after_id)
+CREATE UNIQUE INDEX executions_head ON ONLY pgsched.executions USING btree (client_id, ordering_key, partition) WHERE at_head
 CREATE UNIQUE INDEX executions_job ON ONLY pgsched.executions USING btree (job_id, scheduled_for, partition) WHERE (job_id IS NOT NULL)
 CREATE UNIQUE INDEX executions_key ON ONLY pgsched.executions USING btree (client_id, key, partition) WHERE (key IS NOT NULL)
 CREATE UNIQUE INDEX executions_pkey ON ONLY pgsched.executions USING btree (id, partition)
@@ -360,6 +373,7 @@ function pgsched.acting_role() returns name volatility s parallel s
 function pgsched.acts_for(text) returns boolean volatility s parallel s
 function pgsched.attempts_in(jsonb) returns numeric volatility i parallel s
 function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.block_key(smallint,text,text,uuid,text) returns void volatility v parallel u
 function pgsched.bring_along(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.cancel(text,text,text,text) returns boolean volatility v parallel u
 function pgsched.cancel(uuid,text,text) returns boolean volatility v parallel u
@@ -420,6 +434,7 @@ function pgsched.is_instant(jsonb) returns boolean volatility i parallel s
 function pgsched.is_watched(integer) returns boolean volatility v parallel u
 function pgsched.is_whole(jsonb,bigint,bigint) returns boolean volatility i parallel s
 function pgsched.jobs_changed() returns trigger volatility v parallel u
+function pgsched.let_next(smallint,text,text) returns timestamp with time zone volatility v parallel u
 function pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
 function pgsched.lock_queue(text) returns pgsched.queues volatility v parallel u
 function pgsched.log_change(text,uuid,text,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -466,6 +481,7 @@ function pgsched.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched.slot_for(text,text,text) returns smallint volatility i parallel s
 function pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) returns uuid volatility v parallel u
 function pgsched.trigger(uuid,text) returns uuid volatility v parallel u
+function pgsched.unblock(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.wait_for(uuid,uuid,text,interval) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.withdraw(uuid,text) returns void volatility v parallel u
 
@@ -474,6 +490,7 @@ grant delete, insert, select, update on pgsched.api_keys to pgsched_worker
 grant delete, insert, select, update on pgsched.attempts to pgsched_worker
 grant delete, insert, select, update on pgsched.audit_log to pgsched_worker
 grant delete, insert, select, update on pgsched.backfills to pgsched_worker
+grant delete, insert, select, update on pgsched.blocked_keys to pgsched_worker
 grant delete, insert, select, update on pgsched.clients to pgsched_worker
 grant delete, insert, select, update on pgsched.dependencies to pgsched_worker
 grant delete, insert, select, update on pgsched.executions to pgsched_worker
@@ -496,6 +513,8 @@ grant execute on pgsched.attempts_in(jsonb) to pgsched_client
 grant execute on pgsched.attempts_in(jsonb) to pgsched_worker
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
+grant execute on pgsched.block_key(smallint,text,text,uuid,text) to pgsched_client
+grant execute on pgsched.block_key(smallint,text,text,uuid,text) to pgsched_worker
 grant execute on pgsched.bring_along(uuid) to pgsched_client
 grant execute on pgsched.bring_along(uuid) to pgsched_worker
 grant execute on pgsched.cancel(text,text,text,text) to pgsched_client
@@ -601,6 +620,8 @@ grant execute on pgsched.is_whole(jsonb,bigint,bigint) to pgsched_client
 grant execute on pgsched.is_whole(jsonb,bigint,bigint) to pgsched_worker
 grant execute on pgsched.jobs_changed() to pgsched_client
 grant execute on pgsched.jobs_changed() to pgsched_worker
+grant execute on pgsched.let_next(smallint,text,text) to pgsched_client
+grant execute on pgsched.let_next(smallint,text,text) to pgsched_worker
 grant execute on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_client
 grant execute on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_worker
 grant execute on pgsched.lock_queue(text) to pgsched_worker
@@ -676,6 +697,8 @@ grant execute on pgsched.slot_for(text,text,text) to pgsched_worker
 grant execute on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) to pgsched_worker
 grant execute on pgsched.trigger(uuid,text) to pgsched_client
 grant execute on pgsched.trigger(uuid,text) to pgsched_worker
+grant execute on pgsched.unblock(text,text,text) to pgsched_client
+grant execute on pgsched.unblock(text,text,text) to pgsched_worker
 grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_client
 grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_worker
 grant execute on pgsched.withdraw(uuid,text) to pgsched_client
@@ -760,6 +783,7 @@ comment on pgsched.acting_role() is 'The role that the session acts as: the one 
 comment on pgsched.acts_for(text) is 'Whether the session acts as a role of this client, or as one that may do everything.'
 comment on pgsched.attempts_in(jsonb) is 'How many attempts these options allow; null where they do not say.'
 comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate of them a second; also while the job is paused or finished. Returns the backfill''s id.'
+comment on pgsched.block_key(smallint,text,text,uuid,text) is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.'
 comment on pgsched.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit. PS012 where the session acts as another client.'
 comment on pgsched.cancel(text,text,text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
 comment on pgsched.cancel(uuid,text,text) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
@@ -820,6 +844,7 @@ comment on pgsched.is_instant(jsonb) is 'True for JSON text such as "2026-03-01T
 comment on pgsched.is_watched(integer) is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.'
 comment on pgsched.is_whole(jsonb,bigint,bigint) is 'Whether a JSON value is a whole number within these bounds.'
 comment on pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.'
+comment on pgsched.let_next(smallint,text,text) is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind one; the instant at which it fires, or null.'
 comment on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.'
 comment on pgsched.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.'
 comment on pgsched.log_change(text,uuid,text,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Called by the functions that change something.'
@@ -867,5 +892,6 @@ comment on pgsched.slot_for(text,text,text) is 'Which of its queue''s sixteen pa
 comment on pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.'
 comment on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome.'
 comment on pgsched.trigger(uuid,text) is 'Runs a job now, besides its schedule and also while it is paused or finished; returns the execution''s id.'
+comment on pgsched.unblock(text,text,text) is 'Lets the executions of a blocked ordering key go on, without the one that failed. False if the key was not blocked.'
 comment on pgsched.wait_for(uuid,uuid,text,interval) is 'Has an execution that is held (fire_at infinity) wait for another of its client: until it has succeeded, or with the outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.'
 comment on pgsched.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'

@@ -85,11 +85,11 @@ begin
   backoff := coalesce(options -> 'backoff', '{}');
   select string_agg(name, ', ') into unknown from jsonb_object_keys(options) as name
    where name not in ('timeout', 'max_attempts', 'backoff', 'relevant_for', 'max_retry_age', 'deadline', 'method', 'headers',
-                      'retry_on', 'fail_on', 'on_success', 'on_failure', 'on_expired', 'limit_key', 'priority');
+                      'retry_on', 'fail_on', 'on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering');
   if unknown is not null then
     return pgsched.refuse('PS004', format('unknown option: %s', unknown),
       'the options are timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, retry_on, fail_on, '
-      'on_success, on_failure, on_expired, limit_key and priority');
+      'on_success, on_failure, on_expired, limit_key, priority and ordering');
   elsif options ? 'max_attempts' and (jsonb_typeof(options -> 'max_attempts') <> 'number'
       or (options ->> 'max_attempts')::numeric not between 1 and 1000
       or (options ->> 'max_attempts')::numeric % 1 <> 0) then
@@ -128,6 +128,8 @@ begin
   elsif options ? 'priority' and (jsonb_typeof(options -> 'priority') <> 'number' or (options ->> 'priority')::numeric not between -100 and 100
       or (options ->> 'priority')::numeric % 1 <> 0 or (options ->> 'priority') !~ '^-?\d+$') then
     return pgsched.refuse('PS004', 'priority must be a whole number from -100 to 100', 'write {"priority": 10}');
+  elsif options ? 'ordering' and options -> 'ordering' not in ('"continue"', '"block"') then
+    return pgsched.refuse('PS004', 'ordering must be continue or block', 'write {"ordering": "block"}');
   elsif options ?| array['on_success', 'on_failure', 'on_expired'] then
     perform pgsched.check_told(options, name) from unnest(array['on_success', 'on_failure', 'on_expired']) as name;
   end if;
@@ -149,8 +151,8 @@ comment on function pgsched.check_options(jsonb) is 'True for delivery options p
 create or replace function pgsched.check_defaults(options jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 begin
-  if jsonb_typeof(options) = 'object' and options ?| array['on_success', 'on_failure', 'on_expired', 'limit_key', 'priority'] then
-    return pgsched.refuse('PS004', 'on_success, on_failure, on_expired, limit_key and priority cannot be defaults', 'give them with each execution or job');
+  if jsonb_typeof(options) = 'object' and options ?| array['on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering'] then
+    return pgsched.refuse('PS004', 'on_success, on_failure, on_expired, limit_key, priority and ordering cannot be defaults', 'give them with each execution or job');
   end if;
   return pgsched.check_options(options);
 end $$;
