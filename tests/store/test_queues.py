@@ -60,12 +60,11 @@ def test_its_tables_are_like_those_of_the_default_queue(db: Connection) -> None:
 
 
 def test_rows_are_inserted_while_a_queue_is_made(db: Connection, database_url: str) -> None:
-    with session(database_url) as writer, session(database_url) as maker:
-        with writer.transaction():
-            schedule(writer)
-            with maker.transaction():
-                queue(maker, "orders")
-                schedule(db)  # neither waits for the other
+    with session(database_url) as writer, session(database_url) as maker, writer.transaction():
+        schedule(writer)
+        with maker.transaction():
+            queue(maker, "orders")
+            schedule(db)  # neither waits for the other
     assert value(db, "select count(*) from pgsched.executions") == 2
 
 
@@ -171,7 +170,8 @@ def test_a_queue_in_which_something_waits_or_runs_is_not_dropped(db: Connection)
     for _ in range(3):
         schedule(db, queue="orders")
     db.execute(
-        "update pgsched.executions set lease_token = 1, lease_owner = 1 where ctid = (select min(ctid) from pgsched.executions)"
+        "update pgsched.executions set lease_token = 1, lease_owner = 1"
+        " where id = (select id from pgsched.executions limit 1)"
     )
     with pytest.raises(psycopg.Error, match="has 3 executions that wait or run"):
         call(db, "drop_queue", name="orders")
@@ -300,8 +300,8 @@ def test_jobs_are_made_planned_and_triggered_though_their_queue_is_full(db: Conn
 def test_an_end_is_told_though_the_queue_is_full(db: Connection) -> None:
     fill(db, "default")
     db.execute(
-        "select pgsched.tell_outcome(pgsched.new_id(), null, 'default', null, 'python:x', '{\"on_success\": \"python:told\"}',"
-        " 3::smallint, now(), 1::smallint, 'succeeded', null, null, null)"
+        "select pgsched.tell_outcome(pgsched.new_id(), null, 'default', null, 'python:x',"
+        " '{\"on_success\": \"python:told\"}', 3::smallint, now(), 1::smallint, 'succeeded', null, null, null)"
     )
     assert column(db, "select target from pgsched.executions") == ["python:told"]
     with refused("PS014"):
