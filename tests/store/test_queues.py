@@ -50,7 +50,8 @@ def test_its_tables_are_like_those_of_the_default_queue(db: Connection) -> None:
       select c.reloptions, array(select x::text from unnest(c.relacl) x order by 1),
              array(select regexp_replace(pg_get_indexdef(i.indexrelid), '_[0-9]+', '_n', 'g') from pg_index i
                     where i.indrelid = c.oid order by 1),
-             array(select pg_get_constraintdef(k.oid) from pg_constraint k where k.conrelid = c.oid and k.contype <> 'n' order by 1),
+             array(select pg_get_constraintdef(k.oid) from pg_constraint k
+                    where k.conrelid = c.oid and k.contype <> 'n' order by 1),
              array(select a.attname || coalesce(pg_get_expr(d.adbin, d.adrelid), '') || a.attnotnull from pg_attribute a
                      left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
                     where a.attrelid = c.oid and a.attnum > 0 order by a.attnum)
