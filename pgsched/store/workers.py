@@ -108,6 +108,7 @@ class ClientSettings:
     keep: str
     relevant_for: float | None
     signing_secret: str | None
+    database_role: str | None
 
 
 async def client_settings(connection: AsyncConnection[Any]) -> list[ClientSettings]:

@@ -1,5 +1,5 @@
-"""What this worker knows of the clients: what they keep, for how long their executions matter, what they sign with.
-Read again when they change, and every few seconds."""
+"""What this worker knows of the clients: what they keep, for how long their executions matter, what they sign with,
+as which role they act. Read again when they change, and every few seconds."""
 
 import base64
 import binascii
@@ -23,6 +23,7 @@ class Directory(Service):
         self._keep: dict[str, bool] = {}
         self._secrets: dict[str, bytes] = {}
         self._relevancy: dict[str, float] = {}
+        self._roles: dict[str, str] = {}
         self.loaded = False
 
     async def turn(self) -> float:
@@ -30,6 +31,7 @@ class Directory(Service):
         self._keep = {client.client_id: client.keep == "all" for client in clients}
         self._secrets = dict(self._decoded(clients))
         self._relevancy = {one.client_id: one.relevant_for for one in clients if one.relevant_for is not None}
+        self._roles = {one.client_id: one.database_role for one in clients if one.database_role is not None}
         self.loaded = True
         return self._every
 
@@ -52,6 +54,10 @@ class Directory(Service):
     def relevant_for(self, client_id: str) -> float | None:
         """Seconds after their instants for which this client's executions matter where they do not say so."""
         return self._relevancy.get(client_id)
+
+    def database_role(self, client_id: str) -> str | None:
+        """The role as which this client's functions are called."""
+        return self._roles.get(client_id)
 
     def signing_secret(self, client_id: str) -> bytes | None:
         """The key with which this client's callbacks are signed."""
