@@ -20,10 +20,11 @@ from pgsched.store import called
 from pgsched.store.sessions import Connection, Sessions, cut
 
 _PREFIX = len("sql:")
+_TIMED_OUT, _UNDEFINED = "57014", "42883"
 _GRACE = 2.0  # for a cancelled function to end by itself, before its session is cut
 # Another try would meet the same: what is wrong is how things were set up, or what was asked for.
 _FINAL = {
-    "42883": "write create function {name}(payload jsonb)",
+    _UNDEFINED: "write create function {name}(payload jsonb)",
     "3F000": "its schema must exist, and the role {role} have usage on it and on pgsched",
     "42501": "grant what it needs to the role {role}: execute, usage on its schema, pgsched_client",
     "42809": "it must be a function, not a procedure",
@@ -92,12 +93,20 @@ class CallFailed(Verdict):
 
     def __init__(self, error: psycopg.Error, name: str, role: str, deadline: float) -> None:
         state = error.sqlstate or ""
-        said = f"{state}: {error.diag.message_primary or error}"
-        hint = error.diag.message_hint or _FINAL.get(state, "").format(name=name, role=role)
-        if state == "57014":
-            said, hint = f"no answer within {round(deadline, 3):g} s", ""
-        message = f"{said} ({hint})" if hint else said
+        message = f"{state}: {error.diag.message_primary or error}"
+        if state == _TIMED_OUT:
+            message = f"no answer within {round(deadline, 3):g} s"
+        elif hint := _hint(error, state, name, role):
+            message += f" ({hint})"
         super().__init__(message, Failed(error=message, retryable=state not in _FINAL))
+
+
+def _hint(error: psycopg.Error, state: str, name: str, role: str) -> str | None:
+    """What to do about it. A function that is missing may be one that the function itself calls."""
+    ours = _FINAL.get(state, "").format(name=name, role=role)
+    if state == _UNDEFINED and name not in (error.diag.message_primary or ""):
+        ours = ""
+    return ours or error.diag.message_hint
 
 
 def _is_cancelled() -> bool:

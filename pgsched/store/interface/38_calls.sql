@@ -55,9 +55,10 @@ begin
           pg_catalog.set_config('pgsched.attempt', attempt::text, true),
           pg_catalog.set_config('pgsched.scheduled_for', scheduled_for::text, true);
   -- As a scalar subquery, so that a second row is refused and not dropped.
-  execute pg_catalog.format('select (select case when pg_catalog.pg_typeof(called) operator(pg_catalog.=) ''pg_catalog.void''::pg_catalog.regtype then null '
-                            'else pg_catalog.to_jsonb(called) end from %I.%I($1) called)', schema, function)
-     into result using payload;
+  execute pg_catalog.format(
+    'select (select case when pg_catalog.pg_typeof(called) operator(pg_catalog.<>) ''pg_catalog.void''::pg_catalog.regtype
+                         then pg_catalog.to_jsonb(called) end from (select %I.%I($1) as called offset 0) calling)',
+    schema, function) into result using payload;
   perform pgsched.settle_called(partition, id, token, result);
 end $$;
 comment on function pgsched.call_target(text, text, jsonb, text, integer, timestamptz, smallint, uuid, bigint)
