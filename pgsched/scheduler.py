@@ -178,7 +178,7 @@ class Worker:
         python = PythonChannel(app or App(), completion=self.completion, threads=self._threads)
         return Channels(http=http, python=python, others=self._make_pushing_channels())
 
-    def _make_pushing_channels(self) -> dict[Scheme, Channel]:
+    def _make_pushing_channels(self) -> dict[str, Channel]:
         """Those that hold nothing open until a target needs them."""
         settings, role_of = self.settings, self.directory.database_role
         calling = Sessions(self._url, settings.sql_login, most=_CALL_SESSIONS)

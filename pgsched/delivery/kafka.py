@@ -30,9 +30,7 @@ class KafkaChannel:
     """Sends to kafka: targets. ``brokers`` are host:port by commas; ``config`` has further settings of librdkafka. The
     producer is made for the first execution that needs it."""
 
-    def __init__(
-        self, brokers: str | None, config: Mapping[str, Any], *, rng: random.Random | None = None
-    ) -> None:
+    def __init__(self, brokers: str | None, config: Mapping[str, Any], *, rng: random.Random | None = None) -> None:
         self._config = {**({"bootstrap.servers": brokers} if brokers else {}), **config}
         self._producer: Producer | None = None
         self._rng = rng or random.Random()
@@ -66,7 +64,7 @@ class KafkaChannel:
 
     async def _judged(self, error: Exception, producer: Producer | None) -> Exception:
         """The verdict on what librdkafka says; other exceptions as they are."""
-        said = error.args[0] if error.args else None
+        said: Any = error.args[0] if error.args else None
         if not hasattr(said, "fatal"):
             return error
         if said.fatal() and producer is self._producer:  # it sends nothing any more: the next attempt makes another

@@ -51,8 +51,8 @@ def _check(channel: str, payload: bytes) -> None:
         raise Unnotifiable(f"the channel {channel} is pgsched's own: write one that does not begin with {_OURS}")
     if len(payload) > LONGEST_PAYLOAD:
         raise Unnotifiable(
-            f"the payload has {len(payload)} bytes, and PostgreSQL sends at most {LONGEST_PAYLOAD} with a notification: "
-            "put the data into a table and schedule its key"
+            f"the payload has {len(payload)} bytes, and PostgreSQL sends at most {LONGEST_PAYLOAD} with a "
+            "notification: put the data into a table and schedule its key"
         )
 
 

@@ -25,7 +25,7 @@ class Undelivered:
 class Channels:
     """All channels of a worker, itself a channel."""
 
-    def __init__(self, *, http: Channel, python: Channel, others: Mapping[Scheme, Channel] | None = None) -> None:
+    def __init__(self, *, http: Channel, python: Channel, others: Mapping[str, Channel] | None = None) -> None:
         self._distinct = (http, python, *(others or {}).values())
         self._undelivered = Undelivered()
         self._by_scheme: dict[str, Channel] = {Scheme.HTTP: http, Scheme.HTTPS: http, Scheme.PYTHON: python}

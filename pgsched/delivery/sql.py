@@ -36,7 +36,7 @@ _FINAL = {
 
 
 class SqlChannel:
-    """Calls sql: targets. ``role_of`` answers with the role that a client's functions are called as, if there is one."""
+    """Calls sql: targets. ``role_of`` answers with the role as which a client's functions are called, if any."""
 
     def __init__(self, sessions: Sessions, *, role_of: Callable[[str], str | None]) -> None:
         self._sessions, self._role_of = sessions, role_of
@@ -61,7 +61,7 @@ class SqlChannel:
 
 
 async def _call(execution: Execution, role: str, deadline: float, connection: Connection) -> None:
-    """psycopg waits for the server to say that a statement was cancelled; a function can see to it that it never does."""
+    """psycopg waits for the server to say that a statement was cancelled; a function can see to it that none does."""
     guard = asyncio.get_running_loop().call_later(deadline + _GRACE, cut, connection)
     try:
         function = function_of(execution.target)

@@ -1,4 +1,4 @@
-"""What sql: and notify: targets do, each in the transaction that settles its execution: both take effect, or neither."""
+"""What sql: and notify: targets do, in the transaction that settles their execution: both take effect, or neither."""
 
 from datetime import timedelta
 from typing import Any, LiteralString

@@ -18,7 +18,7 @@ from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from pgsched.errors import InvalidSettings, Unavailable
@@ -33,6 +33,14 @@ _OPTIONS = (
     f"-c statement_timeout={STATEMENT_SECONDS:.0f}s -c idle_in_transaction_session_timeout=30s "
     "-c client_connection_check_interval=2s"
 )
+_KEPT_ALIVE = {
+    "connect_timeout": "5",
+    "application_name": "pgsched call",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+}
 _ROLE = "{role}"
 
 
@@ -104,13 +112,8 @@ class Sessions:
         self._open += 1
         try:
             return await AsyncConnection.connect(
-                **{
-                    "connect_timeout": "5", "application_name": "pgsched call", "keepalives_idle": "10",
-                    "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "10000",
-                } | login,
-                autocommit=True,
-                prepare_threshold=None,
-            )  # fmt: skip
+                make_conninfo(**(_KEPT_ALIVE | login)), autocommit=True, prepare_threshold=None
+            )
         except BaseException as error:
             self._open -= 1
             if isinstance(error, psycopg.Error):

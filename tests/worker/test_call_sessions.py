@@ -12,9 +12,15 @@ LEFTOVERS = {
     "a setting": ("set search_path = pg_temp", "current_setting('search_path') like '%pg_temp%'"),
     "a role": ("set role billing", "current_setting('role') <> 'none'"),
     "a temporary table": ("create temp table kept (n int)", "to_regclass('pg_temp.kept') is not null"),
-    "a lock": ("perform pg_advisory_lock(77)", "exists (select from pg_locks where locktype = 'advisory' and objid = 77)"),
+    "a lock": (
+        "perform pg_advisory_lock(77)",
+        "exists (select from pg_locks where locktype = 'advisory' and objid = 77)",
+    ),
     "a prepared statement": ("execute 'prepare kept as select 1'", "exists (select from pg_prepared_statements)"),
-    "a cursor": ("execute 'declare kept cursor with hold for select 1'", "exists (select from pg_cursors where is_holdable)"),
+    "a cursor": (
+        "execute 'declare kept cursor with hold for select 1'",
+        "exists (select from pg_cursors where is_holdable)",
+    ),
     "a channel": ("listen kept", "exists (select from pg_listening_channels())"),
     "a sequence": ("create sequence billing.kept; perform nextval('billing.kept')", "pg_temp.last_value()"),
 }
@@ -105,7 +111,9 @@ async def test_nothing_that_a_function_leaves_behind_meets_the_next_one(
         f"create function billing.look(payload jsonb) returns jsonb language sql as $$ select jsonb_build_array({left},"
         " pg_backend_pid()) $$",
     )
-    await define(billing, "create function billing.pid(payload jsonb) returns int language sql as 'select pg_backend_pid()'")
+    await define(
+        billing, "create function billing.pid(payload jsonb) returns int language sql as 'select pg_backend_pid()'"
+    )
     async with running(sql_login=LOGIN):
         await schedule(billing, "sql:billing.pid")
         await until_history(billing, 1)
@@ -121,7 +129,9 @@ async def test_without_a_role_nothing_is_called(billing: Connection, running: Ru
     await billing.execute("update pgsched.clients set database_role = null")
     async with running(sql_login=LOGIN):
         await schedule(billing)
-        assert "client shop has no role to call functions as: set its database_role, or sql_role" in await reason(billing)
+        assert "client shop has no role to call functions as: set its database_role, or sql_role" in await reason(
+            billing
+        )
     assert await value(billing, "select count(*) from billing.settled") == 0
 
 

@@ -78,7 +78,11 @@ async def test_what_a_function_wrote_before_it_raised_is_undone_and_it_is_called
     [
         ("sql:billing.other", "null", "42883: function billing.other(jsonb) does not exist (write create function"),
         ("sql:nowhere.act", "null", "3F000: schema "),
-        ("sql:secret.act", "null", "42501: permission denied for schema secret (grant what it needs to the role billing"),
+        (
+            "sql:secret.act",
+            "null",
+            "42501: permission denied for schema secret (grant what it needs to the role billing",
+        ),
         ("sql:billing.act", "commit", "2D000: invalid transaction termination"),
         ("sql:billing.act", "perform pgsched.schedule('gopher:x')", "PS001: "),
     ],
@@ -124,7 +128,10 @@ async def test_a_call_ends_with_its_timeout(billing: Connection, running: Runnin
     async with running(sql_login=LOGIN):
         await schedule(billing, "sql:billing.act", options='{"timeout": "300ms", "max_attempts": 1}')
         assert await reason(billing) == "no answer within 0.3 s"
-    assert await value(billing, "select count(*) from pg_stat_activity where usename = 'billing' and state = 'active'") == 0
+    assert (
+        await value(billing, "select count(*) from pg_stat_activity where usename = 'billing' and state = 'active'")
+        == 0
+    )
 
 
 async def test_a_function_that_lets_nobody_cancel_it_loses_its_session(billing: Connection, running: Running) -> None:

@@ -1,9 +1,11 @@
-"""Exactly once: workers are killed and the server is restarted at random while functions run, and each execution has
-its row once."""
+"""Exactly once: workers are killed, the server is restarted and crashes at random while functions run, and each
+execution has its row once."""
 
 import logging
 import multiprocessing
+import os
 import random
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from pgsched.settings import Settings
 from pgsched.store.migrate import migrate
 from tests.worker.call_arrange import LOGIN, make_client
 
-COUNT, WORKERS = 4000, 3
+COUNT, WORKERS = 3000, 2
 _TIRELESS = '{"max_attempts": 1000, "backoff": {"initial": "20ms", "maximum": "200ms"}}'
 _SLOW = """
 set role billing;
@@ -80,22 +82,39 @@ def _ordeal(server: EmbeddedPostgres, workers: list[Any], rng: random.Random) ->
     while _left(server.url):
         assert time.monotonic() < deadline, "executions are left after two minutes"
         time.sleep(rng.uniform(0.2, 0.8))
-        if kills < 12:
+        if kills < 8:
             place = rng.randrange(WORKERS)
             workers[place].kill()
             workers[place].join()
             workers[place] = _start(server.url)
             kills += 1
-        if kills % 4 == 2 and restarts < 3:
-            server.restart()
+        if kills % 3 == 2 and restarts < 3:
             restarts += 1
+            if restarts == 2:
+                _crash(server.url)
+            else:
+                server.restart()
         for place, worker in enumerate(workers):
             if not worker.is_alive():  # it found no server to begin with
                 workers[place] = _start(server.url)
     return kills, restarts
 
 
-def _left(url: str) -> int:
+def _crash(url: str) -> None:
+    """A backend in the middle of a call is killed: the server ends all others and recovers from its log."""
     with psycopg.connect(url, autocommit=True) as connection:
+        row = connection.execute(
+            "select pid from pg_stat_activity where usename = 'billing' order by state limit 1"
+        ).fetchone()
+    if row:
+        os.kill(row[0], signal.SIGKILL)
+
+
+def _left(url: str) -> int:
+    try:
+        connection = psycopg.connect(url, autocommit=True)
+    except psycopg.OperationalError:  # it recovers
+        return 1
+    with connection:
         row = connection.execute("select count(*) from pgsched.executions").fetchone()
         return int(row[0]) if row else 0

@@ -3,7 +3,7 @@
 -- With the owner's rights, for the session belongs to the role of a client, which may not settle by itself. Knowing the
 -- id and the token of the lease is the permission; a client sees those of its own rows, and nobody can guess others'.
 create or replace function pgsched.settle_called(partition smallint, id uuid, token bigint, result jsonb) returns void
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   settled pgsched.executions;
   client pgsched.clients;
@@ -11,10 +11,10 @@ begin
   if octet_length(result::text) > 1048576 then
     perform pgsched.refuse('PS003', 'the result is over the limit of 1 MiB', 'store it elsewhere and return a reference to it');
   end if;
-  delete from pgsched.executions e
-   where e.partition = settle_called.partition and e.id = settle_called.id and e.lease_token = settle_called.token
-  returning e.* into settled;
-  if not found then
+  -- The partition's own table: a plan over all of them would be made, or its tables be opened, each time.
+  execute format('delete from pgsched.executions_%s e where e.id = $1 and e.lease_token = $2 returning e.*', partition)
+     into settled using settle_called.id, token;
+  if settled.id is null then
     perform pgsched.refuse('PS013', format('execution %s was leased anew, or has ended', settle_called.id), 'drop the result');
   end if;
   select c.* into client from pgsched.clients c where c.client_id = settled.client_id;
