@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import gc
-import json
 import os
 import random
 import signal
@@ -17,14 +16,10 @@ from datetime import timedelta
 import psycopg
 import uvloop
 
-from pgsched.delivery.channel import Channel
 from pgsched.delivery.http import HttpChannel
-from pgsched.delivery.kafka import KafkaChannel
-from pgsched.delivery.notify import NotifyChannel
+from pgsched.delivery.pushing import pushing_channels
 from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.router import Channels
-from pgsched.delivery.sql import SqlChannel
-from pgsched.domain.target import Scheme
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.service import Service
@@ -32,7 +27,6 @@ from pgsched.settings import Settings
 from pgsched.store import executions, workers
 from pgsched.store.connect import Link
 from pgsched.store.migrate import check_schema
-from pgsched.store.sessions import Sessions
 from pgsched.store.workers import check_queues
 from pgsched.upkeep.backfiller import Backfiller
 from pgsched.upkeep.days import Days
@@ -52,7 +46,6 @@ from pgsched.worker.sweeper import Sweeper
 from pgsched.worker.waker import Waker
 
 _HANDLER_CONNECTIONS = 10
-_CALL_SESSIONS, _NOTIFYING_SESSIONS = 10, 4
 _THREADS = "pgsched-handler"
 
 
@@ -176,17 +169,8 @@ class Worker:
             now=self.clock.epoch_seconds,
         )
         python = PythonChannel(app or App(), completion=self.completion, threads=self._threads)
-        return Channels(http=http, python=python, others=self._make_pushing_channels())
-
-    def _make_pushing_channels(self) -> dict[str, Channel]:
-        """Those that hold nothing open until a target needs them."""
-        settings, role_of = self.settings, self.directory.database_role
-        calling = Sessions(self._url, settings.sql_login, most=_CALL_SESSIONS)
-        return {
-            Scheme.SQL: SqlChannel(calling, role_of=lambda client: role_of(client) or settings.sql_role),
-            Scheme.NOTIFY: NotifyChannel(Sessions(self._url, "", most=_NOTIFYING_SESSIONS)),
-            Scheme.KAFKA: KafkaChannel(settings.kafka_brokers, json.loads(settings.kafka_config)),
-        }
+        others = pushing_channels(self.settings, self._url, role_of=self.directory.database_role)
+        return Channels(http=http, python=python, others=others)
 
     @property
     def services(self) -> list[Service]:

@@ -309,6 +309,7 @@ function pgsched.acting_role() returns name volatility s parallel s
 function pgsched.acts_for(text) returns boolean volatility s parallel s
 function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.bring_along(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) returns void volatility v parallel u
 function pgsched.cancel(text,text,text,text) returns boolean volatility v parallel u
 function pgsched.cancel(uuid,text,text) returns boolean volatility v parallel u
 function pgsched.cancel_all(text,jsonb,text,text) returns integer volatility v parallel u
@@ -377,6 +378,7 @@ function pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,te
 function pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) returns uuid volatility v parallel u
 function pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) returns uuid volatility v parallel u
 function pgsched.setting(text,text) returns text volatility s parallel s
+function pgsched.settle_called(smallint,uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched.slot_for(text,text,text) returns smallint volatility i parallel s
 function pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) returns uuid volatility v parallel u
@@ -408,6 +410,8 @@ grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with t
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
 grant execute on pgsched.bring_along(uuid) to pgsched_client
 grant execute on pgsched.bring_along(uuid) to pgsched_worker
+grant execute on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_client
+grant execute on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_worker
 grant execute on pgsched.cancel(text,text,text,text) to pgsched_client
 grant execute on pgsched.cancel(text,text,text,text) to pgsched_worker
 grant execute on pgsched.cancel(uuid,text,text) to pgsched_client
@@ -538,6 +542,8 @@ grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text
 grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) to pgsched_worker
 grant execute on pgsched.setting(text,text) to pgsched_client
 grant execute on pgsched.setting(text,text) to pgsched_worker
+grant execute on pgsched.settle_called(smallint,uuid,bigint,jsonb) to pgsched_client
+grant execute on pgsched.settle_called(smallint,uuid,bigint,jsonb) to pgsched_worker
 grant execute on pgsched.skip_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched.slot_for(text,text,text) to pgsched_client
 grant execute on pgsched.slot_for(text,text,text) to pgsched_worker
@@ -622,6 +628,7 @@ comment on pgsched.acting_role() is 'The role that the session acts as: the one 
 comment on pgsched.acts_for(text) is 'Whether the session acts as a role of this client, or as one that may do everything.'
 comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate of them a second; also while the job is paused or finished. Returns the backfill''s id.'
 comment on pgsched.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit. PS012 where the session acts as another client.'
+comment on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) is 'Calls the function of an sql: target with the payload and records the execution''s success with what it returned, in one transaction. Tells it who it is by the settings pgsched.execution_id, pgsched.attempt, pgsched.scheduled_for and pgsched.client.'
 comment on pgsched.cancel(text,text,text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
 comment on pgsched.cancel(uuid,text,text) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
 comment on pgsched.cancel_all(text,jsonb,text,text) is 'Cancels the jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
@@ -690,6 +697,7 @@ comment on pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,
 comment on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.'
 comment on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) is 'One execution under a key; called by pgsched.schedule.'
 comment on pgsched.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
+comment on pgsched.settle_called(smallint,uuid,bigint,jsonb) is 'Records the success of a leased execution in the caller''s transaction; fenced by its id and token.'
 comment on pgsched.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
 comment on pgsched.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'
 comment on pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.'
