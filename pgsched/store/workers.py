@@ -125,6 +125,12 @@ async def prepare_days(connection: AsyncConnection[Any], *, ahead: int, kept: in
     return row[0] if row else None
 
 
+async def delete_audit(connection: AsyncConnection[Any], *, kept: int, batch: int) -> int:
+    """Deletes what the audit log has had for longer than ``kept`` days, no more than ``batch``; returns how many."""
+    cursor = await connection.execute(statement("delete_audit"), {"kept": kept, "batch": batch})
+    return cursor.rowcount
+
+
 async def delete_ended_jobs(connection: AsyncConnection[Any], *, batch: int) -> int:
     """Deletes jobs that ended longer ago than their ``delete_after``, no more than ``batch``; returns how many."""
     cursor = await connection.execute(statement("delete_ended_jobs"), {"batch": batch})

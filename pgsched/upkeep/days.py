@@ -1,4 +1,7 @@
-"""What is past its keeping goes: days of history, whole, and jobs that ended. Days ahead are made in time."""
+"""What is past its keeping goes: days of history, whole, ended jobs, the audit log. Days ahead are made in time."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from pgsched.events import Events
 from pgsched.service import Service
@@ -15,25 +18,33 @@ class Days(Service):
     longest_turn = 300.0
     longest_pause = 60.0
 
-    def __init__(self, link: Link, events: Events, *, kept: int, every: float = 3600.0, batch: int = 1000) -> None:
+    def __init__(
+        self, link: Link, events: Events, *, kept: int, audit_kept: int, every: float = 3600.0, batch: int = 1000
+    ) -> None:
+        """``kept`` days of history, ``audit_kept`` of the audit log; of that 0 is for ever."""
         super().__init__(events)
-        self._link, self._kept, self._every, self._batch = link, kept, every, batch
+        self._link, self._kept, self._audit_kept, self._every, self._batch = link, kept, audit_kept, every, batch
 
     async def turn(self) -> float:
         connection = await self._link.get()
         changed = await workers.prepare_days(connection, ahead=_AHEAD, kept=self._kept)
         if changed:
             self.events.emit("history.days", changed=changed)
-        await self._delete_jobs(connection)
+        if jobs := await self._all_of(partial(workers.delete_ended_jobs, connection)):
+            self.events.emit("jobs.deleted", jobs=jobs)
+        if self._audit_kept and (rows := await self._all_of(self._delete_audit(connection))):
+            self.events.emit("audit.deleted", rows=rows)
         return self._every
 
-    async def _delete_jobs(self, connection: Connection) -> None:
-        deleted = latest = await workers.delete_ended_jobs(connection, batch=self._batch)
+    def _delete_audit(self, connection: Connection) -> Callable[..., Awaitable[int]]:
+        return partial(workers.delete_audit, connection, kept=self._audit_kept)
+
+    async def _all_of(self, delete: Callable[..., Awaitable[int]]) -> int:
+        deleted = latest = await delete(batch=self._batch)
         while latest == self._batch:
-            latest = await workers.delete_ended_jobs(connection, batch=self._batch)
+            latest = await delete(batch=self._batch)
             deleted += latest
-        if deleted:
-            self.events.emit("jobs.deleted", jobs=deleted)
+        return deleted
 
     async def recover(self, error: Exception) -> None:
         await self._link.drop(error)

@@ -25,6 +25,7 @@ from pgsched.store.executions import Lease, Share
 from pgsched.store.wire import LONG_AGO
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.dispatcher import Dispatcher
+from pgsched.worker.gatekeeper import Gatekeeper
 from pgsched.worker.roster import Roster
 from pgsched.worker.sight import Sight
 from pgsched.worker.watch import Watch
@@ -54,13 +55,14 @@ class Claimer(Service):
         ahead: timedelta,
         poll: timedelta,
         supplied: Callable[[], bool],
+        gates: Gatekeeper,
     ) -> None:
         super().__init__(events)
         self._link, self._roster, self._dispatcher, self._clock = link, roster, dispatcher, clock
         self._batch, self._lease, self._ahead = batch, lease, ahead
         self._ahead_us = int(ahead.total_seconds() * 1e6)
         self._poll = poll.total_seconds()
-        self._supplied = supplied
+        self._supplied, self._gates = supplied, gates
         self._sight, self._watch = Sight(), Watch()
         self._looked_at = float("-inf")
         self._claimed_at = float("-inf")
@@ -88,7 +90,8 @@ class Claimer(Service):
         """Looks for rows that stand where reading does not begin any more."""
         if not self._roster.own:
             return
-        due, _ = await executions.next_due(connection, dict.fromkeys(self._roster.own, LONG_AGO))
+        lows = dict.fromkeys(self._roster.own, LONG_AGO)
+        due, _ = await executions.next_due(connection, lows, passed=self._gates.passed_over)
         for partition, instant in due.items():
             if instant < self._sight.low(partition):
                 self.expect(partition, instant)
@@ -186,13 +189,15 @@ class Claimer(Service):
         lease = Lease(owner=self._roster.number, token=token, length=self._lease, ahead=self._ahead)
         connection = await self._link.get()
         now = self._clock.now()
-        at_once = len(shares) == 1 and self._sight.is_heard(shares[0].partition, now)
+        needed = self._gates.is_needed
+        at_once = not needed and len(shares) == 1 and self._sight.is_heard(shares[0].partition, now)
         self._unanswered.append(token)
         self._sight.asking()
         if at_once:
             answer = await executions.claim_at_once(connection, lease, shares[0])
         else:
-            answer = await executions.claim(connection, lease, shares, now=now)
+            passed = self._gates.passed_over
+            answer = await executions.claim(connection, lease, shares, now=now, admit=self._gates.admit, passed=passed)
         self._unanswered.remove(token)
         self._claimed_at = time.monotonic()
         self._dispatcher.submit(answer.rows)
@@ -200,12 +205,13 @@ class Claimer(Service):
         if look and emptied:
             await asyncio.sleep(0)  # what was claimed starts first
             await self._look_on(connection, emptied, shares[0].low if at_once else now + self._ahead_us)
-        return len(answer.rows)
+        return len(answer.taken)
 
     async def _look_on(self, connection: Connection, partitions: list[int], beyond: int) -> None:
         """What waits in partitions that a claim has emptied up to its look-ahead."""
         self._sight.asking()
-        due, now = await executions.next_due(connection, dict.fromkeys(partitions, beyond))
+        lows = dict.fromkeys(partitions, beyond)
+        due, now = await executions.next_due(connection, lows, passed=self._gates.passed_over)
         self._sight.seen_beyond(partitions, due, now)
 
     async def _look(self) -> None:
@@ -214,7 +220,7 @@ class Claimer(Service):
         self._sight.asking()
         lows = {partition: self._sight.look_from(partition, self._clock.now()) for partition in partitions}
         sent = time.monotonic()
-        due, now = await executions.next_due(connection, lows)
+        due, now = await executions.next_due(connection, lows, passed=self._gates.passed_over)
         received = time.monotonic()
         self._clock.observe(now, sent, received)
         if self._sight.seen(partitions, due, now):

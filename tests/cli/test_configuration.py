@@ -90,5 +90,5 @@ def test_what_kafka_is_told_is_a_table_of_the_file_or_json_elsewhere(monkeypatch
 
 @pytest.mark.parametrize("text", ["linger.ms=5", "[1]"])
 def test_what_kafka_is_told_must_be_an_object(text: str) -> None:
-    with pytest.raises(InvalidSettings, match="kafka_config is .* it must be a JSON object"):
+    with pytest.raises(InvalidSettings, match="it must be a JSON object"):
         load_settings({"kafka_config": text})

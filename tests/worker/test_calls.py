@@ -174,3 +174,40 @@ async def test_a_call_whose_execution_was_leased_anew_leaves_nothing(billing: Co
 
 async def _async(found: bool) -> bool:
     return found
+
+
+async def test_calls_of_one_ordering_key_follow_each_other(billing: Connection, running: Running) -> None:
+    async with running(sql_login=LOGIN):
+        await billing.execute(
+            "select pgsched.schedule('sql:billing.settle', jsonb_build_object('n', n), client => 'shop',"
+            " ordering_key => 'one', fire_at => now() - interval '1 minute' + n * interval '1 ms')"
+            " from generate_series(1, 20) n"
+        )
+        await until_history(billing, 20)
+    order = "select array_agg(n order by ctid) from billing.settled"
+    assert await value(billing, order) == list(range(1, 21))
+
+
+async def test_each_run_of_a_job_is_planned_and_kept(billing: Connection, running: Running) -> None:
+    job = "select pgsched.schedule('sql:billing.settle', '{\"n\": 1}', client => 'shop', every => '1 s', rules => %s::jsonb)"
+    async with running(sql_login=LOGIN):
+        await billing.execute(job, ['{"max_runs": 2, "after_completion": true}'])
+        await until_history(billing, 2)
+    assert await value(billing, "select count(distinct plan) from pgsched.history where plan is not null") == 1
+
+
+async def test_of_a_client_that_keeps_failures_only_nothing_is_kept(billing: Connection, running: Running) -> None:
+    await billing.execute("update pgsched.clients set keep = 'failures'")
+    async with running(sql_login=LOGIN):
+        await schedule(billing)
+        await until(lambda: value(billing, "select count(*) = 1 from billing.settled"))
+    assert await value(billing, "select count(*) from pgsched.history") == 0
+    assert await value(billing, "select count(*) from pgsched.executions") == 0
+
+
+async def test_who_is_to_be_told_of_a_success_is_told_its_result(billing: Connection, running: Running) -> None:
+    async with running(sql_login=LOGIN):
+        await schedule(billing, options='{"on_success": "notify:told"}')
+        await until_history(billing, 2)
+    told = "select payload -> 'result' from pgsched.history where target = 'notify:told'"
+    assert await value(billing, told) == {"settled": 1}

@@ -23,10 +23,10 @@ begin
       'act as a role of its client');
   end if;
   if settled.key is not null or settled.awaited or coalesce(client.keep, 'all') = 'all' then
-    insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
+    insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,
                                  client_id, target, payload, options, key, ordering_key, awaited, result)
     values (pgsched.now(), settled.fire_at, coalesce(settled.scheduled_for, settled.fire_at), settled.created_at, settled.id,
-            settled.job_id, 'succeeded', settled.partition, settled.attempt, settled.client_id, settled.target,
+            settled.job_id, 'succeeded', settled.plan, settled.partition, settled.attempt, settled.client_id, settled.target,
             settled.payload, settled.options, settled.key, settled.ordering_key, settled.awaited, settle_called.result);
   end if;
   if settled.options ? 'on_success' then
@@ -37,6 +37,9 @@ begin
   if settled.job_id is not null and coalesce(settled.plan, 1) > 0
      and exists (select from pgsched.jobs j where j.id = settled.job_id and j.rules ? 'pause_after') then
     perform pgsched.count_outcome(settled.job_id, 'succeeded');
+  end if;
+  if settled.ordering_key is not null then
+    perform pgsched.let_next(settled.partition, settled.client_id, settled.ordering_key);
   end if;
 end $$;
 comment on function pgsched.settle_called(smallint, uuid, bigint, jsonb)
