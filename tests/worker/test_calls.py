@@ -189,9 +189,12 @@ async def test_calls_of_one_ordering_key_follow_each_other(billing: Connection, 
 
 
 async def test_each_run_of_a_job_is_planned_and_kept(billing: Connection, running: Running) -> None:
-    job = "select pgsched.schedule('sql:billing.settle', '{\"n\": 1}', client => 'shop', every => '1 s', rules => %s::jsonb)"
+    rules = '{"max_runs": 2, "after_completion": true}'
     async with running(sql_login=LOGIN):
-        await billing.execute(job, ['{"max_runs": 2, "after_completion": true}'])
+        await billing.execute(
+            "select pgsched.schedule('sql:billing.settle', '1', client => 'shop', every => '1 s', rules => %s::jsonb)",
+            [rules],
+        )
         await until_history(billing, 2)
     assert await value(billing, "select count(distinct plan) from pgsched.history where plan is not null") == 1
 
