@@ -30,9 +30,12 @@ table pgsched.executions partition by LIST (partition) row level security
 table pgsched.facts
 table pgsched.history partition by RANGE (finished_at) row level security
 table pgsched.jobs row level security
+table pgsched.kept_dead_letters row level security
 table pgsched.queues
+table pgsched.replays row level security
 table pgsched.schema_version
 table pgsched.workers with (fillfactor=50)
+view pgsched.dead_letters with (security_invoker=true)
 view pgsched.status with (security_invoker=true)
 
 -- columns
@@ -74,7 +77,30 @@ column pgsched.clients.02 keep pgsched.keep not null default 'all'::pgsched.keep
 column pgsched.clients.03 relevant_for interval
 column pgsched.clients.04 signing_secret text
 column pgsched.clients.05 database_role name
-column pgsched.clients.06 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.clients.06 dead_letter_target pgsched.target
+column pgsched.clients.07 dead_letters_for interval not null default '365 days'::interval
+column pgsched.clients.08 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.dead_letters.01 id uuid
+column pgsched.dead_letters.02 client_id text
+column pgsched.dead_letters.03 key text
+column pgsched.dead_letters.04 job_id uuid
+column pgsched.dead_letters.05 queue text
+column pgsched.dead_letters.06 target text
+column pgsched.dead_letters.07 host text
+column pgsched.dead_letters.08 payload jsonb
+column pgsched.dead_letters.09 options jsonb
+column pgsched.dead_letters.10 ordering_key text
+column pgsched.dead_letters.11 scheduled_for timestamp with time zone
+column pgsched.dead_letters.12 created_at timestamp with time zone
+column pgsched.dead_letters.13 finished_at timestamp with time zone
+column pgsched.dead_letters.14 attempt smallint
+column pgsched.dead_letters.15 status_code smallint
+column pgsched.dead_letters.16 reason text
+column pgsched.dead_letters.17 state text
+column pgsched.dead_letters.18 replayed_as uuid
+column pgsched.dead_letters.19 dealt_with_at timestamp with time zone
+column pgsched.dead_letters.20 dealt_with_by text
+column pgsched.dead_letters.21 expires_at timestamp with time zone
 column pgsched.dependencies.01 execution_id uuid not null
 column pgsched.dependencies.02 after_id uuid not null
 column pgsched.dependencies.03 outcome text not null default 'success'::text
@@ -123,6 +149,9 @@ column pgsched.history.18 key text
 column pgsched.history.19 ordering_key text
 column pgsched.history.20 result jsonb
 column pgsched.history.21 reason text
+column pgsched.history.22 replayed_as uuid
+column pgsched.history.23 dealt_with_at timestamp with time zone
+column pgsched.history.24 dealt_with_by text
 column pgsched.jobs.01 id uuid not null default pgsched.new_id()
 column pgsched.jobs.02 client_id pgsched.client_id not null default 'default'::text
 column pgsched.jobs.03 key pgsched.key
@@ -149,8 +178,46 @@ column pgsched.jobs.23 paused_at timestamp with time zone
 column pgsched.jobs.24 accounted_to timestamp with time zone not null default pgsched.now()
 column pgsched.jobs.25 created_at timestamp with time zone not null default pgsched.now()
 column pgsched.jobs.26 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.kept_dead_letters.01 finished_at timestamp with time zone not null
+column pgsched.kept_dead_letters.02 fire_at timestamp with time zone not null
+column pgsched.kept_dead_letters.03 scheduled_for timestamp with time zone not null
+column pgsched.kept_dead_letters.04 last_scheduled_for timestamp with time zone
+column pgsched.kept_dead_letters.05 created_at timestamp with time zone not null
+column pgsched.kept_dead_letters.06 instants bigint
+column pgsched.kept_dead_letters.07 id uuid not null
+column pgsched.kept_dead_letters.08 job_id uuid
+column pgsched.kept_dead_letters.09 status pgsched.execution_status not null
+column pgsched.kept_dead_letters.10 partition smallint not null
+column pgsched.kept_dead_letters.11 attempt smallint not null
+column pgsched.kept_dead_letters.12 status_code smallint
+column pgsched.kept_dead_letters.13 awaited boolean
+column pgsched.kept_dead_letters.14 client_id text not null
+column pgsched.kept_dead_letters.15 target text not null
+column pgsched.kept_dead_letters.16 payload jsonb
+column pgsched.kept_dead_letters.17 options jsonb
+column pgsched.kept_dead_letters.18 key text
+column pgsched.kept_dead_letters.19 ordering_key text
+column pgsched.kept_dead_letters.20 result jsonb
+column pgsched.kept_dead_letters.21 reason text
+column pgsched.kept_dead_letters.22 replayed_as uuid
+column pgsched.kept_dead_letters.23 dealt_with_at timestamp with time zone
+column pgsched.kept_dead_letters.24 dealt_with_by text
+column pgsched.kept_dead_letters.25 tries jsonb not null
 column pgsched.queues.01 name text not null
 column pgsched.queues.02 first_partition smallint not null
+column pgsched.replays.01 id uuid not null default pgsched.new_id()
+column pgsched.replays.02 clients text[]
+column pgsched.replays.03 filter jsonb not null
+column pgsched.replays.04 target pgsched.target
+column pgsched.replays.05 rate double precision not null default 10
+column pgsched.replays.06 state text not null default 'active'::text
+column pgsched.replays.07 reached uuid
+column pgsched.replays.08 paced_until timestamp with time zone
+column pgsched.replays.09 replayed bigint not null default 0
+column pgsched.replays.10 passed_over bigint not null default 0
+column pgsched.replays.11 actor text not null
+column pgsched.replays.12 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.replays.13 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.schema_version.01 version_num character varying(32) not null
 column pgsched.status.01 id uuid
 column pgsched.status.02 client_id text
@@ -194,6 +261,7 @@ constraint pgsched.backfills.backfills_pkey PRIMARY KEY (id)
 constraint pgsched.backfills.rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision)))
 constraint pgsched.clients.client_id_is_1_to_100_characters CHECK (((length(client_id) >= 1) AND (length(client_id) <= 100)))
 constraint pgsched.clients.clients_pkey PRIMARY KEY (client_id)
+constraint pgsched.clients.dead_letters_for_is_1_hour_to_3653_days CHECK (((dead_letters_for >= '01:00:00'::interval) AND (dead_letters_for <= '3653 days'::interval)))
 constraint pgsched.clients.relevant_for_is_100_milliseconds_to_3653_days CHECK (((relevant_for >= '00:00:00.1'::interval) AND (relevant_for <= '3653 days'::interval)))
 constraint pgsched.clients.signing_secret_is_whsec_base64 CHECK ((signing_secret ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'::text))
 constraint pgsched.dependencies.delay_is_0_to_3653_days CHECK (((delay >= '00:00:00'::interval) AND (delay <= '3653 days'::interval)))
@@ -213,10 +281,14 @@ constraint pgsched.jobs.jobs_queue_fkey FOREIGN KEY (queue) REFERENCES pgsched.q
 constraint pgsched.jobs.overlap_is_first_second_or_both CHECK (((overlap = ANY (ARRAY['first'::text, 'second'::text, 'both'::text])) OR pgsched.refuse('PS002'::text, format('overlap cannot be %L'::text, overlap), 'write first, second or both'::text)))
 constraint pgsched.jobs.paused_at_is_an_instant CHECK (((paused_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (paused_at <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.updated_at_is_an_instant CHECK (((updated_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (updated_at <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
+constraint pgsched.kept_dead_letters.kept_dead_letters_pkey PRIMARY KEY (id)
 constraint pgsched.queues.first_partition_is_a_multiple_of_16 CHECK (((first_partition >= 0) AND (((first_partition)::integer % 16) = 0)))
 constraint pgsched.queues.queue_name_is_plain CHECK ((name ~ '^[a-z][a-z0-9_-]{0,62}$'::text))
 constraint pgsched.queues.queues_first_partition_key UNIQUE (first_partition)
 constraint pgsched.queues.queues_pkey PRIMARY KEY (name)
+constraint pgsched.replays.rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision)))
+constraint pgsched.replays.replay_state_is_known CHECK ((state = ANY (ARRAY['active'::text, 'cancelled'::text, 'finished'::text])))
+constraint pgsched.replays.replays_pkey PRIMARY KEY (id)
 constraint pgsched.schema_version.schema_version_pkc PRIMARY KEY (version_num)
 constraint pgsched.workers.workers_pkey PRIMARY KEY (id)
 
@@ -227,13 +299,15 @@ CREATE INDEX backfills_job ON pgsched.backfills USING btree (job_id)
 CREATE INDEX dependencies_after ON pgsched.dependencies USING btree (after_id)
 CREATE INDEX executions_fire_at ON ONLY pgsched.executions USING btree (partition, fire_at)
 CREATE INDEX history_awaited ON ONLY pgsched.history USING btree (id) WHERE awaited
-CREATE INDEX history_failed ON ONLY pgsched.history USING btree (client_id, id) WHERE (status = 'failed'::pgsched.execution_status)
+CREATE INDEX history_failed ON ONLY pgsched.history USING btree (id, client_id, dealt_with_at) WHERE (status = 'failed'::pgsched.execution_status)
 CREATE INDEX history_id ON ONLY pgsched.history USING btree (id)
 CREATE INDEX history_job ON ONLY pgsched.history USING btree (job_id, scheduled_for) WHERE (job_id IS NOT NULL)
 CREATE INDEX history_key ON ONLY pgsched.history USING btree (client_id, key) WHERE (key IS NOT NULL)
 CREATE INDEX jobs_ended ON pgsched.jobs USING btree (updated_at) WHERE ((state = ANY (ARRAY['finished'::pgsched.job_state, 'cancelled'::pgsched.job_state])) AND ((rules)::jsonb ? 'delete_after'::text))
 CREATE INDEX jobs_labels ON pgsched.jobs USING gin (labels jsonb_path_ops) WHERE (labels IS NOT NULL)
 CREATE INDEX jobs_unplanned ON pgsched.jobs USING btree (id) WHERE ((state = 'active'::pgsched.job_state) AND (planned_revision <> revision))
+CREATE INDEX kept_dead_letters_finished_at ON pgsched.kept_dead_letters USING btree (finished_at)
+CREATE INDEX replays_active ON pgsched.replays USING btree (id) WHERE (state = 'active'::text)
 CREATE UNIQUE INDEX api_keys_hash_key ON pgsched.api_keys USING btree (hash)
 CREATE UNIQUE INDEX api_keys_pkey ON pgsched.api_keys USING btree (id)
 CREATE UNIQUE INDEX audit_log_pkey ON pgsched.audit_log USING btree (id)
@@ -246,8 +320,10 @@ CREATE UNIQUE INDEX executions_pkey ON ONLY pgsched.executions USING btree (id, 
 CREATE UNIQUE INDEX facts_pkey ON pgsched.facts USING btree (name)
 CREATE UNIQUE INDEX jobs_client_key ON pgsched.jobs USING btree (client_id, key) WHERE ((key IS NOT NULL) AND (state <> 'cancelled'::pgsched.job_state))
 CREATE UNIQUE INDEX jobs_pkey ON pgsched.jobs USING btree (id)
+CREATE UNIQUE INDEX kept_dead_letters_pkey ON pgsched.kept_dead_letters USING btree (id)
 CREATE UNIQUE INDEX queues_first_partition_key ON pgsched.queues USING btree (first_partition)
 CREATE UNIQUE INDEX queues_pkey ON pgsched.queues USING btree (name)
+CREATE UNIQUE INDEX replays_pkey ON pgsched.replays USING btree (id)
 CREATE UNIQUE INDEX schema_version_pkc ON pgsched.schema_version USING btree (version_num)
 CREATE UNIQUE INDEX workers_pkey ON pgsched.workers USING btree (id)
 
@@ -285,6 +361,8 @@ policy mine on pgsched.dependencies for r to {pgsched_client} using ((EXISTS ( S
 policy mine on pgsched.executions for r to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.history for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.jobs for * to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))))
+policy mine on pgsched.kept_dead_letters for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
+policy mine on pgsched.replays for r to {pgsched_client} using ((clients <@ pgsched.my_clients())) check ()
 policy mine_ended on pgsched.history for a to {pgsched_client} using () check (((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (status = ANY (ARRAY['cancelled'::pgsched.execution_status, 'skipped'::pgsched.execution_status])) AND ((job_id IS NULL) OR (EXISTS ( SELECT FROM pgsched.jobs j WHERE ((j.id = history.job_id) AND ((j.client_id)::text = history.client_id)))))))
 policy mine_new on pgsched.executions for a to {pgsched_client} using () check ((((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND ((job_id IS NULL) OR (EXISTS ( SELECT FROM pgsched.jobs j WHERE ((j.id = executions.job_id) AND ((j.client_id)::text = (executions.client_id)::text)))))))
 policy mine_waiting on pgsched.executions for w to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ((((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (lease_token IS NULL)))
@@ -296,6 +374,8 @@ policy reader on pgsched.dependencies for r to {pgsched_reader} using (true) che
 policy reader on pgsched.executions for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.history for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.jobs for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched.kept_dead_letters for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched.replays for r to {pgsched_reader} using (true) check ()
 policy worker on pgsched.attempts for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.backfills for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.clients for * to {pgsched_worker} using (true) check (true)
@@ -303,21 +383,26 @@ policy worker on pgsched.dependencies for * to {pgsched_worker} using (true) che
 policy worker on pgsched.executions for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.history for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched.kept_dead_letters for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched.replays for * to {pgsched_worker} using (true) check (true)
 
 -- functions
 function pgsched.acting_role() returns name volatility s parallel s
 function pgsched.acts_for(text) returns boolean volatility s parallel s
+function pgsched.advance_replay(uuid,integer) returns record volatility v parallel u
 function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.bring_along(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.cancel(text,text,text,text) returns boolean volatility v parallel u
 function pgsched.cancel(uuid,text,text) returns boolean volatility v parallel u
 function pgsched.cancel_all(text,jsonb,text,text) returns integer volatility v parallel u
 function pgsched.cancel_backfill(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.cancel_replay(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.carry_on(uuid,timestamp with time zone) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.check_after(text[],text,text,text) returns boolean volatility i parallel s
 function pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
 function pgsched.check_changes(jsonb) returns boolean volatility i parallel s
 function pgsched.check_cron(text) returns boolean volatility i parallel s
+function pgsched.check_dead_letter_filter(jsonb) returns boolean volatility i parallel s
 function pgsched.check_ended(uuid,text) returns boolean volatility s parallel u
 function pgsched.check_exclusion(jsonb) returns boolean volatility i parallel s
 function pgsched.check_filter(text,jsonb) returns boolean volatility i parallel s
@@ -332,14 +417,19 @@ function pgsched.check_spec(jsonb) returns boolean volatility i parallel s
 function pgsched.check_target(text) returns boolean volatility i parallel s
 function pgsched.check_told(jsonb,text) returns boolean volatility i parallel s
 function pgsched.check_zone(text) returns boolean volatility s parallel s
+function pgsched.clients_acted_for() returns text[] volatility s parallel s
 function pgsched.clients_changed() returns trigger volatility v parallel u
+function pgsched.count_dead_letters(jsonb,interval) returns record volatility v parallel u
 function pgsched.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
 function pgsched.detail_of(text) returns jsonb volatility i parallel s
+function pgsched.discard(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.discard_all(jsonb,integer,text,text) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched.edit(uuid,jsonb,text) returns boolean volatility v parallel u
 function pgsched.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
 function pgsched.edited_from(pgsched.jobs) returns timestamp with time zone volatility s parallel s
 function pgsched.executions_inserted() returns trigger volatility v parallel u
+function pgsched.expire_dead_letters(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.find_execution(text,text) returns uuid volatility s parallel u
 function pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) returns void volatility v parallel u
 function pgsched.fire_dependents(uuid[]) returns uuid[] volatility v parallel u
@@ -348,10 +438,15 @@ function pgsched.give_up_key(uuid) returns void volatility v parallel u security
 function pgsched.is_day(text) returns boolean volatility i parallel s
 function pgsched.is_duration(jsonb,interval,interval) returns boolean volatility i parallel s
 function pgsched.is_instant(jsonb) returns boolean volatility i parallel s
+function pgsched.is_kept(text,timestamp with time zone) returns boolean volatility s parallel u
 function pgsched.is_watched(integer) returns boolean volatility v parallel u
 function pgsched.jobs_changed() returns trigger volatility v parallel u
+function pgsched.keep_dead_letters(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
+function pgsched.lock_dead_letter(uuid) returns pgsched.history volatility v parallel u
 function pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
 function pgsched.log_change(text,uuid,text,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) returns TABLE(id uuid, named boolean) volatility s parallel u
+function pgsched.mark_dead_letter(pgsched.history,uuid,text) returns void volatility v parallel u
 function pgsched.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
 function pgsched.my_clients() returns text[] volatility s parallel s
 function pgsched.new_id() returns uuid volatility v parallel s
@@ -369,9 +464,13 @@ function pgsched.prepare_days(integer) returns integer volatility v parallel u s
 function pgsched.refuse(text,text,text) returns boolean volatility v parallel s
 function pgsched.release_abandoned(integer) returns integer volatility v parallel u
 function pgsched.release_dependents(integer) returns record volatility v parallel u
+function pgsched.replay(uuid,text,jsonb,jsonb,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.replay_all(jsonb,double precision,text,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.replay_next(pgsched.replays,uuid,timestamp with time zone) returns uuid volatility v parallel u
 function pgsched.reschedule(uuid,timestamp with time zone,text) returns void volatility v parallel u
 function pgsched.resume(uuid,text,text) returns boolean volatility v parallel u
 function pgsched.resume_all(text,jsonb,text,text) returns integer volatility v parallel u
+function pgsched.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
 function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) returns uuid volatility v parallel u
 function pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) returns uuid volatility v parallel u
 function pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) returns uuid volatility v parallel u
@@ -379,10 +478,13 @@ function pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,te
 function pgsched.setting(text,text) returns text volatility s parallel s
 function pgsched.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched.slot_for(text,text,text) returns smallint volatility i parallel s
+function pgsched.superseded_by(pgsched.history) returns uuid volatility s parallel u
+function pgsched.target_host(text) returns text volatility i parallel s
 function pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) returns uuid volatility v parallel u
 function pgsched.trigger(uuid,text) returns uuid volatility v parallel u
 function pgsched.wait_for(uuid,uuid,text,interval) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.withdraw(uuid,text) returns void volatility v parallel u
+function pgsched.write_log(text,uuid,text,jsonb) returns void volatility v parallel u
 
 -- grants
 grant delete, insert, select, update on pgsched.api_keys to pgsched_worker
@@ -390,12 +492,15 @@ grant delete, insert, select, update on pgsched.attempts to pgsched_worker
 grant delete, insert, select, update on pgsched.audit_log to pgsched_worker
 grant delete, insert, select, update on pgsched.backfills to pgsched_worker
 grant delete, insert, select, update on pgsched.clients to pgsched_worker
+grant delete, insert, select, update on pgsched.dead_letters to pgsched_worker
 grant delete, insert, select, update on pgsched.dependencies to pgsched_worker
 grant delete, insert, select, update on pgsched.executions to pgsched_worker
 grant delete, insert, select, update on pgsched.facts to pgsched_worker
 grant delete, insert, select, update on pgsched.history to pgsched_worker
 grant delete, insert, select, update on pgsched.jobs to pgsched_worker
+grant delete, insert, select, update on pgsched.kept_dead_letters to pgsched_worker
 grant delete, insert, select, update on pgsched.queues to pgsched_worker
+grant delete, insert, select, update on pgsched.replays to pgsched_worker
 grant delete, insert, select, update on pgsched.schema_version to pgsched_worker
 grant delete, insert, select, update on pgsched.status to pgsched_worker
 grant delete, insert, select, update on pgsched.workers to pgsched_worker
@@ -404,6 +509,7 @@ grant execute on pgsched.acting_role() to pgsched_client
 grant execute on pgsched.acting_role() to pgsched_worker
 grant execute on pgsched.acts_for(text) to pgsched_client
 grant execute on pgsched.acts_for(text) to pgsched_worker
+grant execute on pgsched.advance_replay(uuid,integer) to pgsched_worker
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
 grant execute on pgsched.bring_along(uuid) to pgsched_client
@@ -416,6 +522,8 @@ grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_client
 grant execute on pgsched.cancel_all(text,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_client
 grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_worker
+grant execute on pgsched.cancel_replay(uuid,text) to pgsched_client
+grant execute on pgsched.cancel_replay(uuid,text) to pgsched_worker
 grant execute on pgsched.carry_on(uuid,timestamp with time zone) to pgsched_client
 grant execute on pgsched.carry_on(uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched.check_after(text[],text,text,text) to pgsched_client
@@ -426,6 +534,8 @@ grant execute on pgsched.check_changes(jsonb) to pgsched_client
 grant execute on pgsched.check_changes(jsonb) to pgsched_worker
 grant execute on pgsched.check_cron(text) to pgsched_client
 grant execute on pgsched.check_cron(text) to pgsched_worker
+grant execute on pgsched.check_dead_letter_filter(jsonb) to pgsched_client
+grant execute on pgsched.check_dead_letter_filter(jsonb) to pgsched_worker
 grant execute on pgsched.check_ended(uuid,text) to pgsched_client
 grant execute on pgsched.check_ended(uuid,text) to pgsched_worker
 grant execute on pgsched.check_exclusion(jsonb) to pgsched_client
@@ -454,11 +564,19 @@ grant execute on pgsched.check_told(jsonb,text) to pgsched_client
 grant execute on pgsched.check_told(jsonb,text) to pgsched_worker
 grant execute on pgsched.check_zone(text) to pgsched_client
 grant execute on pgsched.check_zone(text) to pgsched_worker
+grant execute on pgsched.clients_acted_for() to pgsched_client
+grant execute on pgsched.clients_acted_for() to pgsched_worker
 grant execute on pgsched.clients_changed() to pgsched_client
 grant execute on pgsched.clients_changed() to pgsched_worker
+grant execute on pgsched.count_dead_letters(jsonb,interval) to pgsched_client
+grant execute on pgsched.count_dead_letters(jsonb,interval) to pgsched_worker
 grant execute on pgsched.count_outcome(uuid,pgsched.execution_status) to pgsched_worker
 grant execute on pgsched.detail_of(text) to pgsched_client
 grant execute on pgsched.detail_of(text) to pgsched_worker
+grant execute on pgsched.discard(uuid,text,text) to pgsched_client
+grant execute on pgsched.discard(uuid,text,text) to pgsched_worker
+grant execute on pgsched.discard_all(jsonb,integer,text,text) to pgsched_client
+grant execute on pgsched.discard_all(jsonb,integer,text,text) to pgsched_worker
 grant execute on pgsched.drop_days(integer) to pgsched_worker
 grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_client
 grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_worker
@@ -468,6 +586,7 @@ grant execute on pgsched.edited_from(pgsched.jobs) to pgsched_client
 grant execute on pgsched.edited_from(pgsched.jobs) to pgsched_worker
 grant execute on pgsched.executions_inserted() to pgsched_client
 grant execute on pgsched.executions_inserted() to pgsched_worker
+grant execute on pgsched.expire_dead_letters(integer) to pgsched_worker
 grant execute on pgsched.find_execution(text,text) to pgsched_client
 grant execute on pgsched.find_execution(text,text) to pgsched_worker
 grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) to pgsched_client
@@ -483,14 +602,20 @@ grant execute on pgsched.is_duration(jsonb,interval,interval) to pgsched_client
 grant execute on pgsched.is_duration(jsonb,interval,interval) to pgsched_worker
 grant execute on pgsched.is_instant(jsonb) to pgsched_client
 grant execute on pgsched.is_instant(jsonb) to pgsched_worker
+grant execute on pgsched.is_kept(text,timestamp with time zone) to pgsched_worker
 grant execute on pgsched.is_watched(integer) to pgsched_client
 grant execute on pgsched.is_watched(integer) to pgsched_worker
 grant execute on pgsched.jobs_changed() to pgsched_client
 grant execute on pgsched.jobs_changed() to pgsched_worker
+grant execute on pgsched.keep_dead_letters(integer,integer) to pgsched_worker
+grant execute on pgsched.lock_dead_letter(uuid) to pgsched_worker
 grant execute on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_client
 grant execute on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_worker
 grant execute on pgsched.log_change(text,uuid,text,jsonb) to pgsched_client
 grant execute on pgsched.log_change(text,uuid,text,jsonb) to pgsched_worker
+grant execute on pgsched.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) to pgsched_client
+grant execute on pgsched.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) to pgsched_worker
+grant execute on pgsched.mark_dead_letter(pgsched.history,uuid,text) to pgsched_worker
 grant execute on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) to pgsched_client
 grant execute on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) to pgsched_worker
 grant execute on pgsched.my_clients() to pgsched_client
@@ -522,12 +647,18 @@ grant execute on pgsched.refuse(text,text,text) to pgsched_client
 grant execute on pgsched.refuse(text,text,text) to pgsched_worker
 grant execute on pgsched.release_abandoned(integer) to pgsched_worker
 grant execute on pgsched.release_dependents(integer) to pgsched_worker
+grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_client
+grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_worker
+grant execute on pgsched.replay_all(jsonb,double precision,text,text,text) to pgsched_client
+grant execute on pgsched.replay_all(jsonb,double precision,text,text,text) to pgsched_worker
+grant execute on pgsched.replay_next(pgsched.replays,uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_client
 grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_worker
 grant execute on pgsched.resume(uuid,text,text) to pgsched_client
 grant execute on pgsched.resume(uuid,text,text) to pgsched_worker
 grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_client
 grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_worker
+grant execute on pgsched.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) to pgsched_worker
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) to pgsched_client
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) to pgsched_worker
 grant execute on pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) to pgsched_client
@@ -541,6 +672,10 @@ grant execute on pgsched.setting(text,text) to pgsched_worker
 grant execute on pgsched.skip_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched.slot_for(text,text,text) to pgsched_client
 grant execute on pgsched.slot_for(text,text,text) to pgsched_worker
+grant execute on pgsched.superseded_by(pgsched.history) to pgsched_worker
+grant execute on pgsched.target_host(text) to pgsched_client
+grant execute on pgsched.target_host(text) to pgsched_reader
+grant execute on pgsched.target_host(text) to pgsched_worker
 grant execute on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) to pgsched_worker
 grant execute on pgsched.trigger(uuid,text) to pgsched_client
 grant execute on pgsched.trigger(uuid,text) to pgsched_worker
@@ -548,6 +683,7 @@ grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_client
 grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_worker
 grant execute on pgsched.withdraw(uuid,text) to pgsched_client
 grant execute on pgsched.withdraw(uuid,text) to pgsched_worker
+grant execute on pgsched.write_log(text,uuid,text,jsonb) to pgsched_worker
 grant insert on pgsched.executions (client_id) to pgsched_client
 grant insert on pgsched.executions (id) to pgsched_client
 grant insert on pgsched.executions (job_id) to pgsched_client
@@ -587,10 +723,16 @@ grant select on pgsched.clients (created_at) to pgsched_client
 grant select on pgsched.clients (created_at) to pgsched_reader
 grant select on pgsched.clients (database_role) to pgsched_client
 grant select on pgsched.clients (database_role) to pgsched_reader
+grant select on pgsched.clients (dead_letter_target) to pgsched_client
+grant select on pgsched.clients (dead_letter_target) to pgsched_reader
+grant select on pgsched.clients (dead_letters_for) to pgsched_client
+grant select on pgsched.clients (dead_letters_for) to pgsched_reader
 grant select on pgsched.clients (keep) to pgsched_client
 grant select on pgsched.clients (keep) to pgsched_reader
 grant select on pgsched.clients (relevant_for) to pgsched_client
 grant select on pgsched.clients (relevant_for) to pgsched_reader
+grant select on pgsched.dead_letters to pgsched_client
+grant select on pgsched.dead_letters to pgsched_reader
 grant select on pgsched.dependencies to pgsched_client
 grant select on pgsched.dependencies to pgsched_reader
 grant select on pgsched.executions to pgsched_reader
@@ -598,8 +740,12 @@ grant select on pgsched.facts to pgsched_reader
 grant select on pgsched.history to pgsched_reader
 grant select on pgsched.jobs to pgsched_client
 grant select on pgsched.jobs to pgsched_reader
+grant select on pgsched.kept_dead_letters to pgsched_client
+grant select on pgsched.kept_dead_letters to pgsched_reader
 grant select on pgsched.queues to pgsched_client
 grant select on pgsched.queues to pgsched_reader
+grant select on pgsched.replays to pgsched_client
+grant select on pgsched.replays to pgsched_reader
 grant select on pgsched.status to pgsched_client
 grant select on pgsched.status to pgsched_reader
 grant select on pgsched.workers to pgsched_reader
@@ -620,17 +766,20 @@ grant usage on schema pgsched to pgsched_worker
 -- comments
 comment on pgsched.acting_role() is 'The role that the session acts as: the one it has taken, or its login.'
 comment on pgsched.acts_for(text) is 'Whether the session acts as a role of this client, or as one that may do everything.'
+comment on pgsched.advance_replay(uuid,integer) is 'Replays the next dead letters of a replay of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and whether that was the last.'
 comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate of them a second; also while the job is paused or finished. Returns the backfill''s id.'
 comment on pgsched.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit. PS012 where the session acts as another client.'
 comment on pgsched.cancel(text,text,text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
 comment on pgsched.cancel(uuid,text,text) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
 comment on pgsched.cancel_all(text,jsonb,text,text) is 'Cancels the jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.cancel_backfill(uuid,text) is 'Ends a backfill: what it planned and still waits is cancelled, what runs goes on. False if it had ended before; PS010 for an unknown id.'
+comment on pgsched.cancel_replay(uuid,text) is 'Ends a replay of many: what it has not replayed yet stays a dead letter. False if it had ended before; PS010 for an unknown id.'
 comment on pgsched.carry_on(uuid,timestamp with time zone) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
 comment on pgsched.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
 comment on pgsched.check_changes(jsonb) is 'True for what pgsched.edit can read; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.'
+comment on pgsched.check_dead_letter_filter(jsonb) is 'True for a filter of dead letters with at least one member; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched.check_ended(uuid,text) is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.'
 comment on pgsched.check_exclusion(jsonb) is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.'
 comment on pgsched.check_filter(text,jsonb) is 'True where a filter of jobs names a client or labels; raises PS000 otherwise.'
@@ -645,14 +794,20 @@ comment on pgsched.check_spec(jsonb) is 'True for one more schedule of a job; ra
 comment on pgsched.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.'
 comment on pgsched.check_told(jsonb,text) is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.'
 comment on pgsched.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
+comment on pgsched.clients_acted_for() is 'The clients that the session acts for; null where it may do everything.'
 comment on pgsched.clients_changed() is 'Has the workers read the clients'' settings again.'
+comment on pgsched.count_dead_letters(jsonb,interval) is 'How many open dead letters a filter names, as far as they can be counted in so long.'
 comment on pgsched.count_outcome(uuid,pgsched.execution_status) is 'Counts a job''s failures in a row and pauses it after as many as its rule pause_after says; called with each settle of a run of a job that has the rule.'
+comment on pgsched.dead_letters is 'The executions that failed for good and what was done about them, until they expire.'
 comment on pgsched.detail_of(text) is 'A note as the audit log keeps it; null where there is none.'
+comment on pgsched.discard(uuid,text,text) is 'Takes a dead letter off the open ones; in history it stays. False if it was discarded before; PS010 for an unknown id, PS011 for one that has not failed, was replayed or has expired.'
+comment on pgsched.discard_all(jsonb,integer,text,text) is 'Discards the open dead letters that a filter names, no more than most and for some seconds at most: how many, and whether these were all. PS000 or PS002 for a filter that cannot be meant.'
 comment on pgsched.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
 comment on pgsched.edit(uuid,jsonb,text) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled.'
 comment on pgsched.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
 comment on pgsched.edited_from(pgsched.jobs) is 'From when on a job that is edited now goes by its new schedule.'
 comment on pgsched.executions_inserted() is 'Wakes the workers for the near-term rows of one insert statement.'
+comment on pgsched.expire_dead_letters(integer) is 'Deletes dead letters that have expired and whose day of history is gone, no more than so many; returns how many.'
 comment on pgsched.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
 comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to the last one given.'
 comment on pgsched.fire_dependents(uuid[]) is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.'
@@ -661,10 +816,15 @@ comment on pgsched.give_up_key(uuid) is 'Frees the key of an execution that is r
 comment on pgsched.is_day(text) is 'True for text such as 2026-12-25.'
 comment on pgsched.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
 comment on pgsched.is_instant(jsonb) is 'True for JSON text such as "2026-03-01T09:00:00+01:00".'
+comment on pgsched.is_kept(text,timestamp with time zone) is 'Whether a dead letter of this client that failed then has not expired.'
 comment on pgsched.is_watched(integer) is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.'
 comment on pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.'
+comment on pgsched.keep_dead_letters(integer,integer) is 'Moves open dead letters, no more than so many, out of the days of history that are to be dropped; returns how many.'
+comment on pgsched.lock_dead_letter(uuid) is 'Locks a dead letter that is the caller''s and has not expired; PS010 or PS011 otherwise.'
 comment on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.'
 comment on pgsched.log_change(text,uuid,text,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Called by the functions that change something.'
+comment on pgsched.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) is 'The next open dead letters after an id, and which of them a filter names.'
+comment on pgsched.mark_dead_letter(pgsched.history,uuid,text) is 'Notes on a dead letter that is locked what was done about it, and by whom.'
 comment on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
 comment on pgsched.my_clients() is 'The clients whose rows the current role may see and change.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562).'
@@ -682,9 +842,13 @@ comment on pgsched.prepare_days(integer) is 'Makes the partitions of history and
 comment on pgsched.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.'
 comment on pgsched.release_abandoned(integer) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled.'
 comment on pgsched.release_dependents(integer) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends; returns how many were noted with all that wait for them, and how many executions were decided by that.'
+comment on pgsched.replay(uuid,text,jsonb,jsonb,text,text) is 'Runs a dead letter again, with another target, payload or options where they are given: as a new execution, whose id it returns. Called again it answers with the same id, unless that one has failed too. PS010 for an unknown id, PS011 for one that has not failed, was discarded, has expired, or whose work is under way or was done since.'
+comment on pgsched.replay_all(jsonb,double precision,text,text,text) is 'Replays the open dead letters that a filter names and that have failed by now, at most rate of them a second, at another target where one is given. Returns the id of the row in pgsched.replays that says how far it is. PS000, PS001 or PS002 for what cannot be meant, PS012 for another client''s.'
+comment on pgsched.replay_next(pgsched.replays,uuid,timestamp with time zone) is 'Replays one of the dead letters of a replay of many; its new id, or null where it is passed over.'
 comment on pgsched.reschedule(uuid,timestamp with time zone,text) is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.'
 comment on pgsched.resume(uuid,text,text) is 'Resumes a paused job from its next instant on. False if it was active already.'
 comment on pgsched.resume_all(text,jsonb,text,text) is 'Resumes the paused jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
+comment on pgsched.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its work is under way or was done since.'
 comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or finished less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions, named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.'
 comment on pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) is 'One execution that waits for others; called by pgsched.schedule.'
 comment on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.'
@@ -693,7 +857,10 @@ comment on pgsched.setting(text,text) is 'A setting of pgsched, such as pgsched.
 comment on pgsched.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
 comment on pgsched.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'
 comment on pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.'
-comment on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome.'
+comment on pgsched.superseded_by(pgsched.history) is 'The execution that waits, runs or has succeeded under the same key since, or for the same instant of the job; else null.'
+comment on pgsched.target_host(text) is 'The host that an http: or https: target names, in lower case; null for others.'
+comment on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome. A failure is told to its client''s dead_letter_target where they name none.'
 comment on pgsched.trigger(uuid,text) is 'Runs a job now, besides its schedule and also while it is paused or finished; returns the execution''s id.'
 comment on pgsched.wait_for(uuid,uuid,text,interval) is 'Has an execution that is held (fire_at infinity) wait for another of its client: until it has succeeded, or with the outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.'
 comment on pgsched.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'
+comment on pgsched.write_log(text,uuid,text,jsonb) is 'Writes a row of the audit log, for functions with their owner''s rights that have judged who calls them.'
