@@ -8,6 +8,7 @@ create or replace function pgsched.target_host(target text) returns text languag
 $$;
 comment on function pgsched.target_host(text) is 'The host that an http: or https: target names, in lower case; null for others.';
 
+-- The status is asked for outside the union: so its halves are read in the order of their ids, by their own indexes.
 create or replace view pgsched.dead_letters with (security_invoker = true) as
 select d.id, d.client_id, d.key, d.job_id, q.name as queue, d.target, pgsched.target_host(d.target) as host, d.payload, d.options,
        d.ordering_key, d.scheduled_for, d.created_at, d.finished_at, d.attempt, d.status_code, d.reason,
@@ -15,15 +16,17 @@ select d.id, d.client_id, d.key, d.job_id, q.name as queue, d.target, pgsched.ta
        d.replayed_as, d.dealt_with_at, d.dealt_with_by,
        d.finished_at + coalesce(c.dead_letters_for, interval '365 days') as expires_at
   from (select h.id, h.client_id, h.key, h.job_id, h.target, h.payload, h.options, h.ordering_key, h.scheduled_for, h.created_at,
-               h.finished_at, h.attempt, h.status_code, h.reason, h.replayed_as, h.dealt_with_at, h.dealt_with_by, h.partition
-          from pgsched.history h where h.status = 'failed'
+               h.finished_at, h.attempt, h.status_code, h.reason, h.replayed_as, h.dealt_with_at, h.dealt_with_by, h.partition,
+               h.status
+          from pgsched.history h
         union all
         select k.id, k.client_id, k.key, k.job_id, k.target, k.payload, k.options, k.ordering_key, k.scheduled_for, k.created_at,
-               k.finished_at, k.attempt, k.status_code, k.reason, k.replayed_as, k.dealt_with_at, k.dealt_with_by, k.partition
+               k.finished_at, k.attempt, k.status_code, k.reason, k.replayed_as, k.dealt_with_at, k.dealt_with_by, k.partition,
+               k.status
           from pgsched.kept_dead_letters k) d
   left join pgsched.queues q on q.first_partition = (d.partition & ~15)
   left join pgsched.clients c on c.client_id = d.client_id
- where d.finished_at + coalesce(c.dead_letters_for, interval '365 days') > pgsched.now();
+ where d.status = 'failed' and d.finished_at + coalesce(c.dead_letters_for, interval '365 days') > pgsched.now();
 comment on view pgsched.dead_letters is 'The executions that failed for good and what was done about them, until they expire.';
 
 -- An unknown one and another client's are told apart by nothing.
@@ -136,8 +139,12 @@ declare
   ended pgsched.execution_status;
   new_id uuid;
 begin
-  perform pgsched.check_target(replay.target) where replay.target is not null;
-  perform pgsched.check_options(replay.options) where replay.options is not null;
+  if replay.target is not null then
+    perform pgsched.check_target(replay.target);
+  end if;
+  if replay.options is not null then
+    perform pgsched.check_options(replay.options);
+  end if;
   if letter.replayed_as is not null then
     select h.status into ended from pgsched.history h where h.id = letter.replayed_as order by h.finished_at desc limit 1;
     if ended = 'failed' then

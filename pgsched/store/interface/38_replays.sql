@@ -1,5 +1,6 @@
 -- Many dead letters at once. They are looked through in the order of their ids, so many at a time: no statement takes
--- long, or locks more than it deals with, however many there are.
+-- long, or locks more than it deals with, however many there are. The functions that do it forbid sorting: where the
+-- statistics lag behind, all dead letters would be read and sorted for each part of them.
 
 create or replace function pgsched.check_dead_letter_filter(filter jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -44,8 +45,8 @@ comment on function pgsched.clients_acted_for() is 'The clients that the session
 
 create or replace function pgsched.look_through_dead_letters(
   filter jsonb, clients text[], after uuid, before timestamptz, many integer
-) returns table (id uuid, named boolean) language sql stable as $$
-  select d.id,
+) returns table (id uuid, finished_at timestamptz, named boolean) language sql stable as $$
+  select d.id, d.finished_at,
          (filter ->> 'client' is null or d.client_id = filter ->> 'client') and (clients is null or d.client_id = any (clients))
          and (filter ->> 'target' is null or starts_with(d.target, filter ->> 'target'))
          and (filter ->> 'host' is null or d.host is not distinct from lower(filter ->> 'host'))
@@ -64,7 +65,7 @@ comment on function pgsched.look_through_dead_letters(jsonb, text[], uuid, times
 
 create or replace function pgsched.count_dead_letters(
   filter jsonb, within interval default '5 seconds', out matched bigint, out complete boolean
-) language plpgsql volatile as $$
+) language plpgsql volatile set enable_sort = off set enable_hashjoin = off as $$
 declare
   until constant timestamptz := clock_timestamp() + within;
   seen integer;
@@ -86,7 +87,7 @@ comment on function pgsched.count_dead_letters(jsonb, interval)
 
 create or replace function pgsched.discard_all(
   filter jsonb, most integer default 10000, note text default null, actor text default null, out discarded integer, out complete boolean
-) language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+) language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_sort = off set enable_hashjoin = off as $$
 declare
   until constant timestamptz := clock_timestamp() + interval '5 seconds';
   whose constant text[] := pgsched.clients_acted_for();
@@ -135,7 +136,9 @@ declare
   new_id uuid;
 begin
   perform pgsched.check_dead_letter_filter(filter);
-  perform pgsched.check_target(replay_all.target) where replay_all.target is not null;
+  if replay_all.target is not null then
+    perform pgsched.check_target(replay_all.target);
+  end if;
   if rate is null or not (rate > 0 and rate <= 100000) then
     perform pgsched.refuse('PS002', format('rate cannot be %s', rate), 'write how many a second, from above 0 to 100000, such as 10');
   elsif filter ? 'client' and not pgsched.acts_for(filter ->> 'client') then
@@ -177,18 +180,21 @@ comment on function pgsched.cancel_replay(uuid, text)
 unknown id.';
 
 -- One of these cannot be scheduled, such as where its queue is gone: it is passed over, and stays a dead letter.
-create or replace function pgsched.replay_next(asked pgsched.replays, id uuid, fire_at timestamptz) returns uuid
+create or replace function pgsched.replay_next(asked pgsched.replays, id uuid, finished_at timestamptz) returns uuid
   language plpgsql volatile as $$
 declare
-  letter constant pgsched.history := pgsched.lock_dead_letter(replay_next.id);
-  new_id uuid;
+  letter pgsched.history;
 begin
-  if letter.dealt_with_at is null then
-    new_id := pgsched.revive(letter, replay_next.fire_at, asked.target, null, null, asked.actor);
+  select h.* into letter from pgsched.history h
+   where h.id = replay_next.id and h.finished_at = replay_next.finished_at and h.status = 'failed' limit 1 for update;
+  if not found then
+    select k.* into letter from pgsched.kept_dead_letters k where k.id = replay_next.id for update;
   end if;
-  return new_id;
-exception when data_exception or check_violation or sqlstate 'PS000' or sqlstate 'PS001' or sqlstate 'PS003' or sqlstate 'PS004'
-    or sqlstate 'PS010' or sqlstate 'PS011' then
+  if letter.id is null or letter.dealt_with_at is not null then
+    return null;
+  end if;
+  return pgsched.revive(letter, asked.paced_until, asked.target, null, null, asked.actor);
+exception when data_exception or check_violation or sqlstate 'PS000' or sqlstate 'PS001' or sqlstate 'PS003' or sqlstate 'PS004' then
   raise warning 'dead letter % is passed over: %', replay_next.id, sqlerrm;
   return null;
 end $$;
@@ -199,7 +205,7 @@ comment on function pgsched.replay_next(pgsched.replays, uuid, timestamptz)
 -- what this one has looked at, in the same transaction: a crash between two loses and doubles nothing.
 create or replace function pgsched.advance_replay(
   id uuid, most integer, out replayed integer, out more boolean, out finished boolean
-) language plpgsql volatile as $$
+) language plpgsql volatile set enable_sort = off set enable_hashjoin = off as $$
 declare
   asked pgsched.replays;
   letter record;
@@ -222,12 +228,12 @@ begin
     return;
   end if;
   for letter in
-    select f.id, f.named from pgsched.look_through_dead_letters(asked.filter, asked.clients, asked.reached, asked.created_at, 1000) f
+    select f.* from pgsched.look_through_dead_letters(asked.filter, asked.clients, asked.reached, asked.created_at, 1000) f
   loop
     looked := looked + 1;
     asked.reached := letter.id;
     if letter.named then
-      if pgsched.replay_next(asked, letter.id, asked.paced_until) is null then
+      if pgsched.replay_next(asked, letter.id, letter.finished_at) is null then
         passed := passed + 1;
       else
         replayed := replayed + 1;
