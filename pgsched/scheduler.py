@@ -33,6 +33,7 @@ from pgsched.upkeep.directory import Directory
 from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.releaser import Releaser
+from pgsched.upkeep.replayer import Replayer
 from pgsched.upkeep.zones import Zones
 from pgsched.worker.claimer import Claimer
 from pgsched.worker.clock import DatabaseClock
@@ -66,6 +67,7 @@ class Worker:
         self._chores = Link(url, "upkeep")
         self._planning, self._renewing = Link(url, "plan", raw=False), Link(url, "renew", raw=False)
         self._backfilling, self._rezoning = Link(url, "backfill", raw=False), Link(url, "zones", raw=False)
+        self._replaying = Link(url, "replay", raw=False)
         self.directory = Directory(self._chores, self.events)
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
         self._threads = ThreadPoolExecutor(max_workers=min(settings.concurrency, 64), thread_name_prefix=_THREADS)
@@ -86,6 +88,7 @@ class Worker:
         self.releaser = Releaser(self._chores, self.events)
         self.zones = Zones(self._chores, self._rezoning, self.events)
         self.backfiller = Backfiller(self._chores, self._backfilling, self.events)
+        self.replayer = Replayer(self._chores, self._replaying, self.events)
         self.waker = self._make_waker()
         self.renewer = Renewer(
             self._renewing,
@@ -143,6 +146,7 @@ class Worker:
                 "clients": self.directory.wake,
                 "release": self.releaser.look,
                 "backfill": self.backfiller.wake,
+                "replay": self.replayer.wake,
             },
             stop_row=lambda id: self.renewer.doubt(id),
             listen=self.settings.notify,
@@ -175,7 +179,7 @@ class Worker:
         """Everything that runs in the background but the settler, which is the last to stop."""
         return [
             self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
-            self.releaser, self.days, self.backfiller, self.zones,
+            self.releaser, self.days, self.backfiller, self.replayer, self.zones,
         ]  # fmt: skip
 
     async def start(self) -> None:
@@ -227,7 +231,7 @@ class Worker:
                 await self.claimer.close()
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)
-        own = (self._chores, self._planning, self._renewing, self._backfilling, self._rezoning)
+        own = (self._chores, self._planning, self._renewing, self._backfilling, self._rezoning, self._replaying)
         links = (self.settler.close, *(link.drop for link in own), self.waker.close)
         for close in (*links, self.completion.close, self.channels.close):
             with contextlib.suppress(psycopg.Error, OSError):

@@ -1,4 +1,5 @@
-"""What is past its keeping goes: days of history, whole, and jobs that ended. Days ahead are made in time."""
+"""What is past its keeping goes: days of history, whole, once their dead letters are out of them; dead letters that
+expired; jobs that ended. Days ahead are made in time."""
 
 from pgsched.events import Events
 from pgsched.service import Service
@@ -21,11 +22,24 @@ class Days(Service):
 
     async def turn(self) -> float:
         connection = await self._link.get()
+        await self._keep_dead_letters(connection)
         changed = await workers.prepare_days(connection, ahead=_AHEAD, kept=self._kept)
         if changed:
             self.events.emit("history.days", changed=changed)
         await self._delete_jobs(connection)
         return self._every
+
+    async def _keep_dead_letters(self, connection: Connection) -> None:
+        moved = latest = await workers.keep_dead_letters(connection, kept=self._kept, batch=self._batch) or 0
+        while latest == self._batch:
+            latest = await workers.keep_dead_letters(connection, kept=self._kept, batch=self._batch) or 0
+            moved += latest
+        expired = latest = await workers.expire_dead_letters(connection, batch=self._batch)
+        while latest == self._batch:
+            latest = await workers.expire_dead_letters(connection, batch=self._batch)
+            expired += latest
+        if moved or expired:
+            self.events.emit("dead_letters.kept", moved=moved, expired=expired)
 
     async def _delete_jobs(self, connection: Connection) -> None:
         deleted = latest = await workers.delete_ended_jobs(connection, batch=self._batch)

@@ -7,7 +7,12 @@ from tests.store.store_arrange import Connection, call, finish, schedule, value
 
 
 def dead_letter(
-    db: Connection, *, ago: str = "1 hour", reason: str = "503 Service Unavailable", status_code: int = 503, **given: Any
+    db: Connection,
+    *,
+    ago: str = "1 hour",
+    reason: str = "503 Service Unavailable",
+    status_code: int = 503,
+    **given: Any,
 ) -> UUID:
     """An execution that failed so long ago, with a failed try."""
     id = schedule(db, **given)

@@ -1,7 +1,5 @@
 """The target that a client has told of each dead letter."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from pgsched.store import executions
@@ -14,9 +12,8 @@ TOLD = "https://ops.example/dead"
 
 
 @pytest.fixture(autouse=True)
-def _told(db: Session) -> Iterator[None]:
+def _told(db: Session) -> None:
     db.execute("insert into pgsched.clients (client_id, dead_letter_target) values ('payments', %s)", [TOLD])
-    yield
 
 
 async def test_it_is_told_of_what_fails_for_good(db: Session, worker: Connection) -> None:

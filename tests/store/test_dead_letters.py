@@ -44,8 +44,8 @@ def test_a_dead_letter_is_listed_with_why_and_what_it_was(db: Connection) -> Non
         "select id, key, queue, target, host, payload, options, attempt, status_code, reason, state,"
         " expires_at - finished_at = interval '365 days' from pgsched.dead_letters",
     ) == (
-        id, "k", "default", TARGET, "shop.example", {"n": 1}, {"timeout": "5s"}, 5, 503, "503 Service Unavailable", "open",
-        True,
+        id, "k", "default", TARGET, "shop.example", {"n": 1}, {"timeout": "5s"},
+        5, 503, "503 Service Unavailable", "open", True,
     )  # fmt: skip
 
 
@@ -65,7 +65,8 @@ def test_a_replay_is_a_fresh_execution_that_is_due_now(db: Connection, store_url
 
 
 def test_target_payload_and_options_can_be_others(db: Connection) -> None:
-    new = replay(db, dead_letter(db, payload={"n": 1}), target="python:repaired", payload={"n": 2}, options={"timeout": "9s"})
+    changes = {"target": "python:repaired", "payload": {"n": 2}, "options": {"timeout": "9s"}}
+    new = replay(db, dead_letter(db, payload={"n": 1}), **changes)
     found = row(db, "select target, payload, options from pgsched.executions where id = %s", [new])
     assert found == ("python:repaired", {"n": 2}, {"timeout": "9s"})
 

@@ -136,7 +136,8 @@ def test_twenty_thousand_are_replayed_once_each_in_small_chunks(db: Connection) 
     assert progress(db, id) == ("finished", 20_000, 0)
     found = row(db, "select count(*), count(distinct id) from pgsched.executions")
     assert found == (20_000, 20_000)
-    assert value(db, "select count(*) from pgsched.history h join pgsched.executions e on e.id = h.replayed_as") == 20_000
+    linked = "select count(*) from pgsched.history h join pgsched.executions e on e.id = h.replayed_as"
+    assert value(db, linked) == 20_000
 
 
 def test_what_fails_again_is_not_replayed_again(db: Connection) -> None:
@@ -161,7 +162,9 @@ def test_what_is_under_way_already_is_passed_over(db: Connection) -> None:
 
 def test_one_that_cannot_be_scheduled_does_not_stop_the_others(db: Connection) -> None:
     db.execute(MANY, [TARGET, 3])
-    db.execute("update pgsched.history set partition = 999 where id = (select min(id::text)::uuid from pgsched.history)")
+    db.execute(
+        "update pgsched.history set partition = 999 where id = (select min(id::text)::uuid from pgsched.history)"
+    )
     id = call(db, "replay_all", filter=ALL)
     assert advance(db, id) == (2, False, True)
     assert progress(db, id) == ("finished", 2, 1)
