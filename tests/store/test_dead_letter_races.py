@@ -58,9 +58,7 @@ def test_what_is_discarded_at_the_same_time_is_not_replayed(db: Connection, stor
     assert column(db, "select id from pgsched.executions") == []
 
 
-def test_one_that_is_replayed_meanwhile_is_passed_over_by_a_replay_of_many(
-    db: Connection, store_url: str
-) -> None:
+def test_one_that_is_replayed_meanwhile_is_passed_over_by_a_replay_of_many(db: Connection, store_url: str) -> None:
     id, other = dead_letter(db), dead_letter(db)
     many = call(db, "replay_all", filter={"client": "default"}, rate=1000)
     with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:
@@ -87,9 +85,7 @@ def test_two_workers_never_have_one_replay_of_many_in_hand(db: Connection, store
     assert len(column(db, "select id from pgsched.executions")) == 4
 
 
-def test_one_that_is_moved_out_of_its_day_meanwhile_is_found_where_it_went(
-    db: Connection, store_url: str
-) -> None:
+def test_one_that_is_moved_out_of_its_day_meanwhile_is_found_where_it_went(db: Connection, store_url: str) -> None:
     id = dead_letter(db, ago="40 days")
     answers: list[UUID] = []
     with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:
