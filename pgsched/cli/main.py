@@ -19,6 +19,7 @@ _COMMANDS = {
     "schedule": "pgsched.cli.schedule:schedule",
     "jobs": "pgsched.cli.jobs:jobs",
     "executions": "pgsched.cli.executions:executions",
+    "dead-letters": "pgsched.cli.dead_letters:dead_letters",
     "status": "pgsched.cli.status:status",
     "preview": "pgsched.cli.preview:preview",
     "demo": "pgsched.cli.demo:demo",
