@@ -389,7 +389,7 @@ policy worker on pgsched.replays for * to {pgsched_worker} using (true) check (t
 -- functions
 function pgsched.acting_role() returns name volatility s parallel s
 function pgsched.acts_for(text) returns boolean volatility s parallel s
-function pgsched.advance_replay(uuid,integer) returns record volatility v parallel u
+function pgsched.advance_replay(uuid,integer) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
 function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.bring_along(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.cancel(text,text,text,text) returns boolean volatility v parallel u
@@ -419,11 +419,11 @@ function pgsched.check_told(jsonb,text) returns boolean volatility i parallel s
 function pgsched.check_zone(text) returns boolean volatility s parallel s
 function pgsched.clients_acted_for() returns text[] volatility s parallel s
 function pgsched.clients_changed() returns trigger volatility v parallel u
-function pgsched.count_dead_letters(jsonb,interval) returns record volatility v parallel u
+function pgsched.count_dead_letters(jsonb,interval) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
 function pgsched.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
 function pgsched.detail_of(text) returns jsonb volatility i parallel s
 function pgsched.discard(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.discard_all(jsonb,integer,text,text) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.discard_all(jsonb,integer,text,text) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp, enable_sort=off, enable_hashjoin=off
 function pgsched.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched.edit(uuid,jsonb,text) returns boolean volatility v parallel u
 function pgsched.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
@@ -445,7 +445,7 @@ function pgsched.keep_dead_letters(integer,integer) returns integer volatility v
 function pgsched.lock_dead_letter(uuid) returns pgsched.history volatility v parallel u
 function pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
 function pgsched.log_change(text,uuid,text,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) returns TABLE(id uuid, named boolean) volatility s parallel u
+function pgsched.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) returns TABLE(id uuid, finished_at timestamp with time zone, named boolean) volatility s parallel u
 function pgsched.mark_dead_letter(pgsched.history,uuid,text) returns void volatility v parallel u
 function pgsched.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
 function pgsched.my_clients() returns text[] volatility s parallel s

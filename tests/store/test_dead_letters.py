@@ -262,3 +262,14 @@ def test_a_client_changes_no_dead_letter_by_itself(db: Connection, payments: Con
         payments.execute("update pgsched.history set dealt_with_at = now()")
     with refused("42501"):
         payments.execute("delete from pgsched.kept_dead_letters")
+
+
+def test_a_reader_sees_every_dead_letter_and_deals_with_none(db: Connection, store_url: str) -> None:
+    id = dead_letter(db, client="payments")
+    role = login_role(db, "pgsched_reader")
+    with acting(store_url, role) as reader:
+        assert column(reader, "select id from pgsched.dead_letters") == [id]
+        assert column(reader, "select id from pgsched.replays") == []
+        with refused("42501"):
+            call(reader, "discard", id=id)
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
