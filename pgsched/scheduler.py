@@ -34,11 +34,15 @@ from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.releaser import Releaser
 from pgsched.upkeep.replayer import Replayer
+from pgsched.upkeep.turns import Turns
 from pgsched.upkeep.zones import Zones
+from pgsched.worker.circuits import Circuits
 from pgsched.worker.claimer import Claimer
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.completion import TransactionalCompletion
 from pgsched.worker.dispatcher import Dispatcher
+from pgsched.worker.fairness import Fairness
+from pgsched.worker.gatekeeper import Gatekeeper
 from pgsched.worker.renewer import Renewer
 from pgsched.worker.roster import Roster
 from pgsched.worker.settler import Settler
@@ -71,6 +75,14 @@ class Worker:
         self.directory = Directory(self._chores, self.events)
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
         self._threads = ThreadPoolExecutor(max_workers=min(settings.concurrency, 64), thread_name_prefix=_THREADS)
+        self.circuits = Circuits(
+            self._chores,
+            self.events,
+            after=settings.sideline_after,
+            rate=settings.recovery_rate,
+            any_gates=lambda: self.gatekeeper.is_needed,
+            changed=lambda: self.gatekeeper.look(),
+        )
         self.settler = self._make_settler()
         self.channels = self._make_channels(app)
         self.dispatcher = Dispatcher(
@@ -82,10 +94,22 @@ class Worker:
             room=lambda: self.claimer.wake(),
             relevant_for=self.directory.relevant_for,
         )
+        self.gatekeeper = Gatekeeper(
+            self._chores,
+            Link(url, "gates"),
+            self.roster,
+            self.dispatcher,
+            self.clock,
+            self.events,
+            lease=self._lease,
+            is_late=self.dispatcher.is_late,
+            probing=self.circuits.sent,
+        )
         self.claimer = self._make_claimer()
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
         self.planner = Planner(self._planning, self.events)
         self.releaser = Releaser(self._chores, self.events)
+        self.turns = Turns(self._chores, self.events, partitions=lambda: self.roster.own)
         self.zones = Zones(self._chores, self._rezoning, self.events)
         self.backfiller = Backfiller(self._chores, self._backfilling, self.events)
         self.replayer = Replayer(self._chores, self._replaying, self.events)
@@ -99,7 +123,7 @@ class Worker:
             declared_lost=self.waker.rejoin,
         )
         self.reaper = self._make_reaper()
-        self.days = Days(self._chores, self.events, kept=settings.history_days)
+        self.days = Days(self._chores, self.events, kept=settings.history_days, audit_kept=settings.audit_days)
         self._tasks: list[asyncio.Task[None]] = []
         self._settling: asyncio.Task[None] | None = None
 
@@ -110,7 +134,8 @@ class Worker:
             self.events,
             owner=lambda: self.roster.number,
             keeps_success=self.directory.keeps_success,
-            settled=lambda id, token: self.dispatcher.settled(id, token),
+            circuits=self.circuits,
+            settled=self._settled,
             in_hand=lambda id: self.dispatcher.in_hand.get(id),
             retrying=lambda partition, delay: self.claimer.expect(partition, self.clock.now() + int(delay * 1e6)),
             returned=lambda partition, instant: self.claimer.expect(partition, instant),
@@ -130,7 +155,9 @@ class Worker:
             lease=self._lease,
             ahead=timedelta(seconds=self.settings.look_ahead),
             poll=timedelta(seconds=self.settings.poll_interval),
-            supplied=lambda: self.directory.loaded,
+            supplied=lambda: self.directory.loaded and self.gatekeeper.loaded,
+            gates=self.gatekeeper,
+            fairness=Fairness(weight=self.directory.weight, is_wanted=lambda: self.directory.count > 1),
         )
 
     def _make_waker(self) -> Waker:
@@ -147,6 +174,7 @@ class Worker:
                 "release": self.releaser.look,
                 "backfill": self.backfiller.wake,
                 "replay": self.replayer.wake,
+                "gates": self.gatekeeper.look,
             },
             stop_row=lambda id: self.renewer.doubt(id),
             listen=self.settings.notify,
@@ -179,7 +207,8 @@ class Worker:
         """Everything that runs in the background but the settler, which is the last to stop."""
         return [
             self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
-            self.releaser, self.days, self.backfiller, self.replayer, self.zones,
+            self.releaser, self.days, self.backfiller, self.replayer, self.zones, self.gatekeeper, self.turns,
+            self.circuits,
         ]  # fmt: skip
 
     async def start(self) -> None:
@@ -187,6 +216,11 @@ class Worker:
         self.dispatcher.start()
         self._settling = asyncio.create_task(self.settler.run())
         self._tasks = [asyncio.create_task(service.run()) for service in self.services]
+
+    def _settled(self, id: bytes, token: int) -> None:
+        self.dispatcher.settled(id, token)
+        self.gatekeeper.left(id)
+        self.circuits.forget(id)
 
     def _joined(self) -> None:
         self.events.emit("worker.joined", worker=self.roster.number)
@@ -198,8 +232,9 @@ class Worker:
 
     async def drain(self) -> None:
         """Stops claiming, lets what runs finish within the limit, hands the rest back, settles all, and leaves."""
-        self.claimer.stop()
-        await asyncio.wait([self._tasks[self.services.index(self.claimer)]], timeout=5)
+        for claiming in (self.claimer, self.gatekeeper):
+            claiming.stop()
+            await asyncio.wait([self._tasks[self.services.index(claiming)]], timeout=5)
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(5):
                 await self.claimer.leave_watch()
@@ -229,6 +264,7 @@ class Worker:
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(5):
                 await self.claimer.close()
+                await self.gatekeeper.close()
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)
         own = (self._chores, self._planning, self._renewing, self._backfilling, self._rezoning, self._replaying)

@@ -32,7 +32,10 @@ class Settings:
     drain_timeout: float = 20.0
     poll_interval: float = 1.0
     look_ahead: float = 0.2
+    sideline_after: int = 10
+    recovery_rate: int = 10
     history_days: int = 30
+    audit_days: int = 400
     connections_per_host: int = 100
     allow_private_targets: bool = False
     notify: bool = True
@@ -66,7 +69,10 @@ _RANGES: list[tuple[str, float, float]] = [
     ("drain_timeout", 0, 3_600),
     ("poll_interval", 0.05, 60),
     ("look_ahead", 0, 0.9),
+    ("sideline_after", 0, 10_000),
+    ("recovery_rate", 1, 100_000),
     ("history_days", 1, 3_650),
+    ("audit_days", 0, 36_500),
     ("connections_per_host", 1, 10_000),
 ]
 

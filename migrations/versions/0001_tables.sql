@@ -160,12 +160,14 @@ create table pgsched.executions (
   attempt          smallint not null default 0
                      constraint attempt_is_0_to_1000 check (lease_token is not null or attempt between 0 and 1000),
   awaited          boolean,
+  at_head          boolean,
   client_id        pgsched.client_id not null default 'default',
   target           pgsched.target not null,
   payload          pgsched.payload,
   options          pgsched.options,
   key              pgsched.key,
   ordering_key     pgsched.ordering_key,
+  gate             text,
   primary key (id, partition),
   constraint partition_follows_the_key check (lease_token is not null or coalesce(key, ordering_key) is null
     or pgsched.check_partition(partition, client_id, key, ordering_key))
@@ -173,6 +175,11 @@ create table pgsched.executions (
 create index executions_fire_at on pgsched.executions (partition, fire_at);
 create unique index executions_key on pgsched.executions (client_id, key, partition) where key is not null;
 create unique index executions_job on pgsched.executions (job_id, scheduled_for, partition) where job_id is not null;
+create index executions_gate on pgsched.executions (gate, (coalesce((options ->> 'priority')::smallint, 0::smallint)) desc, scheduled_for, id)
+  where gate is not null;
+create index executions_ordering on pgsched.executions (client_id, ordering_key, (coalesce(scheduled_for, fire_at)), id)
+  where ordering_key is not null;
+create unique index executions_head on pgsched.executions (client_id, ordering_key, partition) where at_head;
 
 do $$
 begin
@@ -184,9 +191,10 @@ begin
   end loop;
 end $$;
 
--- A row with instants stands for so many of them that did not run, from scheduled_for to last_scheduled_for. A failed one
--- that was dealt with was either replayed as another execution, or discarded. Their index begins with the id, so that it
--- serves one client's and everybody's alike; what else it has, it has so that the rest need not be looked up.
+-- A row with instants stands for so many of them that did not run, from scheduled_for to last_scheduled_for. By plan a job's
+-- planned rows are told from those of backfills (0) and triggered ones (null). A failed row that was dealt with was either
+-- replayed as another execution, or discarded. Their index begins with the id, so that it serves one client's and
+-- everybody's alike; what else it has, it has so that the rest need not be looked up.
 create table pgsched.history (
   finished_at   timestamptz not null,
   fire_at       timestamptz not null,
@@ -197,6 +205,7 @@ create table pgsched.history (
   id            uuid not null,
   job_id        uuid,
   status        pgsched.execution_status not null,
+  plan          integer,
   partition     smallint not null,
   attempt       smallint not null,
   status_code   smallint,
@@ -241,6 +250,36 @@ create table pgsched.kept_dead_letters (
   primary key (id)
 );
 create index kept_dead_letters_finished_at on pgsched.kept_dead_letters (finished_at);
+
+-- Ordering keys whose execution failed for good and whose others are not to go on before somebody decides.
+create table pgsched.blocked_keys (
+  client_id    text not null,
+  ordering_key text not null,
+  partition    smallint not null,
+  execution_id uuid not null,
+  reason       text,
+  blocked_at   timestamptz not null default pgsched.now(),
+  primary key (client_id, ordering_key, partition)
+);
+
+-- What holds executions back: a limit of a client, a target host, a queue or a key of a client's own, or the circuit of a
+-- failing target. An execution that may not pass is held, fire_at = infinity and gate = the name, and fed from there.
+-- events a period pass, evenly, and burst at once after a lull; next_at is the theoretical arrival time of the generic
+-- cell rate algorithm (ITU-T I.371). Nothing passes before shut_until. A circuit recovers from recovers_from on.
+create table pgsched.gates (
+  name          text primary key constraint gate_is_of_a_known_kind check (length(name) <= 400 and name ~ '^(client|host|queue|key|circuit):.'),
+  events        integer constraint events_are_1_to_a_million check (events between 1 and 1000000),
+  period        interval constraint period_is_1_millisecond_to_366_days check (period between interval '1 ms' and interval '366 days'),
+  burst         integer not null default 1 constraint burst_is_1_to_a_million check (burst between 1 and 1000000),
+  concurrency   integer constraint concurrency_is_1_to_a_million check (concurrency between 1 and 1000000),
+  next_at       timestamptz not null default '-infinity',
+  shut_until    timestamptz,
+  recovers_from timestamptz,
+  openings      integer not null default 0,
+  reason        text,
+  updated_at    timestamptz not null default pgsched.now(),
+  constraint events_have_a_period check (num_nonnulls(events, period) <> 1)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 
 -- What an execution waits for: it is held until each of them has ended. The one waited for is marked as awaited, so that
 -- whoever settles it knows. Where delay is given, the execution fires so long after the end.
@@ -315,6 +354,14 @@ create table pgsched.workers (
   expires_at timestamptz not null,
   gone_since timestamptz
 ) with (fillfactor = 50);
+
+-- How many executions each worker has in hand of those that passed a gate with a concurrency.
+create table pgsched.gate_use (
+  gate    text not null references pgsched.gates on delete cascade,
+  worker  integer not null references pgsched.workers on delete cascade,
+  running integer not null,
+  primary key (gate, worker)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 
 create table pgsched.audit_log (
   id      bigint generated by default as identity primary key,

@@ -115,11 +115,7 @@ async def pause_all(
     label: Labels = None,
 ) -> ChangedMany:
     """All active ones. At least one of client and label must be given."""
-    wanted = JobFilter(client=client, labels=_labels(label))
-    async with database.connection() as connection:
-        return ChangedMany(
-            changed=await calls.change_all(connection, "pause", wanted, note=_note(data), actor=actor(request))
-        )
+    return await _change_all(request, database, "pause", JobFilter(client=client, labels=_labels(label)), _note(data))
 
 
 @post(
@@ -136,11 +132,7 @@ async def resume_all(
     label: Labels = None,
 ) -> ChangedMany:
     """All paused ones. At least one of client and label must be given."""
-    wanted = JobFilter(client=client, labels=_labels(label))
-    async with database.connection() as connection:
-        return ChangedMany(
-            changed=await calls.change_all(connection, "resume", wanted, note=_note(data), actor=actor(request))
-        )
+    return await _change_all(request, database, "resume", JobFilter(client=client, labels=_labels(label)), _note(data))
 
 
 @delete("/jobs", status_code=200, summary="Cancel the jobs of a client, or with labels", responses=problems(400, 422))
@@ -148,11 +140,7 @@ async def cancel_all(
     request: ApiRequest, database: Pooled, client: Client = None, label: Labels = None, note: Why = None
 ) -> ChangedMany:
     """All that are not cancelled. At least one of client and label must be given."""
-    wanted = JobFilter(client=client, labels=_labels(label))
-    async with database.connection() as connection:
-        return ChangedMany(
-            changed=await calls.change_all(connection, "cancel", wanted, note=note, actor=actor(request))
-        )
+    return await _change_all(request, database, "cancel", JobFilter(client=client, labels=_labels(label)), note)
 
 
 @post("/jobs/{job_id:str}/trigger", summary="Run a job now, besides its schedule", responses=problems(400, 404, 409))
@@ -173,6 +161,14 @@ async def job_executions(job_id: JobId, database: Pooled, limit: Limit = 50, aft
         )
     page, following = split(found, limit)
     return ExecutionPage(items=page, next=following)
+
+
+async def _change_all(
+    request: ApiRequest, database: Pooled, verb: calls.Verb, wanted: JobFilter, note: str | None
+) -> ChangedMany:
+    async with database.connection() as connection:
+        changed = await calls.change_all(connection, verb, wanted, note=note, actor=actor(request))
+    return ChangedMany(changed=changed)
 
 
 def actor(request: ApiRequest) -> str:

@@ -87,6 +87,7 @@ class Retiming(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     timezone: str | UnsetType | None = UNSET
     gap: Annotated[str, Meta(description="shift or skip.")] | UnsetType | None = UNSET
     overlap: Annotated[str, Meta(description="first, second or both.")] | UnsetType | None = UNSET
+    anchor: Annotated[str, Meta(description="What every counts from, with an offset.")] | UnsetType | None = UNSET
 
 
 class EditJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,7 +8,7 @@ from uuid import UUID
 import click
 
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
-from pgsched.cli.parameters import IDENTITY, INSTANT
+from pgsched.cli.parameters import IDENTITY, INSTANT, actor_option
 from pgsched.cli.reply import Reply, json_option, table
 
 _COLUMNS = (
@@ -24,7 +24,6 @@ _COLUMNS = (
     "finished",
     "failed",
 )
-_ACTOR = "cli"
 
 
 @click.command()
@@ -34,10 +33,19 @@ _ACTOR = "cli"
 @click.option("--to", "end", type=INSTANT, required=True, metavar="INSTANT", help="Where the range ends, exclusive.")
 @click.option("--rate", type=float, default=10, show_default=True, metavar="NUMBER", help="At most so many a second.")
 @click.option("--dry-run", is_flag=True, help="Only count.")
+@actor_option
 @json_option
 @click.pass_obj
 def backfill(
-    reply: Reply, /, id: UUID, start: datetime, end: datetime, rate: float, dry_run: bool, **flags: Any
+    reply: Reply,
+    /,
+    id: UUID,
+    start: datetime,
+    end: datetime,
+    rate: float,
+    dry_run: bool,
+    actor: str | None,
+    **flags: Any,
 ) -> None:
     """Run a job's instants of a range in the past that have not succeeded.
 
@@ -52,7 +60,7 @@ def backfill(
         extent = await backfills.measure(connection, id, wanted)
         if dry_run:
             return None, extent
-        return await backfills.start(connection, id, wanted, instants=extent.instants, actor=_ACTOR), extent
+        return await backfills.start(connection, id, wanted, instants=extent.instants, actor=actor), extent
 
     started, extent = ask(with_database(load_settings(flags)), begin)
     counted = {"instants": extent.instants, "run_already": extent.run_already, "to_run": extent.to_run}
@@ -83,13 +91,14 @@ def backfills(reply: Reply, /, id: UUID, limit: int, after: UUID | None, **flags
 @click.command()
 @settings_options(DATABASE)
 @click.argument("id", type=IDENTITY)
+@actor_option
 @json_option
 @click.pass_obj
-def cancel_backfill(reply: Reply, /, id: UUID, **flags: Any) -> None:
+def cancel_backfill(reply: Reply, /, id: UUID, actor: str | None, **flags: Any) -> None:
     """Cancel a backfill: what it planned and still waits is cancelled."""
     from pgsched.cli.database import ask
     from pgsched.store import backfills
 
     settings = with_database(load_settings(flags))
-    done = ask(settings, lambda connection: backfills.cancel(connection, id, actor=_ACTOR))
+    done = ask(settings, lambda connection: backfills.cancel(connection, id, actor=actor))
     reply.give({"id": id, "changed": done}, "cancelled" if done else "had ended before")

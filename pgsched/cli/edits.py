@@ -6,17 +6,18 @@ from uuid import UUID
 import click
 
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
-from pgsched.cli.parameters import ASSIGNMENT, IDENTITY, JSON, LABEL
+from pgsched.cli.parameters import ASSIGNMENT, IDENTITY, INSTANT, JSON, LABEL, actor_option
 from pgsched.cli.reply import Command, Reply, json_option
 from pgsched.errors import InvalidInput
 
-_TEXTS = ("target", "cron", "every", "timezone", "gap", "overlap", "queue", "ordering_key")
+_TEXTS = ("target", "cron", "every", "timezone", "gap", "overlap", "anchor", "queue", "ordering_key")
 _OBJECTS = ("options", "rules", "labels")
-_CLEARABLE = ("payload", "options", "rules", "labels", "ordering-key", "timezone", "gap", "overlap")
+_CLEARABLE = ("payload", "options", "rules", "labels", "ordering-key", "timezone", "gap", "overlap", "anchor")
 
 
 def _timing_options(command: Command) -> Command:
     for decorate in (
+        click.option("--anchor", type=INSTANT, metavar="INSTANT", help="--every counts from here."),
         click.option("--overlap", metavar="POLICY", help="--cron, hour twice in autumn: first, second or both."),
         click.option("--gap", metavar="POLICY", help="--cron, hour left out in spring: shift or skip."),
         click.option("--timezone", metavar="ZONE", help="Time zone of --cron, such as Europe/Berlin."),
@@ -41,7 +42,7 @@ def _timing_options(command: Command) -> Command:
 @click.option("--queue", metavar="NAME", help="Queue to put it in.")
 @click.option("--ordering-key", metavar="KEY", help="What shares it lives in one partition.")
 @click.option("--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Take this away, or back to its default.")
-@click.option("--actor", metavar="NAME", help="Who does it, for the audit log.  [default: the database's role]")
+@actor_option
 @json_option
 @click.pass_obj
 def edit(reply: Reply, /, id: UUID, actor: str | None, **given: Any) -> None:

@@ -7,7 +7,7 @@ from uuid import UUID
 import click
 
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
-from pgsched.cli.parameters import IDENTITY, INSTANT
+from pgsched.cli.parameters import IDENTITY, INSTANT, actor_option
 from pgsched.cli.reply import Reply, json_option, listing, table
 from pgsched.errors import NotFound
 
@@ -78,17 +78,19 @@ def show(reply: Reply, /, id: UUID, **flags: Any) -> None:
 @executions.command()
 @settings_options(DATABASE)
 @click.argument("id", type=IDENTITY)
+@click.option("--note", metavar="TEXT", help="Why; for the audit log, and as the execution's reason.")
+@actor_option
 @json_option
 @click.pass_obj
-def cancel(reply: Reply, /, id: UUID, **flags: Any) -> None:
+def cancel(reply: Reply, /, id: UUID, note: str | None, actor: str | None, **flags: Any) -> None:
     """Cancel an execution that waits."""
-    from pgsched.cli.database import ask, value
+    from pgsched.cli.database import ask
     from pgsched.store import calls
 
     async def end(connection: Any) -> Any:
         if await calls.is_job(connection, id):
             raise NotFound(f"{id} is a job: use pgsched jobs cancel")
-        return await value(connection, "select pgsched.cancel(%s)", [id])
+        return await calls.cancel(connection, id, note=note, actor=actor)
 
     done = ask(with_database(load_settings(flags)), end)
     reply.give({"id": id, "changed": done}, "cancelled" if done else "had ended before")

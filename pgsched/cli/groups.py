@@ -7,7 +7,7 @@ from uuid import UUID
 import click
 
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
-from pgsched.cli.parameters import IDENTITY, LABEL
+from pgsched.cli.parameters import IDENTITY, LABEL, actor_option
 from pgsched.cli.reply import Command, Reply, json_option
 from pgsched.errors import InvalidInput, NotFound
 
@@ -16,7 +16,7 @@ def _of_jobs(command: Command) -> Command:
     """Gives a command what it takes: the job or the filter, why, and who."""
     for decorate in (
         json_option,
-        click.option("--actor", metavar="NAME", help="Who does it, for the audit log.  [default: the database's role]"),
+        actor_option,
         click.option("--note", metavar="TEXT", help="Why; for the audit log, and as the job's reason."),
         click.option(
             "--label", "labels", type=LABEL, multiple=True, metavar="NAME=TEXT", help="All jobs with these labels."

@@ -9,7 +9,7 @@ from pgsched.cli.backfills import backfill, backfills, cancel_backfill
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.edits import edit
 from pgsched.cli.groups import cancel, pause, resume
-from pgsched.cli.parameters import IDENTITY, LABEL
+from pgsched.cli.parameters import IDENTITY, LABEL, actor_option
 from pgsched.cli.reply import Reply, json_option, listing, table
 from pgsched.domain.duration import format_duration
 from pgsched.errors import NotFound
@@ -84,7 +84,7 @@ def show(reply: Reply, /, id: UUID, **flags: Any) -> None:
 @jobs.command()
 @settings_options(DATABASE)
 @click.argument("id", type=IDENTITY)
-@click.option("--actor", metavar="NAME", help="Who does it, for the audit log.  [default: the database's role]")
+@actor_option
 @json_option
 @click.pass_obj
 def trigger(reply: Reply, /, id: UUID, actor: str | None, **flags: Any) -> None:

@@ -29,7 +29,7 @@ from pgsched.errors import InvalidInput
     "--rule", "rules", type=ASSIGNMENT, multiple=True, metavar="NAME=VALUE", help="How it recurs, such as max_runs=3."
 )
 @click.option("--identity", metavar="CLIENT/KEY", help="--cron with H: whose job it is, such as default/nightly.")
-@click.option("--anchor", metavar="INSTANT", help="--every counts from here.  [default: --from]")
+@click.option("--anchor", metavar="INSTANT", help="--every counts from here.  [default: --from, or the job's]")
 @click.option("--from", "after", type=INSTANT, metavar="INSTANT", help="Instants later than this.  [default: now]")
 @click.option("--count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many.")
 @json_option
@@ -53,7 +53,7 @@ def _preview_job(
     from pgsched.cli.database import ask
     from pgsched.store import edits
 
-    for name in ("at", "identity", "anchor"):
+    for name in ("at", "identity"):
         if given.pop(name) is not None:
             raise InvalidInput(f"--{name} does not go with --job, which has its own: leave it out")
     changed = any(value is not None for value in given.values())

@@ -8,7 +8,7 @@ from pgsched.client.asks import Ask, Id, encode, identity, present, query
 from pgsched.client.values import ChangedMany, EditPreview, Job, Preview
 from pgsched.domain.duration import format_duration
 
-_TIMING = ("cron", "every", "timezone", "gap", "overlap")
+_TIMING = ("cron", "every", "timezone", "gap", "overlap", "anchor")
 
 
 class JobChanges(TypedDict, total=False):
@@ -25,6 +25,7 @@ class JobChanges(TypedDict, total=False):
     timezone: str | None
     gap: str | None
     overlap: str | None
+    anchor: datetime | str | None
     options: Mapping[str, Any] | None
     rules: Mapping[str, Any] | None
     labels: Mapping[str, str] | None
@@ -91,8 +92,9 @@ def _readable(timing: Mapping[str, Any]) -> dict[str, Any]:
     found = dict(timing)
     if isinstance(every := found.get("every"), timedelta):
         found["every"] = format_duration(every)
-    if isinstance(at := found.get("at"), datetime):
-        found["at"] = at.isoformat()
+    for name in ("at", "anchor"):
+        if isinstance(instant := found.get(name), datetime):
+            found[name] = instant.isoformat()
     return found
 
 

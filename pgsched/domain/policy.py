@@ -60,6 +60,9 @@ class Options:
     past ``relevant_for``: the execution expires instead. None begins again past ``max_retry_age``. All is over at
     ``deadline``, and the last attempt is cut short for it.
 
+    It passes the limit of its client's ``limit_key``, if there is one; of what waits for a limit, a higher ``priority``
+    goes first. With ``ordering`` "block" a failure for good holds back what else has its ordering key.
+
     ``on_success``, ``on_failure`` and ``on_expired`` are targets that are told how it ended.
     """
 
@@ -76,6 +79,9 @@ class Options:
     on_success: str | None = None
     on_failure: str | None = None
     on_expired: str | None = None
+    limit_key: str | None = None
+    priority: int = 0
+    ordering: str = "continue"
 
 
 @lru_cache(maxsize=4096)
@@ -211,6 +217,18 @@ def _told(key: str, value: Any) -> str:
     return parse_target(value).text
 
 
+def _limit_key(key: str, value: Any) -> str:
+    if not isinstance(value, str) or not 1 <= len(value) <= 200:
+        raise InvalidOptions(f"{key} must be text of 1 to 200 characters, such as merchant-42; it is {_shown(value)}")
+    return value
+
+
+def _ordering(key: str, value: Any) -> str:
+    if value not in ("continue", "block"):
+        raise InvalidOptions(f"{key} must be continue or block; it is {_shown(value)}")
+    return str(value)
+
+
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:60] + "…"
@@ -252,6 +270,9 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "on_success": _told,
     "on_failure": _told,
     "on_expired": _told,
+    "limit_key": _limit_key,
+    "priority": _number(-100, 100, whole=True),
+    "ordering": _ordering,
 }
 _BACKOFF_PARSERS: dict[str, Callable[[str, Any], float]] = {
     "initial": _seconds(0.001, 86_400, "1 ms to 24 h"),

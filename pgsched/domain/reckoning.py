@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import OnMissed, OnOverlap, Rules
+from pgsched.domain.tally import Missed
 
 _MICROSECOND = timedelta(microseconds=1)
 _SKIP_CATCHES_UP = timedelta(minutes=1)
@@ -24,6 +25,10 @@ class Range:
     last: datetime
     count: int
     reason: str
+
+    @classmethod
+    def of(cls, missed: Missed, reason: str) -> "Range":
+        return cls(first=missed.first, last=missed.last, count=missed.count, reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +71,7 @@ def reckon_put_off(recurrence: Recurrence, rules: Rules, scheduled_for: datetime
     passed = recurrence.missed(scheduled_for, now)
     if passed is None:
         return Reckoning(runs=True, successor=recurrence.next_instant(scheduled_for))
-    skipped = Range(first=passed.first, last=passed.last, count=passed.count, reason="overlap")
-    return Reckoning(runs=True, skipped=(skipped,), successor=recurrence.next_instant(passed.last))
+    return Reckoning(runs=True, skipped=(Range.of(passed, "overlap"),), successor=recurrence.next_instant(passed.last))
 
 
 def _counted_from_an_end(recurrence: Recurrence, scheduled_for: datetime) -> Reckoning:
@@ -80,7 +84,7 @@ def _oldest(rules: Rules, now: datetime) -> datetime | None:
     catch_up = rules.catch_up
     if catch_up is None and rules.on_missed is OnMissed.SKIP:
         catch_up = _SKIP_CATCHES_UP
-    return None if catch_up is None else now - catch_up - (rules.jitter or rules.window or _NO_TIME)
+    return None if catch_up is None else now - catch_up - (rules.spread or _NO_TIME)
 
 
 def _given_up(

@@ -81,6 +81,11 @@ class Rules:
     pause_after: int | None = None
     delete_after: timedelta | None = None
 
+    @property
+    def spread(self) -> timedelta | None:
+        """How much later than its instant a run may start; None for at its instant."""
+        return self.jitter or self.window
+
 
 NO_RULES = Rules()
 

@@ -5,17 +5,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, LiteralString, NamedTuple
+from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import AsyncConnection
 from psycopg.rows import class_row, tuple_row
 
-from pgsched.domain.recurrence import Recurrence, recurrence
-from pgsched.domain.rules import parse_rules
-from pgsched.domain.spread import identity_of
+from pgsched.domain.recurrence import Recurrence
 from pgsched.errors import NotFound
 from pgsched.store.listings import read_exactly
+from pgsched.store.recurring import Recurring
 from pgsched.store.sql import statement
 
 _CHECK: LiteralString = "select pgsched.check_backfill(%(job)s, %(start)s, %(end)s, %(rate)s)"
@@ -71,34 +70,6 @@ class Backfill:
     updated_at: datetime
 
 
-class Definition(NamedTuple):
-    """What a job recurs by, as its row has it."""
-
-    id: UUID
-    cron: str | None
-    every: timedelta | None
-    timezone: str
-    gap: str
-    overlap: str
-    anchor: datetime
-    rules: str | None
-    client: str
-    key: str | None
-
-    def recurrence(self) -> Recurrence:
-        """What the row means. Raises InvalidSchedule."""
-        return recurrence(
-            cron=self.cron,
-            every=self.every,
-            timezone=self.timezone,
-            gap=self.gap,
-            overlap=self.overlap,
-            anchor=self.anchor,
-            identity=identity_of(self.client, self.key, self.id),
-            rules=parse_rules(self.rules),
-        )
-
-
 async def measure(connection: AsyncConnection[Any], job_id: UUID, wanted: Range) -> Extent:
     """What a backfill of this range would meet. Raises NotFound, and the driver's error where it would be refused."""
     await connection.execute(_CHECK, _parameters(job_id, wanted))
@@ -110,7 +81,9 @@ async def measure(connection: AsyncConnection[Any], job_id: UUID, wanted: Range)
     return Extent(instants=instants, run_already=run_already)
 
 
-async def start(connection: AsyncConnection[Any], job_id: UUID, wanted: Range, *, instants: int, actor: str) -> UUID:
+async def start(
+    connection: AsyncConnection[Any], job_id: UUID, wanted: Range, *, instants: int, actor: str | None
+) -> UUID:
     """Starts it; ``instants`` is what was measured. Raises the driver's error where it is refused."""
     async with connection.transaction(), connection.cursor(row_factory=tuple_row) as cursor:
         await cursor.execute(statement("backfill"), _parameters(job_id, wanted) | {"actor": actor})
@@ -120,7 +93,7 @@ async def start(connection: AsyncConnection[Any], job_id: UUID, wanted: Range, *
     return id
 
 
-async def cancel(connection: AsyncConnection[Any], id: UUID, *, actor: str) -> bool:
+async def cancel(connection: AsyncConnection[Any], id: UUID, *, actor: str | None) -> bool:
     async with connection.cursor(row_factory=tuple_row) as cursor:
         await cursor.execute(statement("cancel_backfill"), {"backfill": id, "actor": actor})
         [changed] = await cursor.fetchone() or (False,)
@@ -142,24 +115,24 @@ async def of_job(
 
     Raises NotFound for an unknown job.
     """
-    await recurrence_row(connection, job_id)
+    await _job(connection, job_id)
     return await _listed(connection, job=job_id, limit=limit, after=after)
 
 
 async def recurrence_of(connection: AsyncConnection[Any], job_id: UUID) -> Recurrence:
     """When a job fires. Raises NotFound, and InvalidSchedule for one that makes no sense."""
-    return (await recurrence_row(connection, job_id)).recurrence()
+    return (await _job(connection, job_id)).recurrence()
 
 
-async def recurrence_row(connection: AsyncConnection[Any], job_id: UUID) -> Definition:
+async def _job(connection: AsyncConnection[Any], job_id: UUID) -> Recurring:
     """Raises NotFound."""
-    async with connection.cursor(row_factory=tuple_row) as cursor:
+    async with connection.cursor(row_factory=class_row(Recurring)) as cursor:
         read_exactly(cursor)
         await cursor.execute(statement("job_to_backfill"), {"job": job_id})
         row = await cursor.fetchone()
     if row is None:
         raise NotFound(f"there is no job {job_id}; look it up among the jobs")
-    return Definition._make(row)
+    return row
 
 
 def instants_in(found: Recurrence, wanted: Range) -> int:

@@ -15,6 +15,7 @@ from psycopg.rows import tuple_row
 from pgsched.store.order import Order
 from pgsched.store.rows import JobFilter
 
+Verb = Literal["pause", "resume", "cancel"]
 SCHEDULE: LiteralString = """
 select pgsched.schedule(
          target => cast(%(target)s as text), payload => cast(%(payload)s as jsonb),
@@ -43,7 +44,7 @@ _RESUME: LiteralString = "select pgsched.resume(%(id)s, %(note)s::text, %(actor)
 _TRIGGER: LiteralString = "select pgsched.trigger(%(id)s, %(actor)s::text)"
 _RESCHEDULE: LiteralString = "select pgsched.reschedule(%(id)s, %(fire_at)s, %(actor)s::text)"
 _EDIT: LiteralString = "select pgsched.edit(%(id)s, %(changes)s::jsonb, %(actor)s::text)"
-_ALL: dict[str, LiteralString] = {
+_ALL: dict[Verb, LiteralString] = {
     "pause": "select pgsched.pause_all(%(client)s::text, %(labels)s::jsonb, %(note)s::text, %(actor)s::text)",
     "resume": "select pgsched.resume_all(%(client)s::text, %(labels)s::jsonb, %(note)s::text, %(actor)s::text)",
     "cancel": "select pgsched.cancel_all(%(client)s::text, %(labels)s::jsonb, %(note)s::text, %(actor)s::text)",
@@ -104,7 +105,7 @@ async def edit(connection: AsyncConnection[Any], job_id: UUID, changes: str, *, 
 
 async def change_all(
     connection: AsyncConnection[Any],
-    verb: Literal["pause", "resume", "cancel"],
+    verb: Verb,
     wanted: JobFilter,
     *,
     note: str | None,

@@ -97,8 +97,8 @@ class Definition(NamedTuple):
 
 def was_put_off(row: Execution, rules: Rules) -> bool:
     """Whether a row has waited for an earlier run, or stands for missed ones: it then fires later than planned."""
-    spread = rules.jitter or rules.window
-    return row.fire_at > row.scheduled_for + (0 if spread is None else spread // timedelta(microseconds=1))
+    spread = 0 if rules.spread is None else rules.spread // timedelta(microseconds=1)
+    return row.fire_at > row.scheduled_for + spread
 
 
 @lru_cache(maxsize=16384)
@@ -132,13 +132,12 @@ def _recurrence(
 
 
 _known: dict[tuple[bytes | None, int | None], Definition] = {}
-_counting: set[bytes] = set()
-_not_counting: set[bytes] = set()
+_counting: dict[bytes, bool] = {}
 
 
 def counts_failures(job_id: bytes) -> bool:
     """Whether a job may pause after failures in a row, so that its successes count too. True too of an unknown one."""
-    return job_id in _counting or job_id not in _not_counting
+    return _counting.get(job_id, True)
 
 
 async def define(connection: AsyncConnection[Any], rows: Iterable[Execution]) -> dict[bytes, Definition]:
@@ -155,7 +154,6 @@ async def _read(connection: AsyncConnection[Any], rows: list[Execution]) -> None
     if len(_known) > _MOST:
         _known.clear()
         _counting.clear()
-        _not_counting.clear()
     named = {
         "jobs": Uuids(row.job_id for row in rows if row.job_id is not None),
         "revisions": Tokens(row.plan for row in rows if row.plan is not None),
@@ -163,5 +161,4 @@ async def _read(connection: AsyncConnection[Any], rows: list[Execution]) -> None
     cursor = await connection.execute(statement("jobs_in_hand"), named, binary=True)
     for found in map(Definition._make, await cursor.fetchall()):
         _known[found.id, found.revision] = found.resolved()
-        counts = found.rules is not None and b'"pause_after"' in found.rules
-        (_counting if counts else _not_counting).add(found.id)
+        _counting[found.id] = found.rules is not None and b'"pause_after"' in found.rules

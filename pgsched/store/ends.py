@@ -9,6 +9,8 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution
 from pgsched.domain.reckoning import Range
+from pgsched.errors import InvalidSchedule, PgschedError
+from pgsched.store.refusals import refusal
 from pgsched.store.sql import statement, statement_in
 
 Connection = AsyncConnection[Any]
@@ -23,9 +25,7 @@ async def skip_claimed(connection: Connection, skipped: Sequence[tuple[Execution
         parameters = {
             "token": token,
             "ids": [id for id, _ in found],
-            "lasts": [one.last for _, one in found],
-            "counts": [one.count for _, one in found],
-            "reasons": [one.reason for _, one in found],
+            **_columns([passed for _, passed in found]),
         }
         await connection.execute(statement_in("skip_claimed", partition), parameters)
 
@@ -36,12 +36,18 @@ async def skip_further(connection: Connection, skipped: Sequence[tuple[UUID, Ran
         return
     parameters = {
         "jobs": [job for job, _ in skipped],
-        "firsts": [one.first for _, one in skipped],
-        "lasts": [one.last for _, one in skipped],
-        "counts": [one.count for _, one in skipped],
-        "reasons": [one.reason for _, one in skipped],
+        "firsts": [passed.first for _, passed in skipped],
+        **_columns([passed for _, passed in skipped]),
     }
     await connection.execute(statement("skip_further"), parameters)
+
+
+def _columns(ranges: Sequence[Range]) -> dict[str, list[Any]]:
+    return {
+        "lasts": [passed.last for passed in ranges],
+        "counts": [passed.count for passed in ranges],
+        "reasons": [passed.reason for passed in ranges],
+    }
 
 
 async def finish_jobs(connection: Connection, ended: Sequence[tuple[UUID, int, str]]) -> None:
@@ -52,5 +58,10 @@ async def finish_jobs(connection: Connection, ended: Sequence[tuple[UUID, int, s
 
 
 async def mark_invalid(connection: Connection, job: UUID, revision: int | None, error: Exception) -> None:
-    """``revision`` is the one whose schedule makes no sense; None where the job is locked and cannot have another."""
-    await connection.execute(statement("mark_invalid"), {"job": job, "revision": revision, "reason": str(error)})
+    """``revision`` is the one whose schedule makes no sense; None where the job is locked and cannot have another.
+
+    The reason begins with the code under which the same is refused where it can be told at once.
+    """
+    found = error if isinstance(error, PgschedError) else refusal(error) or InvalidSchedule(str(error))
+    reason = f"{found.code}: {found}"
+    await connection.execute(statement("mark_invalid"), {"job": job, "revision": revision, "reason": reason})

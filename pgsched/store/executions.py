@@ -1,7 +1,7 @@
 """The live rows: claim, settle, renew, release. One method a verb; every result is fenced by (id, token)."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, LiteralString, NamedTuple
@@ -13,6 +13,7 @@ from pgsched.domain.execution import Execution
 from pgsched.store.connect import Connection
 from pgsched.store.sql import statement, statement_in, statement_over
 from pgsched.store.successors import NOTHING_PLANNED, plan_successors
+from pgsched.store.whose import EVERYBODY, Whose
 from pgsched.store.wire import FAR_OFF, LONG_AGO, Instant, Tokens, Uuids
 
 Answer = AsyncCursor[tuple[Any, ...]]
@@ -37,13 +38,26 @@ class Lease:
 
 
 class Claimed(NamedTuple):
-    """What a claim took, and the earliest successor it planned in each partition, as a wire count."""
+    """What a claim took, those of it that run, and the earliest successor it planned in each partition (wire count)."""
 
+    taken: list[Execution]
     rows: list[Execution]
     planned: dict[int, int]
 
 
-async def claim(connection: Connection, lease: Lease, shares: Sequence[Share], *, now: int) -> Claimed:
+Admit = Callable[[Connection, list[Execution]], Awaitable[list[Execution]]]
+"""Which of the claimed rows may start, decided within the claim's transaction."""
+
+
+async def claim(
+    connection: Connection,
+    lease: Lease,
+    shares: Sequence[Share],
+    *,
+    now: int,
+    admit: Admit | None = None,
+    whose: Whose = EVERYBODY,
+) -> Claimed:
     """Leases due rows of several partitions in one transaction; ``now`` is the database's time as a wire count.
 
     The jobs of recurring rows are carried on in the same transaction: when this returns, their successors stand, and
@@ -51,37 +65,49 @@ async def claim(connection: Connection, lease: Lease, shares: Sequence[Share], *
     middle of it.
     """
     try:
-        return await _claim(connection, lease, shares, now=now, again=False)
+        return await _claim(connection, lease, shares, _Claim(now, admit, whose, again=False))
     except psycopg.errors.UniqueViolation:  # somebody else has planned a successor: rare, and all was rolled back
-        return await _claim(connection, lease, shares, now=now, again=True)
+        return await _claim(connection, lease, shares, _Claim(now, admit, whose, again=True))
 
 
-async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], *, now: int, again: bool) -> Claimed:
+class _Claim(NamedTuple):
+    now: int
+    admit: Admit | None
+    whose: Whose
+    again: bool
+
+
+async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], how: _Claim) -> Claimed:
+    claims = _claims(lease, shares, all_kinds=True, whose=how.whose)
     try:
         async with connection.pipeline() as pipeline:  # without a wait between begin and claim, plan and commit
             await connection.execute("begin")
-            cursors = [await connection.execute(*one, binary=True) for one in _claims(lease, shares, recurring=True)]
+            cursors = [await connection.execute(*one, binary=True) for one in claims]
             await pipeline.sync()
-            claimed = [Execution._make(row) for cursor in cursors for row in await cursor.fetchall()]
-            recurring = [row for row in claimed if row.plan and row.attempt == 1]  # a plan of 0 is a backfill's
+            taken = running = [Execution._make(row) for cursor in cursors for row in await cursor.fetchall()]
+            recurring = [row for row in taken if row.plan and row.attempt == 1]  # a plan of 0 is a backfill's
             planned = NOTHING_PLANNED
             if recurring:
-                planned = await plan_successors(connection, recurring, now=now, again=again)
+                planned = await plan_successors(connection, recurring, now=how.now, again=how.again)
+            if planned.idle:
+                running = [row for row in taken if row.id not in planned.idle]
+            if how.admit:
+                running = await how.admit(connection, running)
             await connection.execute("commit")
     except psycopg.Error:
         with contextlib.suppress(psycopg.Error):
             await connection.rollback()
         raise
-    if planned.idle:
-        claimed = [row for row in claimed if row.id not in planned.idle]
-    return Claimed(claimed, planned.instants)
+    return Claimed(taken, running, planned.instants)
 
 
 async def claim_at_once(connection: Connection, lease: Lease, share: Share) -> Claimed:
-    """Leases due rows of one partition that do not recur, in a single round trip: for a row that just came in."""
-    [claim] = _claims(lease, [share], recurring=False)
+    """Leases due rows of one partition that neither recur nor have an order, in a single round trip: for a row that
+    just came in."""
+    [claim] = _claims(lease, [share], all_kinds=False)
     cursor = await connection.execute(*claim, binary=True)
-    return Claimed([Execution._make(row) for row in await cursor.fetchall()], {})
+    rows = [Execution._make(row) for row in await cursor.fetchall()]
+    return Claimed(rows, rows, {})
 
 
 async def warm_claims(connection: Connection, partitions: Sequence[int]) -> None:
@@ -105,27 +131,31 @@ async def warm_settles(connection: Connection, partitions: Sequence[int]) -> Non
 
 
 def _claims(
-    lease: Lease, shares: Sequence[Share], *, recurring: bool
+    lease: Lease, shares: Sequence[Share], *, all_kinds: bool, whose: Whose = EVERYBODY
 ) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
     """The claim's statements and their parameters."""
     wanted = {share.partition: share for share in shares}
     common = {"owner": lease.owner, "token": lease.token, "lease": lease.length, "ahead": lease.ahead}
     for partitions in _together(wanted):
-        parameters: dict[str, Any] = common | {"recurring": recurring}
+        parameters: dict[str, Any] = common | whose.parameters | {"all_kinds": all_kinds}
         for partition in partitions:
             share = wanted.get(partition) or Share(partition, LONG_AGO, 0)
             parameters[f"low_{partition}"] = Instant(share.low)
             parameters[f"batch_{partition}"] = share.batch
-        yield statement_over("claim", partitions), parameters
+        yield statement_over("claim", partitions, whose.condition), parameters
 
 
-async def next_due(connection: Connection, lows: Mapping[int, int]) -> tuple[dict[int, int], int]:
+async def next_due(
+    connection: Connection, lows: Mapping[int, int], *, whose: Whose = EVERYBODY
+) -> tuple[dict[int, int], int]:
     """The earliest instant that waits in each partition from its low mark on, where there is one, and the database's
     time; wire counts."""
     rows: list[tuple[Any, ...]] = []
     for partitions in _together(lows):
-        parameters = {f"low_{partition}": Instant(lows.get(partition, FAR_OFF)) for partition in partitions}
-        cursor = await connection.execute(statement_over("next_due", partitions), parameters, binary=True)
+        parameters: dict[str, Any] = {f"low_{p}": Instant(lows.get(p, FAR_OFF)) for p in partitions}
+        parameters |= whose.parameters
+        text = statement_over("next_due", partitions, whose.condition)
+        cursor = await connection.execute(text, parameters, binary=True)
         rows += await cursor.fetchall()
     return {row[0]: row[1] for row in rows if row[1] is not None}, rows[-1][2]
 

@@ -2,72 +2,38 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import msgspec
 import psycopg
 from psycopg import AsyncConnection
 from psycopg.rows import class_row, tuple_row
 
 from pgsched.domain.reckoning import Range
-from pgsched.domain.recurrence import Recurrence, recurrence
-from pgsched.domain.rules import NO_RULES, Rules, parse_rules
-from pgsched.domain.spread import identity_of
+from pgsched.domain.recurrence import Recurrence
 from pgsched.errors import InvalidSchedule
 from pgsched.store.ends import finish_jobs, mark_invalid, skip_further
+from pgsched.store.recurring import Recurring
 from pgsched.store.sql import statement
-from pgsched.store.starts import start_within
-from pgsched.store.wire import LAST, to_datetime
+from pgsched.store.starts import start_of
+from pgsched.store.wire import LAST, to_datetime, to_instant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """What planning needs of a recurring definition; ``rules`` as JSON, or as the driver read it.
+class Job(Recurring):
+    """What planning needs of a recurring definition.
 
     ``accounted_to``: the instants up to it have their account, those that come later are what is planned.
     """
 
-    id: UUID
-    cron: str | None
-    timezone: str
-    every: timedelta | None
-    anchor: datetime
-    gap: str
-    overlap: str
     planned_revision: int
-    client: str
-    key: str | None
-    rules: Any
     runs: int
     paused_at: datetime | None
     accounted_to: datetime
     updated_at: datetime
     revision: int
     partition: int
-
-    @property
-    def identity(self) -> str:
-        return identity_of(self.client, self.key, self.id)
-
-    def parsed(self) -> Rules:
-        """Raises InvalidSchedule."""
-        given = bytes(self.rules) if isinstance(self.rules, msgspec.Raw) else self.rules
-        return NO_RULES if given is None else parse_rules(given)
-
-    def recurrence(self) -> Recurrence:
-        """What the row means. Raises InvalidSchedule."""
-        return recurrence(
-            cron=self.cron,
-            every=self.every,
-            timezone=self.timezone,
-            gap=self.gap,
-            overlap=self.overlap,
-            anchor=self.anchor,
-            identity=self.identity,
-            rules=self.parsed(),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +123,14 @@ async def _plan_of(connection: AsyncConnection[Any], job: Job) -> _Plan:
         begin = max(begin, job.updated_at)
         told = max([job.accounted_to, *await _claimed_ahead(connection, job, job.accounted_to)])
         if missed := schedule.missed(told, begin):
-            paused = Range(first=missed.first, last=missed.last, count=missed.count, reason="paused")
+            paused = Range.of(missed, "paused")
     if rules.max_runs is not None and job.runs >= rules.max_runs:
         return _Plan(paused=paused, ended="max_runs")
     instant = await _first_without_row(connection, job, schedule, begin)
     if instant is None or instant > to_datetime(LAST):
         return _Plan(paused=paused, ended="no instant is left")
-    start = await start_within(connection, schedule, rules, job.identity, job.partition, instant)
-    return _Plan(instant=instant, start=start, paused=paused)
+    start = await start_of(connection, job, job.partition, to_instant(instant))
+    return _Plan(instant=instant, start=to_datetime(start), paused=paused)
 
 
 async def _first_without_row(

@@ -8,10 +8,8 @@ from uuid import UUID
 
 import orjson
 
-from pgsched.domain.recurrence import Recurrence, recurrence
-from pgsched.domain.rules import Rules, parse_rules
 from pgsched.domain.schedule import Fire
-from pgsched.domain.spread import identity_of
+from pgsched.store.recurring import Recurring
 
 Json = Any
 """JSON as it is stored (``msgspec.Raw``), or None."""
@@ -87,25 +85,15 @@ class DeadLetter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobRow:
+class JobRow(Recurring):
     """A recurring definition."""
 
-    id: UUID
-    client: str
-    key: str | None
     queue: str
     ordering_key: str | None
     target: str
     payload: Json
     options: Json
-    rules: Json
     labels: Json
-    cron: str | None
-    timezone: str
-    every: timedelta | None
-    anchor: datetime | None
-    gap: str
-    overlap: str
     state: str
     reason: str | None
     runs: int
@@ -113,30 +101,14 @@ class JobRow:
     created_at: datetime
     updated_at: datetime
 
-    def recurrence(self) -> Recurrence:
-        """What the row means. Raises InvalidSchedule."""
-        return recurrence(
-            cron=self.cron,
-            every=self.every,
-            timezone=self.timezone,
-            gap=self.gap,
-            overlap=self.overlap,
-            anchor=self.anchor,
-            identity=identity_of(self.client, self.key, self.id),
-            rules=self._rules(),
-        )
-
     def fires(self, after: datetime, count: int) -> list[Fire]:
         """The next instants for people, no more than ``max_runs`` leaves. Raises InvalidSchedule."""
         return self.recurrence().fires(after, self.runs_left(count))
 
     def runs_left(self, count: int) -> int:
         """``count``, or as many as ``max_runs`` leaves. Raises InvalidSchedule."""
-        most = self._rules().max_runs
+        most = self.parsed().max_runs
         return count if most is None else max(0, min(count, most - self.runs))
-
-    def _rules(self) -> Rules:
-        return parse_rules(None if self.rules is None else bytes(self.rules))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,9 +24,11 @@ def statement_in(name: str, partition: int) -> LiteralString:
 
 
 @cache
-def statement_over(name: str, partitions: tuple[int, ...]) -> LiteralString:
-    """The text for these partitions: ``{p}`` stands for each one's number, ``{rows}`` for the rows of all."""
-    each, then = statement(name).split("\n-- then\n")
+def statement_over(name: str, partitions: tuple[int, ...], passing: LiteralString = "") -> LiteralString:
+    """The text for these partitions: ``{p}`` stands for each one's number, ``{rows}`` for the rows of all.
+
+    ``{passing}`` stands for a condition on the rows that are read, if there is one."""
+    each, then = statement(name).replace("{passing}", passing).split("\n-- then\n")
     parts = ",\n".join(f"part_{p} as (\n{each.replace('{p}', str(p))}\n)" for p in partitions)
     rows = " union all ".join(f"select * from part_{p}" for p in partitions)
     text: LiteralString = f"with {parts}\n{then.replace('{rows}', rows)}"

@@ -1,7 +1,7 @@
 """When a planned row starts: at its instant, a little later by jitter, or when its window is emptiest."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
@@ -9,40 +9,38 @@ from psycopg.rows import tuple_row
 from pgsched.domain.jitter import emptiest, jittered, slots
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import Rules
-from pgsched.store.definitions import Definition
 from pgsched.store.sql import statement_in
 from pgsched.store.wire import to_datetime, to_instant
 
 
-async def start_of(connection: AsyncConnection[Any], definition: Definition, partition: int, instant: int) -> int:
-    """The start of a definition's row for this instant; wire counts."""
-    rules = definition.parsed()
-    if rules.jitter is None and rules.window is None:
+class Job(Protocol):
+    """What of a job has to do with when its rows start, whichever way it was read."""
+
+    @property
+    def identity(self) -> str: ...
+    def parsed(self) -> Rules: ...
+    def recurrence(self) -> Recurrence: ...
+
+
+async def start_of(connection: AsyncConnection[Any], job: Job, partition: int, instant: int) -> int:
+    """The start of a job's row for this instant; wire counts. Raises InvalidSchedule."""
+    rules = job.parsed()
+    if rules.spread is None:
         return instant
-    found = await start_within(
-        connection, definition.recurrence(), rules, definition.identity, partition, to_datetime(instant)
-    )
-    return to_instant(found)
+    return to_instant(await _start_within(connection, job, rules, partition, to_datetime(instant)))
 
 
-async def start_within(
-    connection: AsyncConnection[Any],
-    recurrence: Recurrence,
-    rules: Rules,
-    identity: str,
-    partition: int,
-    instant: datetime,
+async def _start_within(
+    connection: AsyncConnection[Any], job: Job, rules: Rules, partition: int, instant: datetime
 ) -> datetime:
-    """The start of a job's row for this instant."""
-    following = recurrence.next_instant(instant)
+    following = job.recurrence().next_instant(instant)
     if rules.jitter is not None:
-        return jittered(identity, instant, rules.jitter, following)
-    if rules.window is None:
-        return instant
+        return jittered(job.identity, instant, rules.jitter, following)
+    assert rules.window is not None
     begins = slots(instant, rules.window, following)
     end = instant + rules.window if following is None else min(instant + rules.window, following)
     counts = await _waiting(connection, partition, [*begins, end])
-    return emptiest(identity, instant, rules.window, counts, following)
+    return emptiest(job.identity, instant, rules.window, counts, following)
 
 
 async def _waiting(connection: AsyncConnection[Any], partition: int, edges: list[datetime]) -> list[int]:

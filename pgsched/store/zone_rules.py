@@ -14,8 +14,8 @@ from psycopg import AsyncConnection
 from psycopg.rows import class_row, tuple_row
 
 from pgsched.errors import InvalidSchedule
-from pgsched.store.backfills import Definition
 from pgsched.store.listings import read_exactly
+from pgsched.store.recurring import Recurring
 from pgsched.store.sql import statement
 
 FIRST = UUID(int=0)
@@ -82,32 +82,32 @@ async def zoned_jobs(connection: AsyncConnection[Any], *, after: UUID, batch: in
 async def recheck(connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old: str, new: str) -> Rechecked:
     """Moves the rows of these jobs that are misplaced by the rules of this process, in one transaction."""
     async with connection.transaction():
-        definitions = {job.id: job for job in await _take(connection, jobs)}
+        taken = {job.id: job for job in await _take(connection, jobs)}
         moves = []
-        for row in await _planned(connection, list(definitions)):
-            definition = definitions[row.job_id]
-            becomes = _next(definition, row.accounted)
+        for row in await _planned(connection, list(taken)):
+            job = taken[row.job_id]
+            becomes = _next(job, row.accounted)
             if becomes != row.scheduled_for:
-                moves.append(_Move(row, definition.timezone, becomes))
+                moves.append(_Move(row, job.timezone, becomes))
         await _apply(connection, moves)
         await _note(connection, moves, old=old, new=new)
-        left = [job for job in jobs if job not in definitions]
+        left = [id for id in jobs if id not in taken]
         left = await _column(connection, "still_active", {"jobs": left}) if left else []
     return Rechecked(len(moves), left)
 
 
-def _next(definition: Definition, after: datetime) -> datetime | None:
+def _next(job: Recurring, after: datetime) -> datetime | None:
     try:
-        return definition.recurrence().next_instant(after)
+        return job.recurrence().next_instant(after)
     except (InvalidSchedule, OverflowError):  # the planner finds it out again, and marks the job
         return None
 
 
-async def _take(connection: AsyncConnection[Any], jobs: Sequence[UUID]) -> list[Definition]:
-    async with connection.cursor(row_factory=tuple_row) as cursor:
+async def _take(connection: AsyncConnection[Any], jobs: Sequence[UUID]) -> list[Recurring]:
+    async with connection.cursor(row_factory=class_row(Recurring)) as cursor:
         read_exactly(cursor)
         await cursor.execute(statement("zoned_jobs_to_recheck"), {"jobs": list(jobs)})
-        return [Definition._make(row) for row in await cursor.fetchall()]
+        return await cursor.fetchall()
 
 
 async def _planned(connection: AsyncConnection[Any], jobs: Sequence[UUID]) -> list[_Planned]:

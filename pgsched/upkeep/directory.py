@@ -23,6 +23,7 @@ class Directory(Service):
         self._keep: dict[str, bool] = {}
         self._secrets: dict[str, bytes] = {}
         self._relevancy: dict[str, float] = {}
+        self._weights: dict[str, int] = {}
         self.loaded = False
 
     async def turn(self) -> float:
@@ -41,6 +42,15 @@ class Directory(Service):
                 yield client.client_id, base64.b64decode(client.signing_secret.removeprefix("whsec_"))
             except binascii.Error:  # the table's own check forbids it; one client must not stop the others
                 self.events.emit("client.invalid", client=client.client_id, reason="signing_secret is not base64")
+
+    @property
+    def count(self) -> int:
+        """How many clients are known."""
+        return len(self._keep)
+
+    def weight(self, client_id: str) -> int:
+        """This client's part of what a saturated worker does."""
+        return self._weights.get(client_id, 1)
 
     async def recover(self, error: Exception) -> None:
         await self._link.drop(error)

@@ -12,6 +12,7 @@ from pgsched.domain.policy import parse_options
 from pgsched.errors import StaleLease
 from pgsched.store import executions
 from pgsched.store.executions import Finished, Group
+from pgsched.store.ordering import let_next
 from pgsched.store.wire import register_arrays
 
 
@@ -54,7 +55,11 @@ async def _settle(connection: AsyncConnection[Any], execution: Execution) -> int
     if parse_options(execution.options).on_success is None:
         groups = {execution.partition: Group([execution.id], [execution.token])}
         [answer] = await executions.settle_succeeded(connection, None, groups)
-        return answer.rowcount
-    end = Finished(execution.id, execution.token, "succeeded", None, None, None, 0.0)
-    row = await (await executions.settle_finished(connection, execution.partition, [end])).fetchone()
-    return row[0] if row else 0
+        settled = answer.rowcount
+    else:
+        end = Finished(execution.id, execution.token, "succeeded", None, None, None, 0.0)
+        row = await (await executions.settle_finished(connection, execution.partition, [end])).fetchone()
+        settled = row[0] if row else 0
+    if execution.ordering_key is not None:
+        await let_next(connection, execution.partition, [(execution.client_id, execution.ordering_key)])
+    return settled

@@ -72,6 +72,7 @@ class Dispatcher:
         self.in_hand: dict[bytes, Execution] = {}
         self._ready: deque[Execution] = deque()
         self._held: list[tuple[int, int, Execution]] = []
+        self._far: set[bytes] = set()  # what a gate lets pass later than claims look ahead; it takes no room yet
         self._lanes = [Lane() for _ in range(concurrency)]
         self._idle: list[Lane] = []
         self._waking = False
@@ -102,19 +103,22 @@ class Dispatcher:
     def free(self) -> int:
         """How many more rows there is room for. Asking while there is little makes ``room`` be called once there is."""
         capacity = self.capacity
-        free = capacity - len(self.in_hand)
+        free = capacity - len(self.in_hand) + len(self._far)
         self._wants_room = free <= capacity // 2
         return max(free, 0)
 
     def submit(self, rows: list[Execution]) -> None:
         """Takes claimed rows: those that are due start now, the others at their instant."""
         now = self._clock.now()
+        far = now + int(self._ahead * 1e6)
         for row in rows:
             self.in_hand[row.id] = row
             if row.fire_at <= now:
                 self._ready.append(row)
             else:
                 self._order += 1
+                if row.fire_at > far:
+                    self._far.add(row.id)
                 heapq.heappush(self._held, (row.fire_at, self._order, row))
         self._wake_lane()
         self._set_alarm()
@@ -128,6 +132,13 @@ class Dispatcher:
                 self._wants_room = False
                 self._room()
 
+    def is_late(self, row: Execution) -> bool:
+        """Whether its time is over, so that nobody will be called for it."""
+        try:
+            return self._time_left(row, self._options_of(row))[1] is not None
+        except InvalidInput:
+            return False
+
     def stop_row(self, id: bytes) -> None:
         """Ends the attempt at a row that is not this worker's any more; its outcome will not count."""
         for lane in self._lanes:
@@ -139,6 +150,7 @@ class Dispatcher:
         unstarted = [*self._ready, *(row for _, _, row in self._held)]
         self._ready.clear()
         self._held.clear()
+        self._far.clear()
         for row in unstarted:
             self._settle(row, _DEFAULT, Released(), 0.0)
 
@@ -210,11 +222,8 @@ class Dispatcher:
         lane.execution = row
         options, timeout, late = _DEFAULT, _DEFAULT.timeout_seconds, None
         try:
-            relevant_for = None if row.plan == 0 else self._relevant_for(row.client_id)  # a backfill is late by intent
-            if row.options is not None or relevant_for is not None:
-                options = parse_options(row.options)
-                if relevant_for is not None and options.relevant_for is None:
-                    options = replace(options, relevant_for=relevant_for)
+            options = self._options_of(row)
+            if options is not _DEFAULT:
                 timeout, late = self._time_left(row, options)
             lane.expires = started + timeout
             outcome = late or await self._channel.deliver(row, options, timeout)
@@ -233,6 +242,16 @@ class Dispatcher:
         if late is None:
             self._typical += (seconds - self._typical) * _WEIGHT
         self._settle(row, options, outcome, seconds)
+
+    def _options_of(self, row: Execution) -> Options:
+        """Its own, and its client's where they are silent; those of neither are ``_DEFAULT`` itself."""
+        relevant_for = None if row.plan == 0 else self._relevant_for(row.client_id)  # a backfill is late by intent
+        if row.options is None and relevant_for is None:
+            return _DEFAULT
+        options = parse_options(row.options)
+        if relevant_for is not None and options.relevant_for is None:
+            options = replace(options, relevant_for=relevant_for)
+        return options
 
     def _time_left(self, row: Execution, options: Options) -> tuple[float, Late | None]:
         """Seconds that an attempt may take now, and why it must not begin, if so."""
@@ -260,7 +279,9 @@ class Dispatcher:
         self._rang_at = time.monotonic()
         now = self._clock.now()
         while self._held and self._held[0][0] <= now:
-            self._ready.append(heapq.heappop(self._held)[2])
+            row = heapq.heappop(self._held)[2]
+            self._far.discard(row.id)
+            self._ready.append(row)
         self._wake_lane()
         self._set_alarm()
 

@@ -17,7 +17,7 @@ import psycopg
 from psycopg import AsyncCursor
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Finish, HandBack, Leave, Outcome, Retry, Succeeded, decide
+from pgsched.domain.outcome import Failed, Finish, HandBack, Leave, Outcome, Retry, Succeeded, decide
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.service import Service
@@ -25,6 +25,8 @@ from pgsched.store import executions
 from pgsched.store.connect import Connection, Link
 from pgsched.store.definitions import counts_failures
 from pgsched.store.executions import Finished, Group, Retried
+from pgsched.store.ordering import let_next
+from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
 
 _LONGEST_WINDOW = 0.05
@@ -42,12 +44,15 @@ class Batch:
         self.finished: dict[int, list[Finished]] = {}
         self.retried: dict[int, list[Retried]] = {}
         self.returning: dict[int, int] = {}
+        self.ended_keys: dict[int, set[tuple[str, str]]] = {}
 
     def succeed(self, row: Execution, code: int | None) -> None:
         self._add(self.succeeded.setdefault(code, {}), row)
+        self._end(row)
 
     def discard(self, row: Execution) -> None:
         self._add(self.discarded, row)
+        self._end(row)
 
     def release(self, row: Execution) -> None:
         """Hands it back; ``returning`` has the earliest instant that then waits again in each partition."""
@@ -56,6 +61,7 @@ class Batch:
 
     def finish(self, row: Execution, end: Finish, seconds: float) -> None:
         self.count += 1
+        self._end(row)
         self.finished.setdefault(row.partition, []).append(
             Finished(
                 row.id, row.token, end.status, end.status_code, end.result, end.reason, seconds if end.begun else None
@@ -82,17 +88,23 @@ class Batch:
         """The same outcomes, each row that carries values of its own in a batch of its own."""
         plain = Batch()
         plain.succeeded, plain.discarded, plain.released = self.succeeded, self.discarded, self.released
+        plain.ended_keys = self.ended_keys
         yield plain
         for partition, ends in self.finished.items():
             for end in ends:
                 single = Batch()
                 single.finished = {partition: [end]}
+                single.ended_keys = self.ended_keys
                 yield single
         for partition, tries in self.retried.items():
             for retry in tries:
                 single = Batch()
                 single.retried = {partition: [retry]}
                 yield single
+
+    def _end(self, row: Execution) -> None:
+        if row.ordering_key is not None:
+            self.ended_keys.setdefault(row.partition, set()).add((row.client_id, row.ordering_key))
 
     def _add(self, groups: dict[int, Group], row: Execution) -> None:
         self.count += 1
@@ -116,6 +128,7 @@ class Settler(Service):
         *,
         owner: Callable[[], int],
         keeps_success: Callable[[str], bool],
+        circuits: Circuits,
         settled: Callable[[bytes, int], None],
         in_hand: Callable[[bytes], Execution | None],
         retrying: Callable[[int, float], object],
@@ -127,7 +140,7 @@ class Settler(Service):
         super().__init__(events)
         self._link, self._clock, self._owner, self._keeps_success = link, clock, owner, keeps_success
         self._settled, self._in_hand, self._retrying, self._returned = settled, in_hand, retrying, returned
-        self._ended = ended
+        self._ended, self._circuits = ended, circuits
         self._batch, self._rng = batch, rng
         self._gathering = Batch()
         self._sending: Batch | None = None
@@ -150,6 +163,8 @@ class Settler(Service):
             self.wake()
 
     def _put(self, batch: Batch, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
+        if type(outcome) is Failed or self._circuits.is_watching:
+            self._circuits.note(row, outcome)
         plain = type(outcome) is Succeeded and outcome.result is None and options.on_success is None
         if plain and not (row.job_id is not None and counts_failures(row.job_id)):
             assert isinstance(outcome, Succeeded)
@@ -248,6 +263,14 @@ class Settler(Service):
                 counted.append(await executions.settle_finished(connection, partition, ends))
             for partition, tries in batch.retried.items():
                 counted.append(await executions.settle_retried(connection, self._owner(), partition, tries))
+            nexts = {
+                partition: await let_next(connection, partition, sorted(keys))
+                for partition, keys in sorted(batch.ended_keys.items())
+            }
+        for partition, cursor in nexts.items():
+            for (instant,) in await cursor.fetchall():
+                if instant is not None:
+                    self._returned(partition, instant)
         total = sum(cursor.rowcount for cursor in cursors)
         for cursor in counted:
             row = await cursor.fetchone()

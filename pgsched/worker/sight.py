@@ -76,7 +76,7 @@ class Sight:
         """
         taken: dict[int, int] = {}
         last: dict[int, int] = {}
-        for row in answer.rows:
+        for row in answer.taken:
             partition = row.partition
             taken[partition] = taken.get(partition, 0) + 1
             if row.fire_at > last.get(partition, LONG_AGO):

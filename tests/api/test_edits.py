@@ -10,6 +10,7 @@ import pytest
 from tests.api.test_jobs import create
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+_MARCH = "2026-03-01T09:00:00Z"
 _BERLIN = {"cron": "30 2 * * *", "timezone": "Europe/Berlin"}
 
 
@@ -52,7 +53,7 @@ async def test_an_edit_is_logged_with_what_it_changed(api: httpx.AsyncClient, db
 
 async def test_an_invalid_job_is_mended(api: httpx.AsyncClient, db: Connection) -> None:
     job = await create(api)
-    db.execute("update pgsched.jobs set cron = '0 0 31 2 *', state = 'invalid', reason = 'never occurs'")
+    db.execute("update pgsched.jobs set cron = '0 0 30-31 2 *', state = 'invalid', reason = 'never occurs'")
     found = (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"cron": "@daily"}})).json()
     assert (found["state"], found["reason"], len(found["next_fires"])) == ("active", None, 5)
 
@@ -63,6 +64,12 @@ async def test_a_finished_job_fires_again_where_its_schedule_is_changed(api: htt
     db.execute("update pgsched.jobs set state = 'finished', runs = 2")
     found = (await api.patch(f"/v1/jobs/{job}", json={"rules": {"max_runs": 3}})).json()
     assert (found["state"], found["runs"], len(found["next_fires"])) == ("active", 0, 3)
+
+
+async def test_an_interval_is_counted_from_another_anchor(api: httpx.AsyncClient) -> None:
+    job = await create(api, schedule={"every": "24h"})
+    found = (await api.patch(f"/v1/jobs/{job}", json={"schedule": {"anchor": "2026-01-01T03:00:00+01:00"}})).json()
+    assert {at.partition("T")[2] for at in found["next_fires"]} == {"02:00:00Z"}
 
 
 async def test_a_paused_job_stays_paused(api: httpx.AsyncClient, db: Connection) -> None:
@@ -85,6 +92,9 @@ async def test_a_paused_job_stays_paused(api: httpx.AsyncClient, db: Connection)
         (422, "Mars/Base", {"schedule": {"timezone": "Mars/Base"}}),
         (422, "no unit", {"schedule": {"every": "90"}}),
         (422, "give cron", {"schedule": {"every": "1h", "gap": "skip"}}),
+        (422, "give every", {"schedule": {"cron": "@daily", "anchor": "2026-01-01T00:00:00Z"}}),
+        (422, "in the rules", {"schedule": {"every": "1h", "anchor": _MARCH}, "rules": {"anchor": _MARCH}}),
+        (422, "offset", {"schedule": {"every": "1h", "anchor": "2026-01-01"}}),
         (422, "there is no rule", {"rules": {"jiter": "5m"}}),
         (422, "goes with every only", {"rules": {"after_completion": True}}),
         (422, "write one of", {"target": "ftp://shop.example"}),
@@ -138,7 +148,7 @@ async def test_a_preview_of_a_job_that_is_invalid_shows_what_it_would_be(
     api: httpx.AsyncClient, db: Connection
 ) -> None:
     job = await create(api)
-    db.execute("update pgsched.jobs set cron = '0 0 31 2 *', state = 'invalid'")
+    db.execute("update pgsched.jobs set cron = '0 0 30-31 2 *', state = 'invalid'")
     found = (await api.post(f"/v1/jobs/{job}/preview", json={"schedule": {"cron": "@daily"}})).json()
     assert (found["before"], len(found["after"])) == ([], 5)
 

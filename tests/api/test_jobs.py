@@ -34,7 +34,7 @@ async def test_next_fires_are_computed_while_nothing_is_planned(api: httpx.Async
 async def test_a_job_that_sql_inserted_wrongly_is_shown_without_next_fires(
     api: httpx.AsyncClient, db: Connection
 ) -> None:
-    insert = "insert into pgsched.jobs (target, cron) values ('notify:a', '0 0 31 2 *') returning id"
+    insert = "insert into pgsched.jobs (target, cron) values ('notify:a', '0 0 30-31 2 *') returning id"
     job = db.execute(insert).fetchone()
     assert job is not None
     found = await api.get(f"/v1/jobs/{job[0]}")

@@ -30,10 +30,11 @@ def test_a_backfill_is_started_listed_and_cancelled(run: Run, job: str, db: Db) 
     [item] = json.loads(run("jobs", "backfills", job, "--json").output)["items"]
     assert (item["id"], item["rate"], item["state"]) == (started["id"], 0.5, "active")
     assert "active" in run("jobs", "backfills", job).output
-    assert run("jobs", "cancel-backfill", item["id"]).output == "cancelled\n"
+    assert run("jobs", "cancel-backfill", item["id"], "--actor", "ann").output == "cancelled\n"
     assert run("jobs", "cancel-backfill", item["id"]).output == "had ended before\n"
-    log = db.execute("select actor, action from pgsched.audit_log order by id").fetchall()
-    assert log == [("cli", "backfill"), ("cli", "cancel backfill")]
+    log = db.execute("select actor = current_user, actor, action from pgsched.audit_log order by id").fetchall()
+    assert [(found[0], found[2]) for found in log] == [(True, "backfill"), (False, "cancel backfill")]
+    assert log[1][1] == "ann"
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,23 @@ def test_a_job_is_edited_and_its_waiting_row_with_it(ask: Any, db: Db) -> None:
     assert ask("jobs", "edit", id, "--every", "90m")["changed"] is False
 
 
+def test_an_interval_is_counted_from_another_anchor_and_that_is_previewed(ask: Any) -> None:
+    id = ask("schedule", TARGET, "--every", "24h")["id"]
+    moved = ("--anchor", "2026-01-01T03:00:00+01:00")
+    asked = ask("preview", "--job", id, "--from", "2030-03-01T00:00:00Z", "--count", "1", *moved)
+    assert [row["at"] for row in asked["after"]] == ["2030-03-01T02:00:00Z"]
+    assert ask("jobs", "edit", id, *moved)["next_fire"].endswith("T02:00:00Z")
+    assert not ask("jobs", "edit", id, "--clear", "anchor")["next_fire"].endswith("T02:00:00Z")
+
+
+def test_an_execution_is_cancelled_with_a_note_and_by_somebody(ask: Any, db: Db) -> None:
+    id = ask("schedule", TARGET, "--delay", "1h")["id"]
+    assert ask("executions", "cancel", id, "--note", "sold out", "--actor", "ann") == {"id": id, "changed": True}
+    assert ask("executions", "show", id)["reason"] == "sold out"
+    logged = db.execute("select actor, detail ->> 'note' from pgsched.audit_log").fetchall()
+    assert logged == [("ann", "sold out")]
+
+
 def test_an_edit_by_a_role_that_may_not_plan_is_left_to_a_worker(
     ask: Any, db: Db, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

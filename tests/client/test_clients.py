@@ -105,6 +105,13 @@ def test_a_job_is_edited(client: Client) -> None:
     assert (edited.target, edited.client) == ("notify:a", "default")
 
 
+def test_an_interval_is_counted_from_another_anchor(client: Client) -> None:
+    job = client.schedule("notify:a", every="24h").id
+    client.edit(job, anchor=_AT.replace(hour=2, minute=30))
+    [fire] = client.preview(job, count=1).before
+    assert (fire.at.hour, fire.at.minute) == (2, 30)
+
+
 def test_an_edit_is_previewed_before_it_is_made(client: Client) -> None:
     job = client.schedule("notify:a", cron="30 2 * * *", timezone="Europe/Berlin").id
     found = client.preview(job, count=2, start=datetime(2026, 10, 24, 12, tzinfo=UTC), cron="30 4 * * *")

@@ -24,10 +24,13 @@ table pgsched.api_keys
 table pgsched.attempts partition by RANGE (finished_at) row level security
 table pgsched.audit_log
 table pgsched.backfills row level security
+table pgsched.blocked_keys
 table pgsched.clients row level security
 table pgsched.dependencies with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0) row level security
 table pgsched.executions partition by LIST (partition) row level security
 table pgsched.facts
+table pgsched.gate_use with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
+table pgsched.gates with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
 table pgsched.history partition by RANGE (finished_at) row level security
 table pgsched.jobs row level security
 table pgsched.kept_dead_letters row level security
@@ -72,6 +75,12 @@ column pgsched.backfills.10 planned bigint not null default 0
 column pgsched.backfills.11 passed_over bigint not null default 0
 column pgsched.backfills.12 created_at timestamp with time zone not null default pgsched.now()
 column pgsched.backfills.13 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.blocked_keys.01 client_id text not null
+column pgsched.blocked_keys.02 ordering_key text not null
+column pgsched.blocked_keys.03 partition smallint not null
+column pgsched.blocked_keys.04 execution_id uuid not null
+column pgsched.blocked_keys.05 reason text
+column pgsched.blocked_keys.06 blocked_at timestamp with time zone not null default pgsched.now()
 column pgsched.clients.01 client_id text not null
 column pgsched.clients.02 keep pgsched.keep not null default 'all'::pgsched.keep
 column pgsched.clients.03 relevant_for interval
@@ -119,15 +128,31 @@ column pgsched.executions.09 plan integer
 column pgsched.executions.10 partition smallint not null default (floor((random() * (16)::double precision)))::smallint
 column pgsched.executions.11 attempt smallint not null default 0
 column pgsched.executions.12 awaited boolean
-column pgsched.executions.13 client_id pgsched.client_id not null default 'default'::text
-column pgsched.executions.14 target pgsched.target not null
-column pgsched.executions.15 payload pgsched.payload
-column pgsched.executions.16 options pgsched.options
-column pgsched.executions.17 key pgsched.key
-column pgsched.executions.18 ordering_key pgsched.ordering_key
+column pgsched.executions.13 at_head boolean
+column pgsched.executions.14 client_id pgsched.client_id not null default 'default'::text
+column pgsched.executions.15 target pgsched.target not null
+column pgsched.executions.16 payload pgsched.payload
+column pgsched.executions.17 options pgsched.options
+column pgsched.executions.18 key pgsched.key
+column pgsched.executions.19 ordering_key pgsched.ordering_key
+column pgsched.executions.20 gate text
 column pgsched.facts.01 name text not null
 column pgsched.facts.02 value text not null
 column pgsched.facts.03 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.gate_use.01 gate text not null
+column pgsched.gate_use.02 worker integer not null
+column pgsched.gate_use.03 running integer not null
+column pgsched.gates.01 name text not null
+column pgsched.gates.02 events integer
+column pgsched.gates.03 period interval
+column pgsched.gates.04 burst integer not null default 1
+column pgsched.gates.05 concurrency integer
+column pgsched.gates.06 next_at timestamp with time zone not null default '-infinity'::timestamp with time zone
+column pgsched.gates.07 shut_until timestamp with time zone
+column pgsched.gates.08 recovers_from timestamp with time zone
+column pgsched.gates.09 openings integer not null default 0
+column pgsched.gates.10 reason text
+column pgsched.gates.11 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.history.01 finished_at timestamp with time zone not null
 column pgsched.history.02 fire_at timestamp with time zone not null
 column pgsched.history.03 scheduled_for timestamp with time zone not null
@@ -137,21 +162,22 @@ column pgsched.history.06 instants bigint
 column pgsched.history.07 id uuid not null
 column pgsched.history.08 job_id uuid
 column pgsched.history.09 status pgsched.execution_status not null
-column pgsched.history.10 partition smallint not null
-column pgsched.history.11 attempt smallint not null
-column pgsched.history.12 status_code smallint
-column pgsched.history.13 awaited boolean
-column pgsched.history.14 client_id text not null
-column pgsched.history.15 target text not null
-column pgsched.history.16 payload jsonb
-column pgsched.history.17 options jsonb
-column pgsched.history.18 key text
-column pgsched.history.19 ordering_key text
-column pgsched.history.20 result jsonb
-column pgsched.history.21 reason text
-column pgsched.history.22 replayed_as uuid
-column pgsched.history.23 dealt_with_at timestamp with time zone
-column pgsched.history.24 dealt_with_by text
+column pgsched.history.10 plan integer
+column pgsched.history.11 partition smallint not null
+column pgsched.history.12 attempt smallint not null
+column pgsched.history.13 status_code smallint
+column pgsched.history.14 awaited boolean
+column pgsched.history.15 client_id text not null
+column pgsched.history.16 target text not null
+column pgsched.history.17 payload jsonb
+column pgsched.history.18 options jsonb
+column pgsched.history.19 key text
+column pgsched.history.20 ordering_key text
+column pgsched.history.21 result jsonb
+column pgsched.history.22 reason text
+column pgsched.history.23 replayed_as uuid
+column pgsched.history.24 dealt_with_at timestamp with time zone
+column pgsched.history.25 dealt_with_by text
 column pgsched.jobs.01 id uuid not null default pgsched.new_id()
 column pgsched.jobs.02 client_id pgsched.client_id not null default 'default'::text
 column pgsched.jobs.03 key pgsched.key
@@ -187,22 +213,23 @@ column pgsched.kept_dead_letters.06 instants bigint
 column pgsched.kept_dead_letters.07 id uuid not null
 column pgsched.kept_dead_letters.08 job_id uuid
 column pgsched.kept_dead_letters.09 status pgsched.execution_status not null
-column pgsched.kept_dead_letters.10 partition smallint not null
-column pgsched.kept_dead_letters.11 attempt smallint not null
-column pgsched.kept_dead_letters.12 status_code smallint
-column pgsched.kept_dead_letters.13 awaited boolean
-column pgsched.kept_dead_letters.14 client_id text not null
-column pgsched.kept_dead_letters.15 target text not null
-column pgsched.kept_dead_letters.16 payload jsonb
-column pgsched.kept_dead_letters.17 options jsonb
-column pgsched.kept_dead_letters.18 key text
-column pgsched.kept_dead_letters.19 ordering_key text
-column pgsched.kept_dead_letters.20 result jsonb
-column pgsched.kept_dead_letters.21 reason text
-column pgsched.kept_dead_letters.22 replayed_as uuid
-column pgsched.kept_dead_letters.23 dealt_with_at timestamp with time zone
-column pgsched.kept_dead_letters.24 dealt_with_by text
-column pgsched.kept_dead_letters.25 tries jsonb not null
+column pgsched.kept_dead_letters.10 plan integer
+column pgsched.kept_dead_letters.11 partition smallint not null
+column pgsched.kept_dead_letters.12 attempt smallint not null
+column pgsched.kept_dead_letters.13 status_code smallint
+column pgsched.kept_dead_letters.14 awaited boolean
+column pgsched.kept_dead_letters.15 client_id text not null
+column pgsched.kept_dead_letters.16 target text not null
+column pgsched.kept_dead_letters.17 payload jsonb
+column pgsched.kept_dead_letters.18 options jsonb
+column pgsched.kept_dead_letters.19 key text
+column pgsched.kept_dead_letters.20 ordering_key text
+column pgsched.kept_dead_letters.21 result jsonb
+column pgsched.kept_dead_letters.22 reason text
+column pgsched.kept_dead_letters.23 replayed_as uuid
+column pgsched.kept_dead_letters.24 dealt_with_at timestamp with time zone
+column pgsched.kept_dead_letters.25 dealt_with_by text
+column pgsched.kept_dead_letters.26 tries jsonb not null
 column pgsched.queues.01 name text not null
 column pgsched.queues.02 first_partition smallint not null
 column pgsched.replays.01 id uuid not null default pgsched.new_id()
@@ -259,6 +286,7 @@ constraint pgsched.backfills.backfill_state_is_known CHECK ((state = ANY (ARRAY[
 constraint pgsched.backfills.backfills_job_id_fkey FOREIGN KEY (job_id) REFERENCES pgsched.jobs(id) ON DELETE CASCADE
 constraint pgsched.backfills.backfills_pkey PRIMARY KEY (id)
 constraint pgsched.backfills.rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision)))
+constraint pgsched.blocked_keys.blocked_keys_pkey PRIMARY KEY (client_id, ordering_key, partition)
 constraint pgsched.clients.client_id_is_1_to_100_characters CHECK (((length(client_id) >= 1) AND (length(client_id) <= 100)))
 constraint pgsched.clients.clients_pkey PRIMARY KEY (client_id)
 constraint pgsched.clients.dead_letters_for_is_1_hour_to_3653_days CHECK (((dead_letters_for >= '01:00:00'::interval) AND (dead_letters_for <= '3653 days'::interval)))
@@ -271,6 +299,16 @@ constraint pgsched.executions.attempt_is_0_to_1000 CHECK (((lease_token IS NOT N
 constraint pgsched.executions.executions_pkey PRIMARY KEY (id, partition)
 constraint pgsched.executions.partition_follows_the_key CHECK (((lease_token IS NOT NULL) OR (COALESCE((key)::text, (ordering_key)::text) IS NULL) OR pgsched.check_partition(partition, (client_id)::text, (key)::text, (ordering_key)::text)))
 constraint pgsched.facts.facts_pkey PRIMARY KEY (name)
+constraint pgsched.gate_use.gate_use_gate_fkey FOREIGN KEY (gate) REFERENCES pgsched.gates(name) ON DELETE CASCADE
+constraint pgsched.gate_use.gate_use_pkey PRIMARY KEY (gate, worker)
+constraint pgsched.gate_use.gate_use_worker_fkey FOREIGN KEY (worker) REFERENCES pgsched.workers(id) ON DELETE CASCADE
+constraint pgsched.gates.burst_is_1_to_a_million CHECK (((burst >= 1) AND (burst <= 1000000)))
+constraint pgsched.gates.concurrency_is_1_to_a_million CHECK (((concurrency >= 1) AND (concurrency <= 1000000)))
+constraint pgsched.gates.events_are_1_to_a_million CHECK (((events >= 1) AND (events <= 1000000)))
+constraint pgsched.gates.events_have_a_period CHECK ((num_nonnulls(events, period) <> 1))
+constraint pgsched.gates.gate_is_of_a_known_kind CHECK (((length(name) <= 400) AND (name ~ '^(client|host|queue|key|circuit):.'::text)))
+constraint pgsched.gates.gates_pkey PRIMARY KEY (name)
+constraint pgsched.gates.period_is_1_millisecond_to_366_days CHECK (((period >= '00:00:00.001'::interval) AND (period <= '366 days'::interval)))
 constraint pgsched.jobs.accounted_to_is_an_instant CHECK (((accounted_to >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (accounted_to <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.anchor_is_an_instant CHECK (((anchor >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (anchor <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.either_cron_or_every CHECK (((num_nonnulls(cron, every) = 1) OR pgsched.refuse('PS002'::text, 'a job needs either cron or every'::text, 'give exactly one of the two, such as cron => ''*/5 * * * *'''::text)))
@@ -298,6 +336,8 @@ CREATE INDEX backfills_active ON pgsched.backfills USING btree (id) WHERE (state
 CREATE INDEX backfills_job ON pgsched.backfills USING btree (job_id)
 CREATE INDEX dependencies_after ON pgsched.dependencies USING btree (after_id)
 CREATE INDEX executions_fire_at ON ONLY pgsched.executions USING btree (partition, fire_at)
+CREATE INDEX executions_gate ON ONLY pgsched.executions USING btree (gate, COALESCE((((options)::jsonb ->> 'priority'::text))::smallint, (0)::smallint) DESC, scheduled_for, id) WHERE (gate IS NOT NULL)
+CREATE INDEX executions_ordering ON ONLY pgsched.executions USING btree (client_id, ordering_key, COALESCE((scheduled_for)::timestamp with time zone, (fire_at)::timestamp with time zone), id) WHERE (ordering_key IS NOT NULL)
 CREATE INDEX history_awaited ON ONLY pgsched.history USING btree (id) WHERE awaited
 CREATE INDEX history_failed ON ONLY pgsched.history USING btree (id, client_id, dealt_with_at) WHERE (status = 'failed'::pgsched.execution_status)
 CREATE INDEX history_id ON ONLY pgsched.history USING btree (id)
@@ -312,12 +352,16 @@ CREATE UNIQUE INDEX api_keys_hash_key ON pgsched.api_keys USING btree (hash)
 CREATE UNIQUE INDEX api_keys_pkey ON pgsched.api_keys USING btree (id)
 CREATE UNIQUE INDEX audit_log_pkey ON pgsched.audit_log USING btree (id)
 CREATE UNIQUE INDEX backfills_pkey ON pgsched.backfills USING btree (id)
+CREATE UNIQUE INDEX blocked_keys_pkey ON pgsched.blocked_keys USING btree (client_id, ordering_key, partition)
 CREATE UNIQUE INDEX clients_pkey ON pgsched.clients USING btree (client_id)
 CREATE UNIQUE INDEX dependencies_pkey ON pgsched.dependencies USING btree (execution_id, after_id)
+CREATE UNIQUE INDEX executions_head ON ONLY pgsched.executions USING btree (client_id, ordering_key, partition) WHERE at_head
 CREATE UNIQUE INDEX executions_job ON ONLY pgsched.executions USING btree (job_id, scheduled_for, partition) WHERE (job_id IS NOT NULL)
 CREATE UNIQUE INDEX executions_key ON ONLY pgsched.executions USING btree (client_id, key, partition) WHERE (key IS NOT NULL)
 CREATE UNIQUE INDEX executions_pkey ON ONLY pgsched.executions USING btree (id, partition)
 CREATE UNIQUE INDEX facts_pkey ON pgsched.facts USING btree (name)
+CREATE UNIQUE INDEX gate_use_pkey ON pgsched.gate_use USING btree (gate, worker)
+CREATE UNIQUE INDEX gates_pkey ON pgsched.gates USING btree (name)
 CREATE UNIQUE INDEX jobs_client_key ON pgsched.jobs USING btree (client_id, key) WHERE ((key IS NOT NULL) AND (state <> 'cancelled'::pgsched.job_state))
 CREATE UNIQUE INDEX jobs_pkey ON pgsched.jobs USING btree (id)
 CREATE UNIQUE INDEX kept_dead_letters_pkey ON pgsched.kept_dead_letters USING btree (id)
@@ -391,6 +435,7 @@ function pgsched.acting_role() returns name volatility s parallel s
 function pgsched.acts_for(text) returns boolean volatility s parallel s
 function pgsched.advance_replay(uuid,integer) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
 function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.block_key(smallint,text,text,uuid,text) returns void volatility v parallel u
 function pgsched.bring_along(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.cancel(text,text,text,text) returns boolean volatility v parallel u
 function pgsched.cancel(uuid,text,text) returns boolean volatility v parallel u
@@ -442,6 +487,7 @@ function pgsched.is_kept(text,timestamp with time zone) returns boolean volatili
 function pgsched.is_watched(integer) returns boolean volatility v parallel u
 function pgsched.jobs_changed() returns trigger volatility v parallel u
 function pgsched.keep_dead_letters(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
+function pgsched.let_next(smallint,text,text) returns timestamp with time zone volatility v parallel u
 function pgsched.lock_dead_letter(uuid) returns pgsched.history volatility v parallel u
 function pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
 function pgsched.log_change(text,uuid,text,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -482,6 +528,8 @@ function pgsched.superseded_by(pgsched.history) returns uuid volatility s parall
 function pgsched.target_host(text) returns text volatility i parallel s
 function pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) returns uuid volatility v parallel u
 function pgsched.trigger(uuid,text) returns uuid volatility v parallel u
+function pgsched.unblock(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.unblock_after(uuid[]) returns void volatility v parallel u
 function pgsched.wait_for(uuid,uuid,text,interval) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.withdraw(uuid,text) returns void volatility v parallel u
 function pgsched.write_log(text,uuid,text,jsonb) returns void volatility v parallel u
@@ -491,11 +539,14 @@ grant delete, insert, select, update on pgsched.api_keys to pgsched_worker
 grant delete, insert, select, update on pgsched.attempts to pgsched_worker
 grant delete, insert, select, update on pgsched.audit_log to pgsched_worker
 grant delete, insert, select, update on pgsched.backfills to pgsched_worker
+grant delete, insert, select, update on pgsched.blocked_keys to pgsched_worker
 grant delete, insert, select, update on pgsched.clients to pgsched_worker
 grant delete, insert, select, update on pgsched.dead_letters to pgsched_worker
 grant delete, insert, select, update on pgsched.dependencies to pgsched_worker
 grant delete, insert, select, update on pgsched.executions to pgsched_worker
 grant delete, insert, select, update on pgsched.facts to pgsched_worker
+grant delete, insert, select, update on pgsched.gate_use to pgsched_worker
+grant delete, insert, select, update on pgsched.gates to pgsched_worker
 grant delete, insert, select, update on pgsched.history to pgsched_worker
 grant delete, insert, select, update on pgsched.jobs to pgsched_worker
 grant delete, insert, select, update on pgsched.kept_dead_letters to pgsched_worker
@@ -512,6 +563,8 @@ grant execute on pgsched.acts_for(text) to pgsched_worker
 grant execute on pgsched.advance_replay(uuid,integer) to pgsched_worker
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
+grant execute on pgsched.block_key(smallint,text,text,uuid,text) to pgsched_client
+grant execute on pgsched.block_key(smallint,text,text,uuid,text) to pgsched_worker
 grant execute on pgsched.bring_along(uuid) to pgsched_client
 grant execute on pgsched.bring_along(uuid) to pgsched_worker
 grant execute on pgsched.cancel(text,text,text,text) to pgsched_client
@@ -608,6 +661,8 @@ grant execute on pgsched.is_watched(integer) to pgsched_worker
 grant execute on pgsched.jobs_changed() to pgsched_client
 grant execute on pgsched.jobs_changed() to pgsched_worker
 grant execute on pgsched.keep_dead_letters(integer,integer) to pgsched_worker
+grant execute on pgsched.let_next(smallint,text,text) to pgsched_client
+grant execute on pgsched.let_next(smallint,text,text) to pgsched_worker
 grant execute on pgsched.lock_dead_letter(uuid) to pgsched_worker
 grant execute on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_client
 grant execute on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_worker
@@ -679,6 +734,9 @@ grant execute on pgsched.target_host(text) to pgsched_worker
 grant execute on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) to pgsched_worker
 grant execute on pgsched.trigger(uuid,text) to pgsched_client
 grant execute on pgsched.trigger(uuid,text) to pgsched_worker
+grant execute on pgsched.unblock(text,text,text) to pgsched_client
+grant execute on pgsched.unblock(text,text,text) to pgsched_worker
+grant execute on pgsched.unblock_after(uuid[]) to pgsched_worker
 grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_client
 grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_worker
 grant execute on pgsched.withdraw(uuid,text) to pgsched_client
@@ -768,6 +826,7 @@ comment on pgsched.acting_role() is 'The role that the session acts as: the one 
 comment on pgsched.acts_for(text) is 'Whether the session acts as a role of this client, or as one that may do everything.'
 comment on pgsched.advance_replay(uuid,integer) is 'Replays the next dead letters of a replay of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and whether that was the last.'
 comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate of them a second; also while the job is paused or finished. Returns the backfill''s id.'
+comment on pgsched.block_key(smallint,text,text,uuid,text) is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.'
 comment on pgsched.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit. PS012 where the session acts as another client.'
 comment on pgsched.cancel(text,text,text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
 comment on pgsched.cancel(uuid,text,text) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
@@ -820,14 +879,15 @@ comment on pgsched.is_kept(text,timestamp with time zone) is 'Whether a dead let
 comment on pgsched.is_watched(integer) is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.'
 comment on pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.'
 comment on pgsched.keep_dead_letters(integer,integer) is 'Moves open dead letters, no more than so many, out of the days of history that are to be dropped; returns how many.'
+comment on pgsched.let_next(smallint,text,text) is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind one; the instant at which it fires, or null.'
 comment on pgsched.lock_dead_letter(uuid) is 'Locks a dead letter that is the caller''s and has not expired; PS010 or PS011 otherwise.'
 comment on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.'
 comment on pgsched.log_change(text,uuid,text,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Called by the functions that change something.'
 comment on pgsched.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) is 'The next open dead letters after an id, and which of them a filter names.'
-comment on pgsched.mark_dead_letter(pgsched.history,uuid,text) is 'Notes on a dead letter that is locked what was done about it, and by whom.'
+comment on pgsched.mark_dead_letter(pgsched.history,uuid,text) is 'Notes on a dead letter that is locked what was done about it, and by whom; an ordering key that it blocked goes on.'
 comment on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
 comment on pgsched.my_clients() is 'The clients whose rows the current role may see and change.'
-comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562).'
+comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.'
 comment on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) is 'Notes ends with all that wait for them; returns how many were released or skipped for that.'
 comment on pgsched.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
 comment on pgsched.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
@@ -861,6 +921,8 @@ comment on pgsched.superseded_by(pgsched.history) is 'The execution that waits, 
 comment on pgsched.target_host(text) is 'The host that an http: or https: target names, in lower case; null for others.'
 comment on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome. A failure is told to its client''s dead_letter_target where they name none.'
 comment on pgsched.trigger(uuid,text) is 'Runs a job now, besides its schedule and also while it is paused or finished; returns the execution''s id.'
+comment on pgsched.unblock(text,text,text) is 'Lets the executions of a blocked ordering key go on, without the one that failed. False if the key was not blocked.'
+comment on pgsched.unblock_after(uuid[]) is 'Lets ordering keys go on that were blocked by these dead letters, since somebody has decided about them.'
 comment on pgsched.wait_for(uuid,uuid,text,interval) is 'Has an execution that is held (fire_at infinity) wait for another of its client: until it has succeeded, or with the outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.'
 comment on pgsched.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'
 comment on pgsched.write_log(text,uuid,text,jsonb) is 'Writes a row of the audit log, for functions with their owner''s rights that have judged who calls them.'

@@ -3,13 +3,14 @@
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
 import pytest_asyncio
 
 from pgsched.store import connect
-from tests.store.store_arrange import Connection
+from tests.store.store_arrange import Connection, schedule
 
 _EMPTY = """
 delete from pgsched.executions; delete from pgsched.jobs; delete from pgsched.history; delete from pgsched.attempts;
@@ -48,3 +49,17 @@ async def worker(store_url: str) -> AsyncIterator[connect.Connection]:
     connection = await connect.connect(store_url, "test")
     yield connection
     await connection.close()
+
+
+@pytest_asyncio.fixture
+async def planning(store_url: str) -> AsyncIterator[connect.Connection]:
+    """A connection such as a backfiller has."""
+    connection = await connect.connect(store_url, "test", raw=False)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+def hourly(db: Connection) -> UUID:
+    """A job that fires at each full hour."""
+    return schedule(db, cron="0 * * * *", target="python:report")

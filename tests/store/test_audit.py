@@ -1,11 +1,15 @@
 """Who did what is on record, whichever way it was asked for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from pgsched.events import Events
+from pgsched.store import connect, workers
+from pgsched.store.connect import Link
+from pgsched.upkeep.days import Days
 from tests.store.store_arrange import TARGET, Connection, call, column, refused, row, schedule, value
 
 Verb = Callable[..., Any]
@@ -97,3 +101,30 @@ def test_an_actor_is_text_of_some_length(db: Connection, actor: str) -> None:
     with refused("PS000", hint="leave it out"):
         call(db, "pause", job_id=job, actor=actor)
     assert value(db, "select state::text from pgsched.jobs") == "active"
+
+
+def wrote(db: Connection, *, days: Sequence[int]) -> None:
+    """The log has rows so many days old, the oldest first."""
+    db.execute(
+        "insert into pgsched.audit_log (at, actor, action) select now() - days * interval '1 day', 'ann', days::text"
+        " from unnest(%s::int[]) days order by days desc",
+        [list(days)],
+    )
+
+
+@pytest.mark.parametrize(("kept", "left"), [(400, ["399", "1"]), (365, ["1"]), (0, ["900", "401", "401", "399", "1"])])
+async def test_the_log_is_kept_for_so_many_days(db: Connection, store_url: str, kept: int, left: list[str]) -> None:
+    wrote(db, days=[900, 401, 401, 399, 1])
+    seen: list[tuple[str, dict[str, Any]]] = []
+    link = Link(store_url, "chores", raw=False)
+    events = Events(lambda event, fields: seen.append((event, fields)))
+    await Days(link, events, kept=30, audit_kept=kept, batch=2).turn()
+    await link.drop()
+    assert column(db, "select action from pgsched.audit_log order by id") == left
+    assert [fields["rows"] for event, fields in seen if event == "audit.deleted"] == [5 - len(left)] * (kept > 0)
+
+
+async def test_no_more_than_a_batch_of_the_log_is_deleted_at_once(db: Connection, worker: connect.Connection) -> None:
+    wrote(db, days=[500, 501, 502])
+    assert await workers.delete_audit(worker, kept=400, batch=2) == 2
+    assert column(db, "select action from pgsched.audit_log") == ["500"]

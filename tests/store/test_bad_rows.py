@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 
+from pgsched.errors import InvalidInput
 from pgsched.store import dependencies, jobs, workers
 from pgsched.store.connect import Connection
 from pgsched.store.definitions import counts_failures
@@ -33,7 +34,8 @@ async def test_a_job_that_the_database_refuses_to_plan_is_invalid_and_the_others
     finally:
         db.execute("alter table pgsched.executions drop constraint odd")
     assert (taken, [id for id, _ in invalid]) == (2, [odd])
-    assert "odd" in value(db, "select reason from pgsched.jobs where state = 'invalid'")
+    reason = value(db, "select reason from pgsched.jobs where state = 'invalid'")
+    assert (reason.partition(": ")[0], "odd" in reason) == (InvalidInput.code, True)
     assert len(waiting(db, fine)) == 1
 
 

@@ -1,4 +1,4 @@
-"""cancel, reschedule, trigger, pause and resume: what each changes, answers and refuses."""
+"""cancel, reschedule, pause and resume: what each changes, answers and refuses."""
 
 from uuid import UUID
 
@@ -166,54 +166,6 @@ def test_the_row_of_a_job_cannot_be_rescheduled(db: Connection) -> None:
 def test_rescheduling_an_unknown_id_is_refused(db: Connection) -> None:
     with refused("PS010", hint="pgsched.status"):
         call(db, "reschedule", id=UNKNOWN, fire_at="2040-01-01Z")
-
-
-def test_triggering_runs_a_job_now_besides_its_schedule(db: Connection) -> None:
-    job = schedule(db, every="1 hour", payload={"n": 1}, options={"timeout": "5s"}, client="payments", ordering_key="o")
-    waiting = planned(db, job)
-    id = call(db, "trigger", job_id=job)
-    assert row(
-        db,
-        "select job_id, plan, payload, options, client_id, ordering_key, fire_at <= clock_timestamp()"
-        " from pgsched.executions where id = %s",
-        [id],
-    ) == (job, None, {"n": 1}, {"timeout": "5s"}, "payments", "o", True)
-    assert status(db, waiting) == "scheduled"
-
-
-def test_triggering_twice_runs_twice(db: Connection) -> None:
-    job = schedule(db, every="1 hour")
-    with db.transaction():
-        assert call(db, "trigger", job_id=job) != call(db, "trigger", job_id=job)
-    assert counts(db) == (2, 1, 0)
-
-
-def test_a_paused_job_can_be_triggered(db: Connection) -> None:
-    job = schedule(db, every="1 hour")
-    call(db, "pause", job_id=job)
-    assert status(db, call(db, "trigger", job_id=job)) == "scheduled"
-
-
-def test_a_finished_job_can_be_triggered_and_stays_finished(db: Connection) -> None:
-    job = schedule(db, every="1 hour")
-    db.execute("update pgsched.jobs set state = 'finished'")
-    assert status(db, call(db, "trigger", job_id=job)) == "scheduled"
-    assert value(db, "select state::text from pgsched.jobs") == "finished"
-
-
-def test_a_cancelled_job_cannot_be_triggered(db: Connection) -> None:
-    job = schedule(db, every="1 hour")
-    call(db, "cancel", id=job)
-    with refused("PS011", hint="schedule it again"):
-        call(db, "trigger", job_id=job)
-
-
-def test_all_rows_of_a_job_share_a_partition(db: Connection) -> None:
-    job = schedule(db, every="1 hour", key="hourly")
-    planned(db, job)
-    for _ in range(4):
-        call(db, "trigger", job_id=job)
-    assert len(set(column(db, "select partition from pgsched.executions"))) == 1
 
 
 def test_pausing_withdraws_the_planned_row_and_says_why(db: Connection) -> None:

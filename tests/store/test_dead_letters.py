@@ -165,6 +165,36 @@ def test_an_instant_that_was_run_otherwise_is_not_replayed(
         replay(db, id)
 
 
+def blocked(db: Connection) -> UUID:
+    """A dead letter that blocks its ordering key."""
+    id = dead_letter(db, ordering_key="o")
+    db.execute(
+        "select pgsched.block_key(partition, client_id, ordering_key, id, 'why') from pgsched.history where id = %s",
+        [id],
+    )
+    return id
+
+
+def test_a_replay_goes_before_what_its_failure_has_held_up(db: Connection) -> None:
+    id = blocked(db)
+    held = schedule(db, ordering_key="o")
+    db.execute("update pgsched.executions set fire_at = 'infinity', gate = 'order' where id = %s", [held])
+    replay(db, id)
+    assert column(db, "select execution_id from pgsched.blocked_keys") == []
+    assert status(db, held) == "held"
+
+
+def test_discarding_lets_go_on_what_its_failure_has_held_up(db: Connection) -> None:
+    for discard in ("select pgsched.discard(%s)", 'select pgsched.discard_all(\'{"client": "default"}\'), %s'):
+        id = blocked(db)
+        held = schedule(db, ordering_key="o")
+        db.execute("update pgsched.executions set fire_at = 'infinity', gate = 'order' where id = %s", [held])
+        db.execute(discard.encode(), [id])
+        assert column(db, "select execution_id from pgsched.blocked_keys") == []
+        assert status(db, held) == "scheduled"
+        db.execute("delete from pgsched.executions")
+
+
 def test_a_discarded_one_is_open_no_more_and_stays_in_history(db: Connection) -> None:
     id = dead_letter(db)
     assert [call(db, "discard", id=id, note="known", actor="ann") for _ in range(2)] == [True, False]

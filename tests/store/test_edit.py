@@ -221,7 +221,7 @@ def test_a_paused_job_stays_paused(db: Connection) -> None:
 
 @pytest.mark.parametrize("changes", [{"cron": "@hourly"}, {"target": "python:other"}])
 def test_an_invalid_job_becomes_active(db: Connection, changes: dict[str, Any]) -> None:
-    job = schedule(db, cron="0 0 31 2 *")
+    job = schedule(db, cron="0 0 30-31 2 *")
     db.execute("update pgsched.jobs set state = 'invalid', reason = 'never occurs', planned_revision = revision")
     edit(db, job, **changes)
     found = row(db, "select state::text, reason, planned_revision < revision from pgsched.jobs")

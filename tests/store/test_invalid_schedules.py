@@ -1,5 +1,6 @@
 """Schedules that nobody can mean are refused alike: by the API, the client, the command line, and in SQL."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -19,7 +20,7 @@ from pgsched.store.jobs import plan_jobs
 from pgsched.store.refusals import refusal
 from tests.api.serving import serving
 from tests.invalid_schedules import INVALID_RULES
-from tests.store.store_arrange import TARGET, row
+from tests.store.store_arrange import TARGET, row, schedule
 from tests.store.store_arrange import Connection as Session
 
 NAMES, SCHEDULES = zip(*INVALID_RULES, strict=True)
@@ -101,4 +102,20 @@ async def test_sql_refuses_it_at_once_or_once_it_is_planned(
         assert isinstance(refused, InvalidSchedule) or name in MEANT_IN_SQL, refused
         return
     assert [found for found, _ in (await plan_jobs(worker, batch=10))[1]] == [id]
-    assert row(db, "select state::text, reason is not null from pgsched.jobs") == ("invalid", True)
+    assert row(db, "select state::text, split_part(reason, ': ', 1) from pgsched.jobs") == (
+        "invalid",
+        InvalidSchedule.code,
+    )
+
+
+async def test_what_a_worker_found_invalid_is_listed_with_the_code(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    schedule(db, cron="0 0 30-31 2 *")
+    await plan_jobs(worker, batch=10)
+    async with serving(create_app(Settings(database_url=store_url))) as api:
+        [found] = (await api.get("/v1/jobs?state=invalid")).json()["items"]
+    assert found["reason"].startswith(f"{InvalidSchedule.code}: cron '0 0 30-31 2 *' never occurs")
+    asked = ["jobs", "show", found["id"], "--json", f"--database-url={store_url}"]
+    shown = await asyncio.to_thread(CliRunner().invoke, cli, asked)
+    assert json.loads(shown.stdout)["reason"] == found["reason"]

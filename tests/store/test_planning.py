@@ -185,6 +185,23 @@ async def test_the_sweep_goes_on_from_the_last_instant_with_a_row(db: Session, w
     assert row(db, "select state::text, planned_revision from pgsched.jobs") == ("active", 1)
 
 
+@pytest.mark.parametrize("plan", [None, 0], ids=["triggered", "backfilled"])
+@pytest.mark.parametrize("ended", [True, False])
+async def test_the_sweep_takes_no_other_row_for_the_last_planned_one(
+    db: Session, worker: Connection, plan: int | None, ended: bool
+) -> None:
+    broken = job(db)
+    planned_row(db, broken, BEGAN)
+    await claim(worker)
+    later = call(db, "trigger", job_id=broken)
+    db.execute("update pgsched.executions set plan = %s where id = %s", [plan, later])
+    if ended:
+        call(db, "cancel", id=later)
+    db.execute("delete from pgsched.executions where plan > 0 and lease_token is null")
+    assert await jobs.repair_jobs(worker) == 1
+    assert value(db, "select accounted_to from pgsched.jobs") == BEGAN
+
+
 async def test_what_was_cancelled_ahead_stays_so_when_the_same_is_scheduled_again(
     db: Session, worker: Connection
 ) -> None:

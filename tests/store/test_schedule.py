@@ -142,7 +142,7 @@ def test_a_paused_job_stays_paused_when_it_is_edited(db: Connection) -> None:
 
 
 def test_a_job_found_invalid_is_active_again_once_it_is_edited(db: Connection) -> None:
-    schedule(db, cron="0 0 31 2 *", key="never")
+    schedule(db, cron="0 0 30-31 2 *", key="never")
     db.execute("update pgsched.jobs set state = 'invalid', reason = 'there is no 31st of February'")
     schedule(db, cron="0 0 28 2 *", key="never")
     assert row(db, "select state::text, reason from pgsched.jobs") == ("active", None)

@@ -75,20 +75,20 @@ def test_what_was_heard_before_a_look_was_sent_is_for_the_look_to_say(sight: Sig
 def test_what_was_heard_while_a_claim_was_under_way_outlives_its_answer(sight: Sight) -> None:
     sight.asking()
     sight.hear(1, NOW)
-    sight.claimed([Share(1, sight.low(1), 16)], Claimed([], {}))
+    sight.claimed([Share(1, sight.low(1), 16)], Claimed([], [], {}))
     assert sight.due[1] == NOW
 
 
 def test_a_share_taken_whole_has_the_next_claim_begin_where_it_ended(sight: Sight) -> None:
     taken = [row(NOW + 2), row(NOW + 1), row(NOW)]
-    assert sight.claimed([Share(1, sight.low(1), 3)], Claimed(taken, {})) == []
+    assert sight.claimed([Share(1, sight.low(1), 3)], Claimed(taken, taken, {})) == []
     assert sight.low(1) == sight.due[1] == NOW + 2
     assert sight.taken(1) == 3
 
 
 def test_a_share_not_taken_whole_has_nothing_left(sight: Sight) -> None:
     low = sight.low(1)
-    assert sight.claimed([Share(1, low, 3)], Claimed([row(NOW)], {})) == [1]
+    assert sight.claimed([Share(1, low, 3)], Claimed([row(NOW)], [row(NOW)], {})) == [1]
     assert 1 not in sight.due
     assert sight.low(1) == low
     assert sight.taken(1) == 1
@@ -97,7 +97,7 @@ def test_a_share_not_taken_whole_has_nothing_left(sight: Sight) -> None:
 @pytest.mark.parametrize("batch", [1, 3])
 def test_a_successor_that_is_overdue_is_next(sight: Sight, batch: int) -> None:
     planned = {1: NOW - 3600 * SECOND}
-    sight.claimed([Share(1, sight.low(1), batch)], Claimed([row(NOW)], planned))
+    sight.claimed([Share(1, sight.low(1), batch)], Claimed([row(NOW)], [row(NOW)], planned))
     assert sight.due[1] == sight.low(1) == NOW - 3600 * SECOND
 
 

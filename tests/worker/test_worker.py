@@ -317,7 +317,7 @@ async def test_a_recurring_job_fires_every_instant_once(db: Connection, running:
 
 async def test_a_job_inserted_by_sql_that_makes_no_sense_says_so(db: Connection, running: Running) -> None:
     async with running():
-        await db.execute("insert into pgsched.jobs (target, cron) values ('python:count', '0 0 31 2 *')")
+        await db.execute("insert into pgsched.jobs (target, cron) values ('python:count', '0 0 30-31 2 *')")
         await until(lambda: value(db, "select state = 'invalid' from pgsched.jobs"))
     assert "never" in await value(db, "select reason from pgsched.jobs")
 

@@ -5,15 +5,16 @@ create or replace function pgsched.now() returns timestamptz
   language sql stable parallel safe as 'select pg_catalog.now()';
 comment on function pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.';
 
--- RFC 9562 version 7: ordered by the millisecond of creation, so that new rows share the right edge of their index. Made
+-- RFC 9562 version 7 with a fraction of the millisecond (its method 3): ordered by the microsecond of creation, so that new
+-- rows share the right edge of their index, and rows of one session have the order in which they were inserted. Made
 -- from random(), seeded once a session: a server built without OpenSSL opens /dev/urandom for each gen_random_uuid() and
 -- uuidv7(), at seven times the cost, and an id has to be unique, not secret. One expression, so that an insert has it
 -- inlined; the leading digit is 0 until the year 2527.
 create or replace function pgsched.new_id() returns uuid language sql volatile parallel safe as $$
-  select ('0' || to_hex(((date_part('epoch', clock_timestamp()) * 1000)::bigint << 16) | (28672 + (random() * 4095)::int))
-    || to_hex(-9223372036854775808 | ((random() * 2147483647)::bigint << 31) | (random() * 2147483647)::bigint))::uuid
+  select ('0' || overlay(to_hex((date_part('epoch', clock_timestamp()) * 4096000)::bigint) placing '7' from 12 for 0)
+    || to_hex(-9223372036854775808 | (random() * 4611686018427386880)::bigint))::uuid
 $$;
-comment on function pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562).';
+comment on function pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.';
 
 create or replace function pgsched.refuse(code text, message text, hint text) returns boolean
   language plpgsql volatile parallel safe as $$
@@ -84,11 +85,11 @@ begin
   backoff := coalesce(options -> 'backoff', '{}');
   select string_agg(name, ', ') into unknown from jsonb_object_keys(options) as name
    where name not in ('timeout', 'max_attempts', 'backoff', 'relevant_for', 'max_retry_age', 'deadline', 'method', 'headers',
-                      'retry_on', 'fail_on', 'on_success', 'on_failure', 'on_expired');
+                      'retry_on', 'fail_on', 'on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering');
   if unknown is not null then
     return pgsched.refuse('PS004', format('unknown option: %s', unknown),
       'the options are timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, retry_on, fail_on, '
-      'on_success, on_failure and on_expired');
+      'on_success, on_failure, on_expired, limit_key, priority and ordering');
   elsif options ? 'max_attempts' and (jsonb_typeof(options -> 'max_attempts') <> 'number'
       or (options ->> 'max_attempts')::numeric not between 1 and 1000
       or (options ->> 'max_attempts')::numeric % 1 <> 0) then
@@ -121,6 +122,14 @@ begin
                  where codes is not null and (jsonb_typeof(codes) <> 'array' or jsonb_path_exists(codes,
                        'strict $[*] ? (@.type() != "number" || @ < 300 || @ > 599 || @.floor() != @)', silent => true))) then
     return pgsched.refuse('PS004', 'retry_on and fail_on are lists of status codes from 300 to 599', 'write {"retry_on": [404], "fail_on": [500]}');
+  elsif options ? 'limit_key' and (jsonb_typeof(options -> 'limit_key') <> 'string'
+      or length(options ->> 'limit_key') not between 1 and 200) then
+    return pgsched.refuse('PS004', 'limit_key must be text of 1 to 200 characters', 'write {"limit_key": "merchant-42"}');
+  elsif options ? 'priority' and (jsonb_typeof(options -> 'priority') <> 'number' or (options ->> 'priority')::numeric not between -100 and 100
+      or (options ->> 'priority')::numeric % 1 <> 0 or (options ->> 'priority') !~ '^-?\d+$') then
+    return pgsched.refuse('PS004', 'priority must be a whole number from -100 to 100', 'write {"priority": 10}');
+  elsif options ? 'ordering' and options -> 'ordering' not in ('"continue"', '"block"') then
+    return pgsched.refuse('PS004', 'ordering must be continue or block', 'write {"ordering": "block"}');
   elsif options ?| array['on_success', 'on_failure', 'on_expired'] then
     perform pgsched.check_told(options, name) from unnest(array['on_success', 'on_failure', 'on_expired']) as name;
   end if;

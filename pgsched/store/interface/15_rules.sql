@@ -1,5 +1,5 @@
--- What SQL can say of a job's recurrence by itself. Whether an expression ever occurs is for a worker to find out; it marks
--- the job invalid, with the reason.
+-- What SQL can say of a job's recurrence by itself. Whether an expression ever occurs is for a worker to find out, but for
+-- days that no month named has; it marks the job invalid, with the reason.
 
 create or replace function pgsched.check_cron(cron text) returns boolean
   language plpgsql immutable parallel safe as $$
@@ -35,6 +35,11 @@ begin
       end loop;
     end loop;
   end loop;
+  if cron ~* '\s3[01](,3[01])*\s+(2|02|FEB)\s+[*?]\s*$'
+     or cron ~* '\s31\s+(0?[2469]|11|FEB|APR|JUN|SEP|NOV)(,(0?[2469]|11|FEB|APR|JUN|SEP|NOV))*\s+[*?]\s*$' then
+    return pgsched.refuse('PS002', format('cron %L never occurs', left(cron, 100)),
+      'write a day that one of the months has, or L for the last one');
+  end if;
   return true;
 end $$;
 comment on function pgsched.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.';

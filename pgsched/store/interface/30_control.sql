@@ -11,17 +11,20 @@ begin
     execution.scheduled_for := coalesce(execution.scheduled_for, pgsched.now());
     execution.fire_at := execution.scheduled_for;
   end if;
-  insert into pgsched.history (finished_at, fire_at, scheduled_for, last_scheduled_for, created_at, id, job_id, status,
+  insert into pgsched.history (finished_at, fire_at, scheduled_for, last_scheduled_for, created_at, id, job_id, status, plan,
                                partition, attempt, client_id, target, payload, options, key, ordering_key, awaited, reason)
   values (pgsched.now(), execution.fire_at, coalesce(execution.scheduled_for, execution.fire_at),
           finish_waiting.last_scheduled_for, execution.created_at, execution.id, execution.job_id, finish_waiting.status,
-          execution.partition, execution.attempt, execution.client_id, execution.target, execution.payload,
+          execution.plan, execution.partition, execution.attempt, execution.client_id, execution.target, execution.payload,
           execution.options, execution.key, execution.ordering_key, execution.awaited, finish_waiting.reason);
   if execution.awaited then
     perform pgsched.notify_release();
   end if;
   if held then
     perform pgsched.forget_dependencies(execution.id);
+  end if;
+  if execution.at_head then
+    perform pgsched.let_next(execution.partition, execution.client_id, execution.ordering_key);
   end if;
 end $$;
 comment on function pgsched.finish_waiting(pgsched.executions, pgsched.execution_status, text, timestamptz)
@@ -175,7 +178,7 @@ comment on function pgsched.reschedule(uuid, timestamptz, text)
 
 create or replace function pgsched.trigger(job_id uuid, actor text default null) returns uuid language plpgsql volatile as $$
 declare
-  instant constant timestamptz := pgsched.now() + (clock_timestamp() - now());  -- twice in a transaction is two runs
+  instant timestamptz := pgsched.now() + (clock_timestamp() - now());  -- twice in a transaction is two runs
   job pgsched.jobs;
   new_id uuid;
 begin
@@ -185,10 +188,14 @@ begin
   elsif job.state = 'cancelled' then
     perform pgsched.refuse('PS011', format('job %s is cancelled', trigger.job_id), 'schedule it again');
   end if;
-  insert into pgsched.executions as e (fire_at, scheduled_for, job_id, partition, client_id, target, payload, options, ordering_key)
-  values (instant, instant, job.id, pgsched.partition_of(job), job.client_id, job.target, job.payload,
-          job.options, job.ordering_key)
-  returning e.id into new_id;
+  loop
+    insert into pgsched.executions as e (fire_at, scheduled_for, job_id, partition, client_id, target, payload, options, ordering_key)
+    values (instant, instant, job.id, pgsched.partition_of(job), job.client_id, job.target, job.payload,
+            job.options, job.ordering_key)
+    on conflict do nothing returning e.id into new_id;
+    exit when found;
+    instant := instant + interval '1 microsecond';  -- the job has a row of that microsecond: one row for an instant
+  end loop;
   perform pgsched.log_change('trigger', job.id, trigger.actor, jsonb_build_object('execution', new_id));
   return new_id;
 end $$;

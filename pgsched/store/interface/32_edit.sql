@@ -64,6 +64,11 @@ begin
   if after.cron is null and num_nonnulls(changes ->> 'gap', changes ->> 'overlap') > 0 then
     perform pgsched.refuse('PS002', 'gap and overlap go with cron only', 'leave them out, or give cron');
   end if;
+  if changes ->> 'anchor' is not null and after.every is null then
+    perform pgsched.refuse('PS002', 'anchor goes with every only', 'leave it out, or give every');
+  elsif changes ->> 'anchor' is not null and after.rules ? 'anchor' then
+    perform pgsched.refuse('PS002', 'the rules have an anchor, which is the one that counts', 'give it in the rules');
+  end if;
   if after.timezone <> job.timezone then
     perform pgsched.check_zone(after.timezone);
   end if;

@@ -60,6 +60,17 @@ end $$;
 comment on function pgsched.lock_dead_letter(uuid)
   is 'Locks a dead letter that is the caller''s and has not expired; PS010 or PS011 otherwise.';
 
+create or replace function pgsched.unblock_after(ids uuid[]) returns void language plpgsql volatile as $$
+declare
+  freed pgsched.blocked_keys;
+begin
+  for freed in delete from pgsched.blocked_keys b where b.execution_id = any (ids) returning b.* loop
+    perform pgsched.let_next(freed.partition, freed.client_id, freed.ordering_key);
+  end loop;
+end $$;
+comment on function pgsched.unblock_after(uuid[])
+  is 'Lets ordering keys go on that were blocked by these dead letters, since somebody has decided about them.';
+
 create or replace function pgsched.mark_dead_letter(letter pgsched.history, replayed_as uuid, actor text) returns void
   language plpgsql volatile as $$
 begin
@@ -73,9 +84,12 @@ begin
            dealt_with_by = coalesce(mark_dead_letter.actor, pgsched.acting_role())
      where k.id = letter.id;
   end if;
+  if letter.ordering_key is not null then
+    perform pgsched.unblock_after(array[letter.id]);
+  end if;
 end $$;
 comment on function pgsched.mark_dead_letter(pgsched.history, uuid, text)
-  is 'Notes on a dead letter that is locked what was done about it, and by whom.';
+  is 'Notes on a dead letter that is locked what was done about it, and by whom; an ordering key that it blocked goes on.';
 
 -- Its work, where it has a name by which that can be told, is under way or has been done since.
 create or replace function pgsched.superseded_by(letter pgsched.history) returns uuid language plpgsql stable as $$

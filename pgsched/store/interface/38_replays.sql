@@ -118,6 +118,7 @@ begin
      where k.id = any (ids) and k.dealt_with_at is null;
     get diagnostics changed = row_count;
     discarded := discarded + changed;
+    perform pgsched.unblock_after(ids);
     exit when complete or discarded >= most or clock_timestamp() > until;
   end loop;
   if discarded > 0 then

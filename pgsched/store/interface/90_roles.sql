@@ -77,7 +77,7 @@ begin
       pgsched.skip_dependents(uuid[]), pgsched.fire_dependents(uuid[]), pgsched.tell_outcome(uuid, uuid, text, text, text, jsonb, smallint,
       timestamptz, smallint, pgsched.execution_status, smallint, jsonb, text),
       pgsched.count_outcome(uuid, pgsched.execution_status) from pgsched_client;
-    revoke execute on function pgsched.write_log(text, uuid, text, jsonb), pgsched.lock_dead_letter(uuid),
+    revoke execute on function pgsched.write_log(text, uuid, text, jsonb), pgsched.lock_dead_letter(uuid), pgsched.unblock_after(uuid[]),
       pgsched.mark_dead_letter(pgsched.history, uuid, text), pgsched.superseded_by(pgsched.history),
       pgsched.revive(pgsched.history, timestamptz, text, jsonb, jsonb, text), pgsched.advance_replay(uuid, integer),
       pgsched.replay_next(pgsched.replays, uuid, timestamptz), pgsched.keep_dead_letters(integer, integer),

@@ -1,2 +1,2 @@
 -- backfill: ends one.
-select pgsched.cancel_backfill(%(backfill)s, %(actor)s)
+select pgsched.cancel_backfill(%(backfill)s, %(actor)s::text)

@@ -5,9 +5,9 @@ with gone as (
    where e.job_id = %(job)s and e.scheduled_for < %(before)s and e.plan is distinct from 0
   returning e.*
 ), kept as (
-  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
+  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,
                                client_id, target, payload, options, key, ordering_key, awaited, reason)
-  select pgsched.now(), fire_at, scheduled_for, created_at, id, job_id, 'cancelled', partition, attempt, client_id,
+  select pgsched.now(), fire_at, scheduled_for, created_at, id, job_id, 'cancelled', plan, partition, attempt, client_id,
          target, payload, options, key, ordering_key, awaited, %(reason)s
     from gone
 )

@@ -20,9 +20,9 @@ with lost as (
    where e.partition = %(partition)s and e.ctid = lost.ctid and lost.exhausted
   returning e.*
 ), kept as (
-  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
+  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,
                                client_id, target, payload, options, key, ordering_key, awaited, reason)
-  select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, 'failed', partition, attempt,
+  select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, 'failed', plan, partition, attempt,
          client_id, target, payload, options, key, ordering_key, awaited, 'the worker was lost on the last attempt'
     from failed
 ), attempts as (
@@ -35,4 +35,8 @@ select (select count(*) from returned), (select count(*) from failed),
                        coalesce(scheduled_for, fire_at), attempt, 'failed', null, null,
                        'the worker was lost on the last attempt')) from failed),
        (select count(case when job_id is not null and coalesce(plan, 1) > 0 then pgsched.count_outcome(job_id, 'failed') end)
-          from failed)
+          from failed),
+       (select count(case when options ->> 'ordering' = 'block' then pgsched.block_key(partition, client_id, ordering_key, id,
+                 'the worker was lost on the last attempt')::text end)
+          from failed where ordering_key is not null),
+       (select count(pgsched.let_next(partition, client_id, ordering_key)) from failed where ordering_key is not null)

@@ -2,13 +2,13 @@
 -- own term, and one that others wait for. Fenced by the token; index: the primary key.
 delete from pgsched.executions_{p} e
  where e.id = any (%(ids_{p})s) and e.lease_token = any (%(tokens)s)
-returning e.id, e.fire_at, e.scheduled_for, e.created_at, e.job_id, e.partition, e.attempt, e.client_id, e.target, e.key,
+returning e.id, e.fire_at, e.scheduled_for, e.created_at, e.job_id, e.plan, e.partition, e.attempt, e.client_id, e.target, e.key,
           e.ordering_key, e.awaited
 -- then
 , settled as ({rows}), kept as (
-  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
+  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,
                                client_id, target, key, ordering_key, awaited)
-  select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, 'succeeded', partition,
+  select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, 'succeeded', plan, partition,
          attempt, client_id, target, key, ordering_key, awaited
     from settled where key is not null or awaited
 )

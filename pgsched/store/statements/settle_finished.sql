@@ -16,9 +16,9 @@ with outcome as (
   select pgsched.now(), id, make_interval(secs => seconds), lease_owner, attempt, status_code, client_id, reason
     from settled where status <> 'succeeded' and seconds is not null
 ), kept as (
-  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
+  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,
                                status_code, client_id, target, payload, options, key, ordering_key, awaited, result, reason)
-  select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, status, partition,
+  select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, status, plan, partition,
          attempt - (seconds is null)::int, status_code, client_id, target, payload, options, key, ordering_key, awaited, result, reason
     from settled s
    where s.key is not null or s.awaited
@@ -31,5 +31,7 @@ select count(*),
                               attempt, status, status_code, result, reason) end),
        count(case when job_id is not null and coalesce(plan, 1) > 0 and exists (
                          select from pgsched.jobs j where j.id = job_id and j.rules ? 'pause_after')
-             then pgsched.count_outcome(job_id, status) end)
+             then pgsched.count_outcome(job_id, status) end),
+       count(case when ordering_key is not null and status = 'failed' and options ->> 'ordering' = 'block'
+             then pgsched.block_key(partition, client_id, ordering_key, id, reason)::text end)
   from settled

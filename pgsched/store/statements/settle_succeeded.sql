@@ -4,8 +4,8 @@ delete from pgsched.executions_{p} e
  where e.id = any (%(ids_{p})s) and e.lease_token = any (%(tokens)s)
 returning e.*
 -- then
-insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt,
+insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,
                              status_code, client_id, target, payload, options, key, ordering_key, awaited)
-select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, 'succeeded', partition, attempt,
+select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, 'succeeded', plan, partition, attempt,
        %(code)s::smallint, client_id, target, payload, options, key, ordering_key, awaited
   from ({rows}) settled

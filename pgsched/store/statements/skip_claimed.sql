@@ -9,8 +9,8 @@ with passed as (
   returning e.*, o.last_scheduled_for, nullif(o.instants, 1) as instants, o.reason
 )
 insert into pgsched.history (finished_at, fire_at, scheduled_for, last_scheduled_for, created_at, instants, id, job_id,
-                             status, partition, attempt, client_id, target, payload, options, key, ordering_key, awaited, reason)
+                             status, plan, partition, attempt, client_id, target, payload, options, key, ordering_key, awaited, reason)
 select pgsched.now(), fire_at, scheduled_for, case when instants is not null then last_scheduled_for end, created_at,
-       instants, id, job_id, 'skipped', partition, attempt - 1, client_id, target, payload, options, key, ordering_key,
+       instants, id, job_id, 'skipped', plan, partition, attempt - 1, client_id, target, payload, options, key, ordering_key,
        awaited, reason
   from gone

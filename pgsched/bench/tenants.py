@@ -1,0 +1,112 @@
+"""`pgsched bench tenants`: what a client with a backlog far over its limit does to the punctuality of another.
+
+One client schedules at a steady rate, first alone, then beside another that has very many executions due and a limit.
+What the limit let pass is counted from history by the second, over the same time.
+"""
+
+from typing import Any
+
+import psycopg
+
+from pgsched.bench.crew import crew
+from pgsched.bench.feed import feeding
+from pgsched.bench.ground import ground
+from pgsched.bench.lateness import settings_on_time
+from pgsched.bench.load import Progress, load, medians, seeded
+from pgsched.bench.report import together
+from pgsched.settings import Settings
+
+_LEAD = 1.0
+_SETTLING = 60
+_FLOOD = """
+insert into pgsched.executions (client_id, target, payload, fire_at)
+select 'flood', 'python:noop', '{"order": 42, "merchant": "abcdefghij"}',
+       now() - interval '1 hour' + mod(n, 3000000) * interval '1 millisecond'
+  from generate_series(%(first)s::bigint, %(last)s::bigint) as n"""
+_LIMIT = """
+insert into pgsched.gates (name, events, period) values ('client:flood', %s, interval '1 second')
+    on conflict (name) do update set events = excluded.events, next_at = '-infinity'"""
+# The first seconds are those in which the workers find out, the last ones those in which they stop.
+_PASSED = """
+with seconds as (
+  select floor(extract(epoch from h.finished_at)) as second, count(*) as passed
+    from pgsched.history h where h.client_id = 'flood' group by 1 order by 1
+)
+select coalesce(sum(passed), 0)::integer, count(*)::integer, max(passed)::integer from (
+  select passed from seconds order by second offset 3 limit %s) whole"""
+
+
+def run_tenants(
+    url: str | None,
+    *,
+    backlog: int,
+    limit: int,
+    rate: int,
+    seconds: int,
+    processes: int = 4,
+    rounds: int = 1,
+    seed: int = 1,
+    progress: Progress = lambda _: None,
+) -> dict[str, Any]:
+    """The other client's lateness alone and beside the backlog, in milliseconds; what the limit let pass a second."""
+    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+        connection.execute("set pgsched.notify = off")
+        settings = settings_on_time(own)
+        measured = []
+        for number in range(rounds):
+            seeded(connection, seed + number)
+            measured.append(_round(connection, settings, backlog, limit, rate, seconds, processes, seed, progress))
+    asked = {"backlog": backlog, "limit": limit, "rate": rate, "seconds": seconds, "processes": processes}
+    return asked | medians(measured)
+
+
+def _round(
+    connection: psycopg.Connection[Any],
+    settings: Settings,
+    backlog: int,
+    limit: int,
+    rate: int,
+    seconds: int,
+    processes: int,
+    seed: int,
+    progress: Progress,
+) -> dict[str, Any]:
+    alone = _lateness(connection, settings, rate, seconds, processes, seed)
+    progress(f"alone: p99 {alone['p99_ms']} ms")
+    connection.execute(_LIMIT.encode(), [limit])
+    load(connection, _FLOOD, backlog, progress)
+    beside = _lateness(connection, settings, rate, seconds, processes, seed)
+    passed, counted, most = connection.execute(_PASSED.encode(), [seconds - 5]).fetchone() or (0, 0, 0)
+    progress(f"beside: p99 {beside['p99_ms']} ms; {passed} passed in {counted} s")
+    connection.execute("truncate pgsched.history, pgsched.executions, pgsched.gates cascade")
+    return {
+        "alone_p50_ms": alone["p50_ms"],
+        "alone_p99_ms": alone["p99_ms"],
+        "beside_p50_ms": beside["p50_ms"],
+        "beside_p99_ms": beside["p99_ms"],
+        "beside_max_ms": beside["max_ms"],
+        "p99_ratio": round(beside["p99_ms"] / alone["p99_ms"], 2),
+        "passed_a_second": round(passed / max(counted, 1), 2),
+        "most_passed_in_a_second": most,
+    }
+
+
+def _lateness(
+    connection: psycopg.Connection[Any], settings: Settings, rate: int, seconds: int, processes: int, seed: int
+) -> dict[str, Any]:
+    count = rate * seconds
+    mine = "select count(*) from pgsched.history where client_id = 'default'"
+    with crew(settings, processes=processes) as workers:
+        workers.go.set()
+        with feeding(str(settings.database_url), rate=rate, seconds=seconds, ahead=False, lead=_LEAD, seed=seed) as fed:
+            fed.finished(within=_LEAD + seconds + _SETTLING)
+            reports = None
+            while connection.execute(mine).fetchone() != (count,):
+                if not workers.alive():
+                    raise AssertionError("a worker has died")
+        reports = workers.finish()
+    connection.execute("delete from pgsched.history where client_id = 'default'")
+    late = together(report.lateness for report in reports).whole()
+    if late.count != count:
+        raise AssertionError(f"{late.count} told how late they were, of {count}")
+    return late.summary()

@@ -1,0 +1,47 @@
+"""When a target counts as failing, and is left alone.
+
+Attempts are counted from the first failure on, in windows of a few seconds. A target fails when it failed often enough
+and in enough of its attempts, or when it asked itself to be left alone (429 or 503 with Retry-After).
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pgsched.domain.outcome import LONGEST_RETRY_AFTER, Failed, Outcome, Succeeded
+
+WINDOW = 10.0
+"""Seconds over which attempts are counted."""
+_SHARE = 0.5
+_BUSY = frozenset({429, 503})
+
+
+@dataclass(slots=True, kw_only=True)
+class Window:
+    """The attempts at one target for one client since ``began`` (monotonic seconds)."""
+
+    began: float
+    attempts: int = 0
+    failures: int = 0
+
+    def fails(self, after: int) -> bool:
+        """Whether it failed so often, and at least in half of its attempts."""
+        return self.failures >= after and self.failures >= _SHARE * self.attempts
+
+
+def speaks_ill(outcome: Outcome) -> bool:
+    """Whether an outcome is a fault of the target rather than of what it was asked."""
+    return type(outcome) is Failed and (
+        outcome.status_code is None or outcome.status_code >= 500 or outcome.status_code == 429
+    )
+
+
+def speaks_well(outcome: Outcome) -> bool:
+    """Whether the target did what it was asked, or said that it never will."""
+    return type(outcome) is Succeeded or (type(outcome) is Failed and not speaks_ill(outcome))
+
+
+def asked_pause(outcome: Outcome) -> timedelta | None:
+    """How long the target asked to be left alone."""
+    if type(outcome) is not Failed or outcome.status_code not in _BUSY or not outcome.retry_after:
+        return None
+    return min(outcome.retry_after, LONGEST_RETRY_AFTER)

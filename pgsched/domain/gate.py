@@ -1,0 +1,118 @@
+"""Gates: what holds executions back, and when the next may pass.
+
+A limit of a client, of a target host, of a queue or of a key of a client's own, and the circuit of a failing target are
+all gates. A gate lets so many events a period pass, evenly, by the generic cell rate algorithm (ITU-T I.371): it keeps
+one instant, the theoretical arrival time of the next event, and so is exact however many workers draw on it.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pgsched.domain.target import Scheme, parse_target
+from pgsched.errors import InvalidTarget
+
+CLIENT, HOST, QUEUE, KEY, CIRCUIT = "client:", "host:", "queue:", "key:", "circuit:"
+ORDER = "order"
+"""Where executions are held whose turn among those of their ordering key it is not; no gate of the table."""
+NEVER = 2**63 - 1
+_FIRST_INTERVAL = 100_000.0  # microseconds between the first executions, where the gate has no rate: ten a second
+_DOUBLES_IN = 1_000_000.0  # microseconds in which the rate doubles
+_MOST_DOUBLED = 20
+_PROBE_TAKES = 5_000_000  # microseconds after which another probe is sent where one has not been heard of
+RECOVERED = 14.0
+"""Seconds after which a gate that recovers lets ten thousand times as many pass, and counts as recovered."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Gate:
+    """A gate as it stood in the database when it was locked, and what has been drawn on it since.
+
+    Instants are microseconds since 2000-01-01 UTC. ``interval`` is the microseconds between events, None where their
+    rate is not limited; ``running`` counts what is in hand in the whole fleet, of at most ``concurrency``. Nothing
+    passes before ``shut_until``. Then a circuit lets a probe pass; from ``recovers_from`` on, more and more.
+    """
+
+    name: str
+    interval: float | None = None
+    burst: int = 1
+    concurrency: int | None = None
+    next_at: float = 0.0
+    shut_until: int | None = None
+    recovers_from: int | None = None
+    running: int = 0
+    drawn: int = 0
+
+    def earliest(self, now: int) -> int:
+        """When the next execution may start: now, a later instant, or NEVER while it depends on what others do."""
+        if self.shut_until is not None and now < self.shut_until:
+            return self.shut_until
+        if self.concurrency is not None and self.running >= self.concurrency:
+            return NEVER
+        interval = self._interval_at(now)
+        return now if interval is None else max(now, int(self.next_at - (self.burst - 1) * interval))
+
+    def draw(self, start: int) -> None:
+        """One execution passes and starts at this instant, which is not before ``earliest``."""
+        self.drawn += 1
+        self.running += 1
+        if self.is_probing:
+            self.shut_until = start + _PROBE_TAKES
+            return
+        interval = self._interval_at(start)
+        if interval is not None:
+            self.next_at = max(start, self.next_at) + interval
+
+    def room(self, wanted: int, *, now: int, last: int) -> int:
+        """How many of ``wanted`` executions could start from now to ``last``, included."""
+        if self.earliest(now) > last:
+            return 0
+        if self.is_probing:
+            return min(wanted, 1)
+        if self.concurrency is not None:
+            wanted = min(wanted, self.concurrency - self.running)
+        interval = self._interval_at(now)
+        if interval is None:
+            return wanted
+        return min(wanted, int((last - max(now, self.next_at)) // interval) + self.burst)
+
+    @property
+    def is_circuit(self) -> bool:
+        return self.name.startswith(CIRCUIT)
+
+    @property
+    def is_probing(self) -> bool:
+        """Whether one execution at a time may find out if the target is back."""
+        return self.is_circuit and self.recovers_from is None
+
+    def _interval_at(self, instant: int) -> float | None:
+        if self.recovers_from is None:
+            return None if self.is_circuit else self.interval
+        doubled = min((instant - self.recovers_from) / _DOUBLES_IN, _MOST_DOUBLED)
+        first = self.interval if self.is_circuit and self.interval else _FIRST_INTERVAL
+        recovering = first / 2**doubled
+        return recovering if self.is_circuit or self.interval is None else max(recovering, self.interval)
+
+
+@lru_cache(maxsize=4096)
+def host_of(target: str) -> str | None:
+    """The host of a target that is a URL, in lower case, with its port where it names one; else None."""
+    try:
+        found = parse_target(target)
+    except InvalidTarget:
+        return None
+    if found.scheme not in {Scheme.HTTP, Scheme.HTTPS}:
+        return None
+    authority = target.split("//", 1)[1]
+    for end in "/?":
+        authority = authority.split(end, 1)[0]
+    return authority.lower()
+
+
+def circuit_name(host: str, client: str) -> str:
+    """The name of the circuit between a client and a host."""
+    return f"{CIRCUIT}{host} {client}"
+
+
+def key_name(client: str, key: str) -> str:
+    """The name of the gate of a client's own limit key."""
+    return f"{KEY}{client}/{key}"

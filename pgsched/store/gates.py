@@ -1,0 +1,125 @@
+"""Gates in the database: locked, drawn on, and what they hold fed on."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import LiteralString
+
+from pgsched.domain.execution import Execution
+from pgsched.domain.gate import Gate
+from pgsched.store.connect import Connection
+from pgsched.store.executions import Lease
+from pgsched.store.sql import statement, statement_in
+from pgsched.store.wire import Instants, Tokens, Uuids
+
+_LOCKED: LiteralString = " for update of g"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A gate that stands: whether it counts what is in hand, and the first partition of the queue that it is for."""
+
+    name: str
+    counts: bool
+    first_partition: int | None
+
+
+async def standing(connection: Connection) -> list[Standing]:
+    """All gates there are."""
+    cursor = await connection.execute(statement("gates"), binary=True)
+    return [Standing(name=row[0], counts=row[1], first_partition=row[2]) for row in await cursor.fetchall()]
+
+
+async def holding(connection: Connection, *, most: int) -> set[str]:
+    """The names of gates that hold executions back, no more than ``most``."""
+    cursor = await connection.execute(statement("holding_gates"), {"most": most})
+    return {row[0] for row in await cursor.fetchall()}
+
+
+async def read(
+    connection: Connection, names: Sequence[str], *, worker: int, own: Mapping[str, int], lock: bool = True
+) -> dict[str, Gate]:
+    """How gates stand, locked until the transaction ends unless they are only looked at. One that is no more is left
+    out. ``own`` is what this worker has in hand of each."""
+    parameters = {"names": sorted(names), "worker": worker}
+    text = statement("read_gates")
+    gates = await connection.execute(text + _LOCKED if lock else text, parameters, binary=True)
+    uses = await connection.execute(statement("gate_use"), parameters)
+    found = {
+        row[0]: Gate(
+            name=row[0], interval=row[1], burst=row[2], concurrency=row[3], next_at=row[4], shut_until=row[5],
+            recovers_from=row[6], running=own.get(row[0], 0),
+        )
+        for row in await gates.fetchall()
+    }  # fmt: skip
+    for name, running in await uses.fetchall():
+        if name in found:
+            found[name].running += running
+    return found
+
+
+async def try_feeding(connection: Connection, gate: str) -> bool:
+    """Has this transaction alone feed on from a gate; False where another does."""
+    cursor = await connection.execute(statement("feed_gate"), {"gate": gate})
+    row = await cursor.fetchone()
+    return bool(row and row[0])
+
+
+async def note_draws(connection: Connection, gates: Iterable[Gate]) -> None:
+    """Writes what was drawn on locked gates."""
+    drawn = [gate for gate in gates if gate.drawn]
+    if drawn:
+        await connection.execute(
+            statement("draw_gates"),
+            {
+                "names": [gate.name for gate in drawn],
+                "nexts": Instants(int(gate.next_at) for gate in drawn),
+                "shuts": [gate.shut_until for gate in drawn],
+            },
+        )
+
+
+async def note_use(connection: Connection, worker: int, running: Mapping[str, int]) -> None:
+    """Writes how many executions this worker has in hand of those that passed each of these gates."""
+    if running:
+        names = sorted(running)
+        counts = [running[name] for name in names]
+        await connection.execute(statement("note_gate_use"), {"worker": worker, "names": names, "counts": counts})
+
+
+async def hold(connection: Connection, held: Sequence[tuple[Execution, str]]) -> None:
+    """Has claimed rows wait behind their gates instead."""
+    partitions: dict[int, list[tuple[Execution, str]]] = defaultdict(list)
+    for row, gate in held:
+        partitions[row.partition].append((row, gate))
+    for partition, some in partitions.items():
+        await connection.execute(
+            statement_in("hold", partition),
+            {
+                "ids": Uuids(row.id for row, _ in some),
+                "tokens": Tokens({row.token for row, _ in some}),
+                "gates": [gate for _, gate in some],
+            },
+        )
+
+
+async def hold_due(connection: Connection, partition: int, clients: Sequence[str], *, batch: int) -> int:
+    """Has due one-shots of these clients wait behind their clients' gates; returns how many, at most ``batch``."""
+    parameters = {"clients": list(clients), "batch": batch}
+    cursor = await connection.execute(statement_in("hold_due", partition), parameters)
+    return cursor.rowcount
+
+
+async def claim_held(
+    connection: Connection, lease: Lease, gate: str, partitions: Sequence[int], *, batch: int
+) -> list[Execution]:
+    """Leases executions that a gate holds, those of the highest priority and the earliest first."""
+    cursor = await connection.execute(
+        statement("claim_held"),
+        {
+            "gate": gate, "partitions": list(partitions), "batch": batch,
+            "owner": lease.owner, "token": lease.token, "lease": lease.length,
+        },
+        binary=True,
+    )  # fmt: skip
+    return [Execution._make(row) for row in await cursor.fetchall()]

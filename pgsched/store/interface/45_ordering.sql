@@ -1,0 +1,64 @@
+-- Executions with one ordering key are delivered one at a time, in the order of their instants and then of their
+-- insertion. One is at the head of its key from the claim that finds it first until it ends, over retries and lost
+-- workers; those behind it are held at the gate 'order', and each end lets the next have its turn.
+
+create or replace function pgsched.let_next(partition smallint, client_id text, ordering_key text) returns timestamptz
+  language plpgsql volatile as $$
+declare
+  first record;
+begin
+  perform pg_advisory_xact_lock(1885631332, let_next.partition);
+  perform from pgsched.executions e
+    where e.partition = let_next.partition and e.client_id = let_next.client_id and e.ordering_key = let_next.ordering_key and e.at_head;
+  if found or exists (select from pgsched.blocked_keys b where b.client_id = let_next.client_id
+                         and b.ordering_key = let_next.ordering_key and b.partition = let_next.partition) then
+    return null;
+  end if;
+  select e.id, e.gate into first from pgsched.executions e
+   where e.partition = let_next.partition and e.client_id = let_next.client_id and e.ordering_key = let_next.ordering_key
+   order by coalesce(e.scheduled_for, e.fire_at), e.id limit 1;
+  if first.gate is distinct from 'order' then  -- it comes by itself
+    return null;
+  end if;
+  update pgsched.executions e set fire_at = pgsched.now(), gate = null
+   where e.partition = let_next.partition and e.id = first.id and e.lease_token is null;
+  if not found then
+    return null;
+  end if;
+  perform pgsched.notify_wake(let_next.partition, pgsched.now());
+  return pgsched.now();
+end $$;
+comment on function pgsched.let_next(smallint, text, text)
+  is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind
+one; the instant at which it fires, or null.';
+
+create or replace function pgsched.block_key(partition smallint, client_id text, ordering_key text, execution_id uuid, reason text)
+  returns void language sql volatile as $$
+  insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id, reason)
+  values (block_key.client_id, block_key.ordering_key, block_key.partition, block_key.execution_id, block_key.reason)
+      on conflict (client_id, ordering_key, partition) do nothing
+$$;
+comment on function pgsched.block_key(smallint, text, text, uuid, text)
+  is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.';
+
+create or replace function pgsched.unblock(client text, ordering_key text, actor text default null) returns boolean
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  freed pgsched.blocked_keys;
+  any_freed boolean := false;
+begin
+  if not pgsched.acts_for(unblock.client) then
+    perform pgsched.refuse('PS010', format('client %L has no ordering key %L that is blocked', client, ordering_key), 'look it up in pgsched.blocked_keys');
+  end if;
+  for freed in
+    delete from pgsched.blocked_keys b where b.client_id = unblock.client and b.ordering_key = unblock.ordering_key returning b.*
+  loop
+    perform pgsched.let_next(freed.partition, freed.client_id, freed.ordering_key);
+    perform pgsched.log_change('unblock', freed.execution_id, unblock.actor,
+      jsonb_build_object('client', freed.client_id, 'ordering_key', freed.ordering_key));
+    any_freed := true;
+  end loop;
+  return any_freed;
+end $$;
+comment on function pgsched.unblock(text, text, text)
+  is 'Lets the executions of a blocked ordering key go on, without the one that failed. False if the key was not blocked.';

@@ -1,0 +1,46 @@
+"""Whose turn it is among executions with one ordering key."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from psycopg import AsyncConnection, AsyncCursor
+
+from pgsched.domain.execution import Execution
+from pgsched.store.sql import statement, statement_in
+from pgsched.store.wire import Tokens, Uuids
+
+
+async def whose_turn(connection: AsyncConnection[Any], rows: Iterable[Execution]) -> set[bytes]:
+    """The ids of those claimed rows that are at the head of their keys; locks the ordering of their partitions."""
+    partitions: dict[int, list[Execution]] = defaultdict(list)
+    for row in rows:
+        partitions[row.partition].append(row)
+    await connection.execute(statement("lock_ordering"), {"partitions": sorted(partitions)})
+    cursors = []
+    for partition, some in partitions.items():
+        parameters = {"ids": Uuids(row.id for row in some), "tokens": Tokens({row.token for row in some})}
+        cursors.append(await connection.execute(statement_in("order_claimed", partition), parameters, binary=True))
+    return {found[0] for cursor in cursors for found in await cursor.fetchall()}
+
+
+async def let_next(
+    connection: AsyncConnection[Any], partition: int, keys: Sequence[tuple[str, str]]
+) -> AsyncCursor[tuple[Any, ...]]:
+    """Lets the next of each (client, ordering key) have its turn after one has ended. Answers with the instants at
+    which they fire, and None where nobody waited."""
+    clients, ordering_keys = zip(*keys, strict=True)
+    parameters = {"clients": list(clients), "keys": list(ordering_keys)}
+    return await connection.execute(statement_in("let_next", partition), parameters, binary=True)
+
+
+async def anybody_waits(connection: AsyncConnection[Any]) -> bool:
+    """Whether any execution is held because it is not its turn."""
+    row = await (await connection.execute(statement("waits_for_turn"))).fetchone()
+    return bool(row and row[0])
+
+
+async def let_stuck(connection: AsyncConnection[Any], partition: int) -> int:
+    """The same for all keys of a partition that nobody is at the head of; returns how many that were."""
+    row = await (await connection.execute(statement_in("let_stuck", partition))).fetchone()
+    return row[0] if row else 0

@@ -1,0 +1,49 @@
+"""What a job recurs by, as its row has it: whichever statement read the row, it means the same."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from pgsched.domain.recurrence import Recurrence, recurrence
+from pgsched.domain.rules import Rules, parse_rules
+from pgsched.domain.spread import identity_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recurring:
+    """The columns that say when a job fires; ``rules`` as JSON, or as the driver read it."""
+
+    id: UUID
+    client: str
+    key: str | None
+    cron: str | None
+    timezone: str
+    every: timedelta | None
+    anchor: datetime | None
+    gap: str
+    overlap: str
+    rules: Any
+
+    @property
+    def identity(self) -> str:
+        return identity_of(self.client, self.key, self.id)
+
+    def parsed(self) -> Rules:
+        """Raises InvalidSchedule."""
+        return parse_rules(bytes(self.rules) if isinstance(self.rules, msgspec.Raw) else self.rules)
+
+    def recurrence(self) -> Recurrence:
+        """What the row means. Raises InvalidSchedule."""
+        return recurrence(
+            cron=self.cron,
+            every=self.every,
+            timezone=self.timezone,
+            gap=self.gap,
+            overlap=self.overlap,
+            anchor=self.anchor,
+            identity=self.identity,
+            rules=self.parsed(),
+        )

@@ -1,0 +1,21 @@
+-- claim: of claimed rows with an ordering key, those whose turn it is: the one at the head of its key already, or the
+-- first of its key where none is and the key is not blocked. That one is at the head from now on, until it ends. The
+-- partition's ordering is locked by the claim. Index: executions_head, executions_ordering.
+with mine as materialized (
+  select e.id, e.client_id, e.ordering_key, e.at_head from pgsched.executions_{p} e where e.id = any (%(ids)s)
+), next as (
+  select coalesce(
+           (select x.id from pgsched.executions_{p} x
+             where x.client_id = k.client_id and x.ordering_key = k.ordering_key and x.at_head),
+           (select x.id from pgsched.executions_{p} x
+             where x.client_id = k.client_id and x.ordering_key = k.ordering_key
+               and (select b.partition from pgsched.blocked_keys b where b.client_id = k.client_id
+                       and b.ordering_key = k.ordering_key and b.partition = {p}) is null
+             order by coalesce(x.scheduled_for, x.fire_at), x.id limit 1)) as id
+    from (select distinct m.client_id, m.ordering_key from mine m) k
+), advanced as (
+  update pgsched.executions_{p} e set at_head = true
+    from next where e.id = any (array[next.id]) and e.lease_token = any (%(tokens)s) and e.at_head is not true
+  returning e.id
+)
+select id from advanced union all select m.id from mine m where m.at_head

@@ -1,0 +1,131 @@
+"""Leaves failing targets alone: counts how attempts end, opens circuits, and lets targets recover.
+
+What one worker finds out holds for the fleet: the circuit is a gate in the database, which every worker's claims pass.
+Nothing is counted for a target before its first failure. While its circuit is open a probe is let through now and
+then; how that ends decides.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pgsched.domain.circuit import WINDOW, Window, asked_pause, speaks_ill, speaks_well
+from pgsched.domain.execution import Execution
+from pgsched.domain.gate import RECOVERED, circuit_name, host_of
+from pgsched.domain.outcome import Failed, Outcome
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store import circuits
+from pgsched.store.connect import Link
+
+_CLOSE_EVERY = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Verdict:
+    name: str
+    failing: bool
+    probe: bool
+    asked: timedelta | None = None
+    reason: str = ""
+
+
+class Circuits(Service):
+    """``note`` counts an outcome; a turn writes what follows from it."""
+
+    name = "circuits"
+
+    def __init__(
+        self,
+        link: Link,
+        events: Events,
+        *,
+        after: int,
+        rate: int,
+        any_gates: Callable[[], bool],
+        changed: Callable[[], None],
+    ) -> None:
+        super().__init__(events)
+        self._link, self._after, self._rate = link, after, rate
+        self._any_gates, self._changed = any_gates, changed
+        self._windows: dict[str, Window] = {}
+        self._probes: dict[bytes, str] = {}
+        self._verdicts: deque[_Verdict] = deque()
+        self._closed_at = float("-inf")
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether outcomes that are no failures count, too."""
+        return bool(self._windows or self._probes)
+
+    def sent(self, id: bytes, name: str) -> None:
+        """This execution is a circuit's probe."""
+        self._probes[id] = name
+
+    def forget(self, id: bytes) -> None:
+        """An execution is out of this process's hands."""
+        if self._probes:
+            self._probes.pop(id, None)
+
+    def note(self, row: Execution, outcome: Outcome) -> None:
+        """Counts how an attempt ended."""
+        ill = speaks_ill(outcome)
+        if not self._after or not (ill or speaks_well(outcome)) or (host := host_of(row.target)) is None:
+            return
+        name = circuit_name(host, row.client_id)
+        if self._probes.pop(row.id, None) == name:
+            self._decide(name, outcome, probe=True)
+        elif ill and asked_pause(outcome):
+            self._decide(name, outcome, probe=False)
+        elif ill or name in self._windows:
+            self._count(name, outcome, ill=ill)
+
+    def _count(self, name: str, outcome: Outcome, *, ill: bool) -> None:
+        now = time.monotonic()
+        window = self._windows.get(name)
+        if window is None or now - window.began > WINDOW:
+            if not ill:
+                self._windows.pop(name, None)
+                return
+            window = self._windows[name] = Window(began=now)
+        window.attempts += 1
+        window.failures += ill
+        if window.fails(self._after):
+            del self._windows[name]
+            self._decide(name, outcome, probe=False)
+
+    def _decide(self, name: str, outcome: Outcome, *, probe: bool) -> None:
+        failing = speaks_ill(outcome)
+        reason = outcome.error if isinstance(outcome, Failed) else ""
+        verdict = _Verdict(name=name, failing=failing, probe=probe, asked=asked_pause(outcome), reason=reason[:500])
+        if verdict not in self._verdicts:
+            self._verdicts.append(verdict)
+            self.wake()
+
+    async def turn(self) -> float:
+        while self._verdicts:
+            await self._make_so(self._verdicts[0])
+            self._verdicts.popleft()
+        now = time.monotonic()
+        self._windows = {name: window for name, window in self._windows.items() if now - window.began <= WINDOW}
+        if self._any_gates() and now - self._closed_at >= _CLOSE_EVERY:
+            self._closed_at = now
+            for name in await circuits.close(await self._link.get(), after=timedelta(seconds=RECOVERED)):
+                self.events.emit("target.recovered", gate=name)
+        return _CLOSE_EVERY
+
+    async def _make_so(self, verdict: _Verdict) -> None:
+        connection = await self._link.get()
+        if not verdict.failing:
+            if await circuits.recover(connection, verdict.name):
+                self.events.emit("target.recovering", gate=verdict.name)
+        elif await circuits.open_circuit(
+            connection, verdict.name, rate=self._rate, asked=verdict.asked, probe=verdict.probe, reason=verdict.reason
+        ):
+            self.events.emit("target.sidelined", gate=verdict.name, reason=verdict.reason[:200])
+        self._changed()
+
+    async def recover(self, error: Exception) -> None:
+        await self._link.drop(error)

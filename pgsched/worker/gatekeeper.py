@@ -1,0 +1,273 @@
+"""Lets executions pass the gates, holds the others back, and feeds them on when there is room.
+
+An execution that may not pass when it is claimed is held once: it leaves the instants that claims read, and waits
+behind its gate in an index of its own. From there it is claimed when there is room for it, so neither a claim nor a
+turn reads what a limit holds back, however much that is. A gate that holds something back is passed by nobody else: who
+comes later queues up behind.
+
+Where a client's gate holds back, claims pass the client's rows over, and turns of this service hold those that are
+due, by the batch, in a share of its time.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+
+from pgsched.domain.execution import Execution
+from pgsched.domain.gate import CLIENT, NEVER, ORDER, Gate
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store import executions, gates, ordering
+from pgsched.store.connect import Connection, Link
+from pgsched.store.executions import Lease
+from pgsched.worker.book import Book
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.dispatcher import Dispatcher
+from pgsched.worker.roster import Roster
+
+_MOST_HOLDING = 1_000
+_LOOK_EVERY = 0.5
+_READ_EVERY = 5.0
+_TIDIED = 1_000  # rows held by one statement
+_SHARE_OF_TIME = 10
+_SOONEST, _LATEST = 0.01, 0.5
+_AHEAD = 500_000  # microseconds: what a gate will let pass is claimed so long before, and waits in memory
+_MOST_FED = 500
+_TRY_AGAIN = 0.2
+
+
+class Gatekeeper(Service):
+    """``admit`` is part of a claim's transaction; a turn feeds on what the gates hold."""
+
+    name = "gatekeeper"
+
+    def __init__(
+        self,
+        chores: Link,
+        link: Link,
+        roster: Roster,
+        dispatcher: Dispatcher,
+        clock: DatabaseClock,
+        events: Events,
+        *,
+        lease: timedelta,
+        is_late: Callable[[Execution], bool],
+        probing: Callable[[bytes, str], None],
+    ) -> None:
+        super().__init__(events)
+        self._chores, self._link = chores, link
+        self._roster, self._dispatcher, self._clock = roster, dispatcher, clock
+        self._lease, self._is_late, self._probing = lease, is_late, probing
+        self.book = Book()
+        self._holding: set[str] = set()
+        self._counted: dict[bytes, list[str]] = {}
+        self._running: Counter[str] = Counter()
+        self._changed: set[str] = set()
+        self._due: dict[str, float] = {}
+        self._read_at = self._looked_at = self._tidied_at = float("-inf")
+        self._partition = 0
+        self._unanswered: list[int] = []
+        self.loaded = False
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is any gate."""
+        return bool(self.book.names)
+
+    @property
+    def passed_over(self) -> tuple[str, ...]:
+        """The clients whose due one-shots claims leave alone."""
+        return tuple(name.removeprefix(CLIENT) for name in self._holding if name.startswith(CLIENT))
+
+    def look(self) -> None:
+        """Gates were made, changed or dropped."""
+        self._read_at = float("-inf")
+        self.wake()
+
+    async def admit(self, connection: Connection, rows: list[Execution]) -> list[Execution]:
+        """Those of a claim's rows that start now or within the look-ahead, each with the instant at which it may. The
+        others are held, in the claim's transaction."""
+        if not self.book.names and all(row.ordering_key is None for row in rows):
+            return rows
+        held = await self._queue_up(connection, rows)
+        wanted = self._gates_of(row for row in rows if row.id not in held)
+        held |= {id: name for id, names in wanted.items() for name in names if name in self._holding}
+        return await self._pass(connection, rows, wanted, held) if wanted or held else rows
+
+    async def _queue_up(self, connection: Connection, rows: list[Execution]) -> dict[bytes, str]:
+        """Those whose turn it is not."""
+        ordered = [row for row in rows if row.ordering_key is not None]
+        heads = await ordering.whose_turn(connection, ordered) if ordered else set()
+        return {row.id: ORDER for row in ordered if row.id not in heads}
+
+    def _gates_of(self, rows: Iterable[Execution]) -> dict[bytes, list[str]]:
+        return {row.id: names for row in rows if (names := self.book.gates_of(row)) and not self._is_late(row)}
+
+    async def _pass(
+        self, connection: Connection, rows: list[Execution], wanted: dict[bytes, list[str]], held: dict[bytes, str]
+    ) -> list[Execution]:
+        names = {name for id, gates in wanted.items() if id not in held for name in gates}
+        own = {name: self._running[name] for name in names}
+        locked = await gates.read(connection, [*names], worker=self._roster.number, own=own) if names else {}
+        now = self._clock.now()
+        passing: list[Execution] = []
+        for row in sorted(rows, key=lambda row: row.fire_at):
+            on_the_way = [locked[name] for name in wanted.get(row.id, ()) if name in locked]
+            if row.id in held:
+                continue
+            last = max(now, row.fire_at) + _AHEAD
+            start, slowest = _start(on_the_way, max(now, row.fire_at))
+            if slowest is not None and start > last:
+                held[row.id] = slowest.name
+                self._hold_at(slowest, start, now)
+                continue
+            for gate in on_the_way:
+                if gate.is_probing:
+                    self._probing(row.id, gate.name)
+                gate.draw(start)
+            passing.append(row._replace(fire_at=start) if on_the_way else row)
+        await self._write(connection, rows, held, locked)
+        self._count(passing, wanted)
+        return passing
+
+    def _hold_at(self, gate: Gate, start: int, now: int) -> None:
+        self._holding.add(gate.name)
+        wait = _LATEST if start == NEVER else (start - now - _AHEAD / 2) / 1e6
+        self._due.setdefault(gate.name, time.monotonic() + min(max(wait, _SOONEST), _LATEST))
+        self.wake()
+
+    async def _write(
+        self, connection: Connection, rows: Sequence[Execution], held: dict[bytes, str], locked: dict[str, Gate]
+    ) -> None:
+        await gates.note_draws(connection, locked.values())
+        counting = {name: gate.running for name, gate in locked.items() if gate.drawn and name in self.book.counting}
+        if counting:
+            own = {name: self._running[name] + locked[name].drawn for name in counting}
+            await gates.note_use(connection, self._roster.number, own)
+        if held:
+            await gates.hold(connection, [(row, held[row.id]) for row in rows if row.id in held])
+
+    def _count(self, passing: Sequence[Execution], wanted: dict[bytes, list[str]]) -> None:
+        for row in passing:
+            counted = [name for name in wanted.get(row.id, ()) if name in self.book.counting]
+            if counted:
+                self._counted[row.id] = counted
+                self._running.update(counted)
+
+    def left(self, id: bytes) -> None:
+        """An execution is out of this process's hands."""
+        counted = self._counted.pop(id, None)
+        if counted:
+            self._running.subtract(counted)
+            self._changed.update(counted)
+            for name in counted:
+                self._due[name] = 0.0
+            self.wake()
+
+    async def turn(self) -> float:
+        now = time.monotonic()
+        if now - self._read_at >= _READ_EVERY:
+            self.book.read(await gates.standing(await self._chores.get()))
+            self._read_at = time.monotonic()
+            self.loaded = True
+        if now - self._looked_at >= (_LOOK_EVERY if self.is_needed else _READ_EVERY):
+            self._holding = await gates.holding(await self._chores.get(), most=_MOST_HOLDING) - {ORDER}
+            self._looked_at = time.monotonic()
+        if not self.is_needed and not self._holding:
+            return _READ_EVERY
+        if self._unanswered:
+            await self._give_back_unanswered()
+        await self._note_left()
+        for name in sorted(self._holding, key=lambda name: self._due.get(name, 0.0)):
+            if self._due.get(name, 0.0) <= time.monotonic() and self._dispatcher.free:
+                await self._feed(name)
+        await self._tidy()
+        return self._pause()
+
+    async def _note_left(self) -> None:
+        changed, self._changed = self._changed, set()
+        if changed:
+            connection = await self._link.get()
+            await gates.note_use(connection, self._roster.number, {name: self._running[name] for name in changed})
+
+    async def _feed(self, name: str) -> None:
+        """Claims what a gate has room for, and lets it pass."""
+        connection = await self._link.get()
+        token = self._roster.next_token()
+        self._unanswered.append(token)
+        async with connection.transaction():
+            if not self._roster.number or not await gates.try_feeding(connection, name):
+                self._unanswered.remove(token)
+                self._due[name] = time.monotonic() + _TRY_AGAIN
+                return
+            gate, room = await self._room_at(connection, name)
+            lease = Lease(owner=self._roster.number, token=token, length=self._lease, ahead=timedelta(0))
+            partitions = self._roster.partitions
+            rows = await gates.claim_held(connection, lease, name, partitions, batch=room) if room else []
+            held = await self._queue_up(connection, rows)
+            wanted = self._gates_of(row for row in rows if row.id not in held)
+            passing = await self._pass(connection, rows, wanted, held)
+        self._unanswered.remove(token)
+        self._dispatcher.submit(passing)
+        if len(rows) < room:
+            self._holding.discard(name)
+            self._due.pop(name, None)
+            return
+        now = self._clock.now()
+        wait = (gate.earliest(now) - now - _AHEAD / 2) / 1e6
+        self._due[name] = time.monotonic() + min(max(wait, _SOONEST), _LATEST)
+
+    async def _room_at(self, connection: Connection, name: str) -> tuple[Gate, int]:
+        own = {name: self._running[name]}
+        found = await gates.read(connection, [name], worker=self._roster.number, own=own, lock=False)
+        gate = found.get(name) or Gate(name=name)
+        now = self._clock.now()
+        free = min(self._dispatcher.free, _MOST_FED)
+        return gate, gate.room(free, now=now, last=now + _AHEAD)
+
+    async def _give_back_unanswered(self) -> None:
+        """What was claimed when a connection broke may be leased to this worker without its knowing."""
+        await executions.release_claims(await self._link.get(), self._roster.partitions, self._unanswered)
+        self._unanswered.clear()
+
+    async def _tidy(self) -> None:
+        """Holds due rows of clients that claims pass over."""
+        clients = self.passed_over
+        own = self._roster.own
+        if not clients or not own or time.monotonic() < self._tidied_at:
+            return
+        started = time.monotonic()
+        connection = await self._link.get()
+        for _ in own:
+            self._partition = (self._partition + 1) % len(own)
+            if await gates.hold_due(connection, own[self._partition], clients, batch=_TIDIED):
+                break
+        self._tidied_at = time.monotonic() + (_SHARE_OF_TIME - 1) * (time.monotonic() - started)
+
+    def _pause(self) -> float:
+        now = time.monotonic()
+        due = [self._due.get(name, 0.0) for name in self._holding]
+        until = min([self._looked_at + _LOOK_EVERY, *due, *([self._tidied_at] if self.passed_over else [])])
+        return max(until - now, _SOONEST)
+
+    async def close(self) -> None:
+        """After the last turn: what was claimed without an answer is given back, the connection closed."""
+        if self._unanswered:
+            async with asyncio.timeout(5):
+                await self._give_back_unanswered()
+        await self._link.drop()
+
+    async def recover(self, error: Exception) -> None:
+        await self._link.drop(error)
+
+
+def _start(on_the_way: Sequence[Gate], earliest: int) -> tuple[int, Gate | None]:
+    """The first instant at which all these gates let one pass, and the gate that makes it so late."""
+    start, slowest = earliest, None
+    for gate in on_the_way:
+        instant = gate.earliest(earliest)
+        if instant > start:
+            start, slowest = instant, gate
+    return start, slowest

@@ -1,0 +1,117 @@
+"""Limits, with whole workers: what passes, what is held, and that nothing of it is lost."""
+
+import asyncio
+import time
+from typing import Any
+
+from pgsched.delivery.python import App
+from tests.worker.conftest import Connection, Running, until, until_history, value
+
+FLOOD = """
+insert into pgsched.executions (client_id, target, fire_at, options)
+select 'flood', 'python:noop', now() - interval '1 minute' + n * interval '1 ms', %s::jsonb
+  from generate_series(1, %s) n"""
+HELD = "select count(*) from pgsched.executions where gate = %s and fire_at = 'infinity'"
+
+
+def counting_app() -> tuple[App, dict[str, int]]:
+    app, seen = App(), {"now": 0, "most": 0, "done": 0}
+
+    @app.handler("noop")
+    async def noop() -> None:
+        seen["done"] += 1
+
+    @app.handler("slow")
+    async def slow() -> None:
+        seen["now"] += 1
+        seen["most"] = max(seen["most"], seen["now"])
+        await asyncio.sleep(0.02)
+        seen["now"] -= 1
+        seen["done"] += 1
+
+    return app, seen
+
+
+async def limit(db: Connection, name: str, **columns: Any) -> None:
+    names = ", ".join(columns)
+    marks = ", ".join(["%s"] * len(columns))
+    await db.execute(
+        f"insert into pgsched.gates (name, {names}) values (%s, {marks})".encode(), [name, *columns.values()]
+    )
+
+
+async def test_what_is_over_a_clients_rate_is_held_and_passes_at_that_rate(running: Running, db: Connection) -> None:
+    app, seen = counting_app()
+    await limit(db, "client:flood", events=50, period="1 second")
+    await db.execute(FLOOD.encode(), [None, 3000])
+    async with running(app):
+        await until(lambda: value(db, HELD + " having count(*) > 100", "client:flood"))
+        before, began = seen["done"], time.monotonic()
+        await until(lambda: asyncio.sleep(0, seen["done"] >= before + 75))
+        rate = (seen["done"] - before - 1) / (time.monotonic() - began)
+    assert rate <= 50 * 1.05
+
+
+async def test_another_client_passes_at_once(running: Running, db: Connection) -> None:
+    app, _ = counting_app()
+    await limit(db, "client:flood", events=1, period="1 hour")
+    await db.execute(FLOOD.encode(), [None, 2000])
+    async with running(app):
+        await until(lambda: value(db, HELD + " having count(*) > 1900", "client:flood"))
+        await db.execute("insert into pgsched.executions (target, fire_at) values ('python:noop', now())")
+        await until(lambda: value(db, "select 1 from pgsched.history where client_id = 'default'"))
+
+
+async def test_no_more_than_the_concurrency_are_in_hand_of_two_workers(running: Running, db: Connection) -> None:
+    app, seen = counting_app()
+    await limit(db, "client:flood", concurrency=3)
+    await db.execute(FLOOD.replace("noop", "slow").encode(), [None, 60])
+    async with running(app), running(app):
+        await until_history(db, 60)
+    assert seen["most"] == 3
+
+
+async def test_a_dropped_limit_lets_all_pass(running: Running, db: Connection) -> None:
+    app, _ = counting_app()
+    await limit(db, "client:flood", events=1, period="1 hour")
+    await db.execute(FLOOD.encode(), [None, 30])
+    async with running(app):
+        await until(lambda: value(db, HELD + " having count(*) = 29", "client:flood"))
+        await db.execute("delete from pgsched.gates")
+        await db.execute("notify pgsched_wake, 'gates'")
+        await until_history(db, 30)
+
+
+async def test_a_limit_of_a_key_is_for_executions_with_that_key(running: Running, db: Connection) -> None:
+    app, _ = counting_app()
+    await limit(db, "key:flood/m-1", events=1, period="1 hour")
+    await db.execute(FLOOD.encode(), ['{"limit_key": "m-1"}', 5])
+    await db.execute(FLOOD.encode(), ['{"limit_key": "m-2"}', 5])
+    async with running(app):
+        await until_history(db, 6)
+        assert await value(db, HELD, "key:flood/m-1") == 4
+
+
+async def test_what_is_held_passes_by_priority_and_then_by_instant(running: Running, db: Connection) -> None:
+    app, _ = counting_app()
+    await limit(db, "client:flood", events=1, period="1 hour")
+    await db.execute(FLOOD.encode(), ['{"priority": 1}', 3])
+    await db.execute(FLOOD.encode(), ['{"priority": 5}', 2])
+    async with running(app):
+        await until(lambda: value(db, HELD + " having count(*) = 4", "client:flood"))
+        await db.execute("update pgsched.gates set period = '0.2 s', next_at = now()")
+        await until_history(db, 5)
+    order = await (
+        await db.execute("select (options ->> 'priority')::int from pgsched.history order by finished_at offset 1")
+    ).fetchall()
+    assert [row[0] for row in order] in ([5, 5, 1, 1], [5, 1, 1, 1])
+
+
+async def test_what_nobody_waits_for_any_more_expires_without_a_place_in_the_rate(
+    running: Running, db: Connection
+) -> None:
+    app, _ = counting_app()
+    await limit(db, "client:flood", events=1, period="1 hour", next_at="2200-01-01")
+    await db.execute(FLOOD.encode(), ['{"relevant_for": "10s"}', 40])
+    async with running(app):
+        await until_history(db, 40, status="expired")

@@ -1,0 +1,98 @@
+"""Ordering keys, with whole workers: one at a time, in order, whatever becomes of each."""
+
+import asyncio
+from collections import defaultdict
+from typing import Any
+
+from pgsched.delivery.python import App
+from tests.worker.conftest import Connection, Running, until, until_history, value
+
+SCHEDULE = """
+insert into pgsched.executions (client_id, target, fire_at, payload, ordering_key, partition, options)
+select 'shop', 'python:note', now() - interval '1 minute' + n * interval '1 ms', jsonb_build_array(k, n), k,
+       pgsched.partition_for('default', 'shop', null, k), %s::jsonb
+  from generate_series(1, %s) n, (select 'key-' || k as k from generate_series(1, %s) k) keys"""
+
+
+class Notes:
+    """What each key was delivered, and whether two of one were ever under way together."""
+
+    def __init__(self, *, fails: Any = lambda key, n, attempt: False, pause: float = 0.0) -> None:
+        self.app, self.together = App(), False
+        self.seen: dict[str, list[int]] = defaultdict(list)
+        self._fails, self._pause = fails, pause
+        self._under_way: set[str] = set()
+        self._tries: dict[tuple[str, int], int] = defaultdict(int)
+        self.app.handler("note")(self._note)
+
+    async def _note(self, payload: Any) -> None:
+        key, n = payload
+        self.together |= key in self._under_way
+        self._under_way.add(key)
+        await asyncio.sleep(self._pause)
+        self._under_way.discard(key)
+        self._tries[key, n] += 1
+        if self._fails(key, n, self._tries[key, n]):
+            raise RuntimeError("not yet")
+        self.seen[key].append(n)
+
+
+async def test_executions_of_one_key_are_delivered_in_order(running: Running, db: Connection) -> None:
+    notes = Notes()
+    await db.execute(SCHEDULE.encode(), [None, 20, 30])
+    async with running(notes.app), running(notes.app):
+        await until_history(db, 600, seconds=40)
+    assert (dict(notes.seen), notes.together) == ({f"key-{k}": list(range(1, 21)) for k in range(1, 31)}, False)
+
+
+async def test_a_retry_holds_the_others_of_its_key_back(running: Running, db: Connection) -> None:
+    notes = Notes(fails=lambda key, n, attempt: n % 3 == 0 and attempt < 3)
+    options = '{"backoff": {"initial": "5ms", "maximum": "20ms"}}'
+    await db.execute(SCHEDULE.encode(), [options, 9, 10])
+    async with running(notes.app), running(notes.app):
+        await until_history(db, 90, seconds=40)
+    assert dict(notes.seen) == {f"key-{k}": list(range(1, 10)) for k in range(1, 11)}
+
+
+async def test_a_failure_for_good_lets_the_next_go_on(running: Running, db: Connection) -> None:
+    notes = Notes(fails=lambda key, n, attempt: n == 2)
+    await db.execute(SCHEDULE.encode(), ['{"max_attempts": 1}', 4, 1])
+    async with running(notes.app):
+        await until_history(db, 3)
+    assert notes.seen["key-1"] == [1, 3, 4]
+
+
+async def test_a_failure_for_good_blocks_the_key_where_asked_until_somebody_decides(
+    running: Running, db: Connection
+) -> None:
+    notes = Notes(fails=lambda key, n, attempt: n == 2)
+    await db.execute(SCHEDULE.encode(), ['{"max_attempts": 1, "ordering": "block"}', 4, 1])
+    async with running(notes.app):
+        await until(lambda: value(db, "select count(*) from pgsched.blocked_keys having count(*) = 1"))
+        await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order' having count(*) = 2"))
+        assert notes.seen["key-1"] == [1]
+        assert await value(db, "select pgsched.unblock('shop', 'key-1')")
+        await until_history(db, 3)
+    assert notes.seen["key-1"] == [1, 3, 4]
+
+
+async def test_an_execution_at_the_head_that_is_cancelled_lets_the_next_go_on(running: Running, db: Connection) -> None:
+    notes = Notes(fails=lambda key, n, attempt: n == 1)
+    await db.execute(SCHEDULE.encode(), ['{"backoff": ["1h"]}', 3, 1])
+    async with running(notes.app):
+        head = await until(lambda: value(db, "select id from pgsched.executions where at_head and lease_token is null"))
+        await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order' having count(*) = 2"))
+        await db.execute("select pgsched.cancel(id => %s)", [head])
+        await until_history(db, 2)
+    assert notes.seen["key-1"] == [2, 3]
+
+
+async def test_a_key_whose_head_was_deleted_by_hand_goes_on(running: Running, db: Connection) -> None:
+    notes = Notes(fails=lambda key, n, attempt: n == 1)
+    await db.execute(SCHEDULE.encode(), ['{"backoff": ["1h"]}', 3, 1])
+    async with running(notes.app):
+        await until(lambda: value(db, "select id from pgsched.executions where at_head and lease_token is null"))
+        await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order' having count(*) = 2"))
+        await db.execute("delete from pgsched.executions where at_head")
+        await until_history(db, 2)
+    assert notes.seen["key-1"] == [2, 3]
