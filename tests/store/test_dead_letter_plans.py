@@ -46,8 +46,8 @@ def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from _nodes(child)
 
 
-def _read(nodes: list[dict[str, Any]]) -> float:
-    return sum(node["Actual Rows"] + node.get("Rows Removed by Filter", 0) for node in nodes)
+def _read(nodes: list[dict[str, Any]]) -> int:
+    return int(sum(node["Actual Rows"] + node.get("Rows Removed by Filter", 0) for node in nodes))
 
 
 @pytest.mark.parametrize(("client", "most"), [("", 50), ("and client_id = 'payments'", 100)])
