@@ -30,6 +30,7 @@ from pgsched.store.workers import check_queues
 from pgsched.upkeep.backfiller import Backfiller
 from pgsched.upkeep.days import Days
 from pgsched.upkeep.directory import Directory
+from pgsched.upkeep.levels import Levels
 from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.releaser import Releaser
@@ -92,7 +93,7 @@ class Worker:
             ahead=settings.look_ahead,
             settle=self.settler.add,
             room=lambda: self.claimer.wake(),
-            relevant_for=self.directory.relevant_for,
+            defaults=self.directory.defaults,
         )
         self.gatekeeper = Gatekeeper(
             self._chores,
@@ -109,6 +110,7 @@ class Worker:
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
         self.planner = Planner(self._planning, self.events)
         self.releaser = Releaser(self._chores, self.events)
+        self.levels = Levels(self._chores, self.events, worker=lambda: self.roster.number)
         self.turns = Turns(self._chores, self.events, partitions=lambda: self.roster.own)
         self.zones = Zones(self._chores, self._rezoning, self.events)
         self.backfiller = Backfiller(self._chores, self._backfilling, self.events)
@@ -171,6 +173,7 @@ class Worker:
             changed={
                 "plan": self.planner.wake,
                 "clients": self.directory.wake,
+                "queues": self._queues_changed,
                 "release": self.releaser.look,
                 "backfill": self.backfiller.wake,
                 "replay": self.replayer.wake,
@@ -187,7 +190,7 @@ class Worker:
             lease=self._lease,
             queues=self.settings.queue_names,
             partitions=lambda: self.roster.partitions,
-            seen=self.roster.share,
+            seen=self._seen,
             reaped=self._reaped,
         )
 
@@ -196,7 +199,7 @@ class Worker:
             connections_per_host=self.settings.connections_per_host,
             concurrency=self.settings.concurrency,
             allow_private=self.settings.allow_private_targets,
-            secrets=self.directory.signing_secret,
+            secrets=self.directory.signing_secrets,
             now=self.clock.epoch_seconds,
         )
         python = PythonChannel(app or App(), completion=self.completion, threads=self._threads)
@@ -208,7 +211,7 @@ class Worker:
         return [
             self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
             self.releaser, self.days, self.backfiller, self.replayer, self.zones, self.gatekeeper, self.turns,
-            self.circuits,
+            self.circuits, self.levels,
         ]  # fmt: skip
 
     async def start(self) -> None:
@@ -225,6 +228,14 @@ class Worker:
     def _joined(self) -> None:
         self.events.emit("worker.joined", worker=self.roster.number)
         self.claimer.look()
+
+    def _seen(self, alive: list[workers.Worker]) -> None:
+        if self.roster.share(alive):
+            self.claimer.reopen()
+
+    def _queues_changed(self) -> None:
+        for service in (self.reaper, self.directory, self.levels):
+            service.wake()
 
     def _reaped(self) -> None:
         self.claimer.look()

@@ -29,6 +29,9 @@ create function pgsched.check_target(target text) returns boolean
 create function pgsched.check_options(options jsonb) returns boolean
   language sql immutable parallel safe as 'select true';
 
+create function pgsched.check_defaults(options jsonb) returns boolean
+  language sql immutable parallel safe as 'select true';
+
 create function pgsched.check_cron(cron text) returns boolean
   language sql immutable parallel safe as 'select true';
 
@@ -66,14 +69,21 @@ create domain pgsched.cron as text constraint cron_is_readable check (value is n
 create domain pgsched.rules as jsonb constraint rules_are_known check (value is null or pgsched.check_rules(value));
 create domain pgsched.labels as jsonb constraint labels_are_text check (value is null or pgsched.check_labels(value));
 create domain pgsched.options as jsonb constraint options_are_known check (value is null or pgsched.check_options(value));
+create domain pgsched.defaults as jsonb constraint defaults_are_known check (value is null or pgsched.check_defaults(value));
+create domain pgsched.weight as smallint constraint weight_is_1_to_100 check (value between 1 and 100);
+create domain pgsched.signing_secret as text constraint signing_secret_is_whsec_base64
+  check (value ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$');
 
+-- A client has a row once it has settings. Options are the defaults of its executions. Callbacks are signed with the
+-- signing secret, and until then with the former ones too.
 create table pgsched.clients (
   client_id      text primary key constraint client_id_is_1_to_100_characters check (length(client_id) between 1 and 100),
   keep           pgsched.keep not null default 'all',
-  relevant_for   interval constraint relevant_for_is_100_milliseconds_to_3653_days
-                   check (relevant_for between interval '100 ms' and interval '3653 days'),
-  signing_secret text constraint signing_secret_is_whsec_base64 
-                   check (signing_secret ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'),
+  options        pgsched.defaults,
+  weight         pgsched.weight not null default 1,
+  state          text not null default 'active' constraint client_is_active_or_held check (state in ('active', 'held')),
+  reason         text,
+  signing_secret pgsched.signing_secret,
   database_role  name,
   dead_letter_target pgsched.target,
   dead_letters_for   interval not null default interval '365 days' constraint dead_letters_for_is_1_hour_to_3653_days
@@ -81,6 +91,13 @@ create table pgsched.clients (
   created_at     timestamptz not null default pgsched.now()
 );
 insert into pgsched.clients (client_id) values ('default');
+
+create table pgsched.former_secrets (
+  client_id   text not null references pgsched.clients on delete cascade,
+  secret      pgsched.signing_secret not null,
+  valid_until timestamptz not null,
+  primary key (client_id, secret)
+);
 
 create table pgsched.api_keys (
   id         uuid primary key default pgsched.new_id(),
@@ -92,11 +109,19 @@ create table pgsched.api_keys (
 );
 
 -- A queue owns the sixteen partitions that start at first_partition; the slot of a key is the same in every queue.
+-- Options are the defaults of its executions, below those of their clients. A queue that was last counted with max_waiting
+-- executions or more is full since then.
 create table pgsched.queues (
   name            text primary key constraint queue_name_is_plain check (name ~ '^[a-z][a-z0-9_-]{0,62}$'),
   first_partition smallint not null unique constraint first_partition_is_a_multiple_of_16
-                    check (first_partition >= 0 and first_partition % 16 = 0)
-);
+                    check (first_partition >= 0 and first_partition % 16 = 0),
+  options         pgsched.defaults,
+  weight          pgsched.weight not null default 1,
+  max_waiting     integer constraint max_waiting_is_1_to_100_million check (max_waiting between 1 and 100000000),
+  full_since      timestamptz,
+  paused_at       timestamptz,
+  reason          text
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 insert into pgsched.queues values ('default', 0);
 
 create table pgsched.jobs (

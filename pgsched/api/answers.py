@@ -161,11 +161,13 @@ def problems(*statuses: int) -> dict[int, ResponseSpec]:
 
 _WHY = {
     400: "The request is not what this description says.",
-    404: "There is no such job or execution.",
+    403: "The API's role may not do it.",
+    404: "There is no such thing.",
     409: "Its state does not allow it.",
     413: "The request is over 2 MiB.",
     415: "The body is not application/json.",
     422: "It cannot be meant; detail says what to write.",
+    429: "As many executions wait in the queue as may. Try again after Retry-After seconds.",
     503: "The database cannot be reached, or is not migrated. Try again.",
 }
 

@@ -10,7 +10,19 @@ from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 
-from pgsched.api import backfills, creation, dead_letters, edits, executions, health, jobs, replays
+from pgsched.api import (
+    backfills,
+    clients,
+    creation,
+    dead_letters,
+    edits,
+    executions,
+    health,
+    jobs,
+    limits,
+    queues,
+    replays,
+)
 from pgsched.api.database import Database
 from pgsched.api.problems import failed, refused, refused_by_litestar
 from pgsched.api.requests import ApiRequest, check_request
@@ -54,6 +66,26 @@ _ROUTES = [
     replays.list_replays,
     replays.get_replay,
     replays.cancel_replay,
+    clients.list_clients,
+    clients.get_client,
+    clients.put_client,
+    clients.patch_client,
+    clients.drop_client,
+    clients.hold_client,
+    clients.release_client,
+    clients.rotate_secret,
+    clients.drop_secret,
+    queues.list_queues,
+    queues.get_queue,
+    queues.create_queue,
+    queues.patch_queue,
+    queues.drop_queue,
+    queues.pause_queue,
+    queues.resume_queue,
+    limits.list_limits,
+    limits.get_limit,
+    limits.put_limit,
+    limits.drop_limit,
 ]
 
 

@@ -11,6 +11,7 @@
 What goes wrong is raised as one of ``pgsched.errors``, the same classes on both ways.
 """
 
+from pgsched.client import settings
 from pgsched.client.http import AsyncClient, Client
 from pgsched.client.many import Request, schedule_many, schedule_many_async
 from pgsched.client.transaction import schedule, schedule_async
@@ -51,4 +52,5 @@ __all__ = [
     "schedule_async",
     "schedule_many",
     "schedule_many_async",
+    "settings",
 ]

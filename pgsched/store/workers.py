@@ -16,10 +16,15 @@ PARTITIONS_PER_QUEUE = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """A worker as the others see it. ``gone``: its session is missing; ``lost``: for too long, or its lease ran out."""
+    """A worker as the others see it. ``served`` and ``paused`` are first partitions of queues.
+
+    ``gone``: its session is missing; ``lost``: for too long, or its lease ran out.
+    """
 
     id: int
     queues: list[str]
+    served: list[int]
+    paused: list[int]
     gone: bool
     lost: bool
 
@@ -66,10 +71,23 @@ async def forget(connection: AsyncConnection[Any], workers: Sequence[int]) -> No
     await connection.execute(statement("forget_workers"), {"workers": list(workers)})
 
 
-async def partitions_of(connection: AsyncConnection[Any], queues: Sequence[str]) -> list[int]:
-    """The partitions of these queues, as far as they exist."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """The first partitions of a worker's queues, as far as those exist, and of those that are paused."""
+
+    queues: list[int]
+    paused: list[int]
+
+
+async def served(connection: AsyncConnection[Any], queues: Sequence[str]) -> Served:
     cursor = await connection.execute(statement("queue_partitions"), {"queues": list(queues)})
-    return [row[1] + slot for row in await cursor.fetchall() for slot in range(PARTITIONS_PER_QUEUE)]
+    rows = await cursor.fetchall()
+    return Served(queues=[first for _, first, _ in rows], paused=[first for _, first, paused in rows if paused])
+
+
+def partitions_from(queues: Iterable[int]) -> list[int]:
+    """All partitions of the queues with these first ones."""
+    return [first + slot for first in queues for slot in range(PARTITIONS_PER_QUEUE)]
 
 
 async def watch_queues(connection: AsyncConnection[Any], partitions: Iterable[int]) -> bool:
@@ -106,15 +124,22 @@ class ClientSettings:
 
     client_id: str
     keep: str
-    relevant_for: float | None
-    signing_secret: str | None
+    options: bytes | None
+    weight: int
+    signing_secrets: list[str]
 
 
 async def client_settings(connection: AsyncConnection[Any]) -> list[ClientSettings]:
-    """The clients that have settings of their own."""
+    """The clients that have settings of their own; on a connection that speaks ``store.wire``."""
     async with connection.cursor(row_factory=class_row(ClientSettings)) as cursor:
-        await cursor.execute(statement("client_settings"))
+        await cursor.execute(statement("client_settings"), binary=True)
         return await cursor.fetchall()
+
+
+async def queue_options(connection: AsyncConnection[Any]) -> dict[int, bytes]:
+    """The defaults of queues that have some, by their first partitions."""
+    cursor = await connection.execute(statement("queue_options"), binary=True)
+    return dict(await cursor.fetchall())
 
 
 async def prepare_days(connection: AsyncConnection[Any], *, ahead: int, kept: int) -> int | None:

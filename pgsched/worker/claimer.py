@@ -72,8 +72,9 @@ class Claimer(Service):
         self._unanswered: list[int] = []
 
     def expect(self, partition: int, instant: int) -> bool:
-        """A row for this instant stands in this partition. False for one of a queue that this worker does not serve."""
-        if partition not in self._roster.partitions:
+        """A row for this instant stands in this partition. False for one of a queue that this worker does not serve, or
+        that is paused."""
+        if partition not in self._roster.open:
             return False
         self._sight.hear(partition, instant)
         self.wake()
@@ -88,6 +89,11 @@ class Claimer(Service):
         self._sight.forget()
         self._looked_at = float("-inf")
         self.wake()
+
+    def reopen(self) -> None:
+        """Other partitions than before may be claimed from."""
+        self._sight.keep(self._roster.open)
+        self.look()
 
     async def sweep(self, connection: Connection) -> None:
         """Looks for rows that stand where reading does not begin any more."""
@@ -139,7 +145,7 @@ class Claimer(Service):
 
     async def _keep_watch(self) -> float:
         """Claims from everywhere, every few milliseconds, as long as it is worth it and there is room."""
-        free = self._dispatcher.free
+        free = self._dispatcher.free if self._roster.open else 0
         pause = self._claimed_at + self._watch.interval - time.monotonic()
         if free and pause > 0:
             return pause
@@ -154,7 +160,7 @@ class Claimer(Service):
     async def leave_watch(self) -> None:
         """Has writers notify again, if this worker was on watch."""
         if self._watch.on:
-            await self._watch.leave(await self._link.get(), self._roster.partitions)
+            await self._watch.leave(await self._link.get())
 
     async def recover(self, error: Exception) -> None:
         self.events.emit("database.lost", role=self.name, error=str(error)[:200])
@@ -171,7 +177,7 @@ class Claimer(Service):
         if time.monotonic() - self._looked_at > _LOOK_AGAIN:
             return []
         overdue = horizon - self._ahead_us - _HELP_AFTER
-        others = [p for p in self._roster.partitions if self._sight.due.get(p, overdue + 1) <= overdue]
+        others = [p for p in self._roster.open if self._sight.due.get(p, overdue + 1) <= overdue]
         return sorted(others, key=self._sight.due.__getitem__)[:4]
 
     def _gathering_pause(self, wanted: list[int]) -> float:
@@ -199,7 +205,7 @@ class Claimer(Service):
 
     def _even_shares(self, free: int) -> list[Share]:
         """Of every partition: with room for few rows, those of any partition must come to their turn."""
-        partitions = random.sample(self._roster.partitions, k=len(self._roster.partitions))[:free]
+        partitions = random.sample(self._roster.open, k=len(self._roster.open))[:free]
         each = min(self._batch, free // len(partitions))
         return [Share(partition, self._sight.low(partition), each) for partition in partitions]
 
@@ -243,7 +249,10 @@ class Claimer(Service):
 
     async def _look(self) -> None:
         connection = await self._link.get()
-        partitions = self._roster.partitions
+        partitions = self._roster.open
+        if not partitions:
+            self._looked_at = time.monotonic()
+            return
         self._sight.asking()
         lows = {partition: self._sight.look_from(partition, self._clock.now()) for partition in partitions}
         sent = time.monotonic()
@@ -259,7 +268,7 @@ class Claimer(Service):
         until_poll = self._looked_at + min(self._poll, self._watch.look_interval) - time.monotonic()
         own = [self._sight.due[p] for p in self._roster.own if p in self._sight.due]
         until_own = (min(own) - self._ahead_us - now) / 1e6 if own else until_poll
-        theirs = [due for p, due in self._sight.due.items() if p not in self._roster.own]
+        theirs = [self._sight.due[p] for p in self._roster.open if p in self._sight.due and p not in self._roster.own]
         until_help = (min(theirs) + _HELP_AFTER - now) / 1e6 if theirs else until_poll
         if until_help <= 0:
             await self._look()

@@ -204,7 +204,7 @@ class Gatekeeper(Service):
                 return
             gate, room = await self._room_at(connection, name)
             lease = Lease(owner=self._roster.number, token=token, length=self._lease, ahead=timedelta(0))
-            partitions = self._roster.partitions
+            partitions = self._roster.open
             rows = await gates.claim_held(connection, lease, name, partitions, batch=room) if room else []
             held = await self._queue_up(connection, rows)
             wanted = self._gates_of(row for row in rows if row.id not in held)

@@ -46,7 +46,7 @@ async def test_a_replay_long_after_its_instant_is_not_taken_for_late(
         seen.append(context.scheduled_for)
 
     nominal = datetime(2026, 3, 1, tzinfo=UTC)
-    await db.execute("update pgsched.clients set relevant_for = '1 minute' where client_id = 'default'")
+    await db.execute("update pgsched.clients set options = '{\"relevant_for\": \"1m\"}' where client_id = 'default'")
     with psycopg.connect(database_url, autocommit=True) as session:
         id = dead_letter(session, target="python:report", fire_at=nominal, options={"relevant_for": "1m"})
     async with running(app), asyncio.timeout(20):

@@ -13,6 +13,7 @@ revoke all on function pgsched.my_clients() from public;
 comment on function pgsched.my_clients() is 'The clients whose rows the current role may see and change.';
 
 alter table pgsched.clients enable row level security;
+alter table pgsched.former_secrets enable row level security;
 alter table pgsched.jobs enable row level security;
 alter table pgsched.executions enable row level security;
 alter table pgsched.history enable row level security;
@@ -37,7 +38,7 @@ begin
     grant select, insert, update, delete on all tables in schema pgsched to pgsched_worker;
     grant usage on all sequences in schema pgsched to pgsched_worker;
     grant execute on all functions in schema pgsched to pgsched_worker;
-    foreach item in array array['clients', 'jobs', 'executions', 'history', 'attempts', 'dependencies',
+    foreach item in array array['clients', 'former_secrets', 'jobs', 'executions', 'history', 'attempts', 'dependencies',
                               'backfills', 'kept_dead_letters', 'replays'] loop
       execute format('create policy worker on pgsched.%I to pgsched_worker using (true) with check (true)', item);
     end loop;
@@ -48,8 +49,8 @@ begin
     grant select on pgsched.status, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts, pgsched.dependencies,
       pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.facts to pgsched_reader;
     grant select on pgsched.dead_letters, pgsched.kept_dead_letters, pgsched.replays to pgsched_reader;
-    grant select (client_id, keep, relevant_for, database_role, created_at) on pgsched.clients to pgsched_reader;
-    grant select (dead_letter_target, dead_letters_for) on pgsched.clients to pgsched_reader;
+    grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
+      created_at) on pgsched.clients to pgsched_reader;
     grant execute on function pgsched.now(), pgsched.target_host(text) to pgsched_reader;
     foreach item in array array['clients', 'jobs', 'executions', 'history', 'attempts', 'dependencies',
                               'backfills', 'kept_dead_letters', 'replays'] loop
@@ -62,8 +63,8 @@ begin
     grant select on pgsched.status, pgsched.queues, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts,
       pgsched.dependencies, pgsched.backfills to pgsched_client;
     grant select on pgsched.dead_letters, pgsched.kept_dead_letters, pgsched.replays to pgsched_client;
-    grant select (client_id, keep, relevant_for, database_role, created_at) on pgsched.clients to pgsched_client;
-    grant select (dead_letter_target, dead_letters_for) on pgsched.clients to pgsched_client;
+    grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
+      created_at) on pgsched.clients to pgsched_client;
     grant insert (id, fire_at, scheduled_for, job_id, partition, client_id, target, payload, options, key, ordering_key),
           update (fire_at, scheduled_for, target, payload, options, attempt), delete on pgsched.executions to pgsched_client;
     grant insert (id, client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor,
@@ -82,6 +83,17 @@ begin
       pgsched.revive(pgsched.history, timestamptz, text, jsonb, jsonb, text), pgsched.advance_replay(uuid, integer),
       pgsched.replay_next(pgsched.replays, uuid, timestamptz), pgsched.keep_dead_letters(integer, integer),
       pgsched.is_kept(text, timestamptz), pgsched.expire_dead_letters(integer) from pgsched_client;
+    -- Settings: granted to a client's role, those of clients let it change its own.
+    revoke execute on function pgsched.set_client(text, jsonb, text), pgsched.drop_client(text, text),
+      pgsched.hold_client(text, text, text), pgsched.release_client(text, text, text),
+      pgsched.rotate_secret(text, text, interval, text), pgsched.drop_secret(text, text), pgsched.new_secret(),
+      pgsched.check_may_set(text), pgsched.check_client_changes(jsonb), pgsched.log_setting(text, text, jsonb),
+      pgsched.create_queue(text, jsonb, text), pgsched.set_queue(text, jsonb, text), pgsched.drop_queue(text, text),
+      pgsched.pause_queue(text, text, text), pgsched.resume_queue(text, text, text), pgsched.lock_queue(text),
+      pgsched.next_queue_number(), pgsched.make_partition(integer), pgsched.drop_partitions(pgsched.queues),
+      pgsched.check_empty(pgsched.queues), pgsched.check_queue_changes(jsonb), pgsched.check_members(jsonb, text[]),
+      pgsched.set_limit(text, text, integer, interval, integer, integer, text), pgsched.drop_limit(text, text, text)
+      from pgsched_client;
     create policy mine on pgsched.clients for select to pgsched_client
       using (exists (select from pg_catalog.pg_roles r where r.rolname = database_role and pg_catalog.pg_has_role(r.oid, 'MEMBER')));
     create policy mine on pgsched.jobs to pgsched_client

@@ -1,2 +1,2 @@
--- The first partitions of the queues a worker serves.
-select name, first_partition from pgsched.queues where name = any (%(queues)s) order by first_partition
+-- The queues a worker serves: their names and first partitions, and whether they are paused.
+select name, first_partition, paused_at is not null from pgsched.queues where name = any (%(queues)s) order by first_partition

@@ -3,8 +3,9 @@
 -- the due rows of one partition, so it runs only where there is something to take back. Skips what a settle holds at
 -- this moment. Index: executions_fire_at.
 with lost as (
-  select e.ctid, e.attempt >= coalesce((e.options ->> 'max_attempts')::numeric,
-           case jsonb_typeof(e.options -> 'backoff') when 'array' then jsonb_array_length(e.options -> 'backoff') + 1 end,
+  select e.ctid, e.attempt >= coalesce(pgsched.attempts_in(e.options),
+           (select pgsched.attempts_in(c.options) from pgsched.clients c where c.client_id = e.client_id),
+           (select pgsched.attempts_in(q.options) from pgsched.queues q where q.first_partition = %(partition)s::int & ~15),
            5) as exhausted
     from pgsched.executions e
    where e.partition = %(partition)s and e.fire_at <= pgsched.now() + interval '1 minute'
