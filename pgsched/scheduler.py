@@ -35,6 +35,7 @@ from pgsched.upkeep.levels import Levels
 from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.releaser import Releaser
+from pgsched.upkeep.replayer import Replayer
 from pgsched.upkeep.turns import Turns
 from pgsched.upkeep.zones import Zones
 from pgsched.worker.circuits import Circuits
@@ -72,6 +73,7 @@ class Worker:
         self._chores = Link(url, "upkeep")
         self._planning, self._renewing = Link(url, "plan", raw=False), Link(url, "renew", raw=False)
         self._backfilling, self._rezoning = Link(url, "backfill", raw=False), Link(url, "zones", raw=False)
+        self._replaying = Link(url, "replay", raw=False)
         self.directory = Directory(self._chores, self.events)
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
         self._threads = ThreadPoolExecutor(max_workers=min(settings.concurrency, 64), thread_name_prefix=_THREADS)
@@ -113,6 +115,7 @@ class Worker:
         self.turns = Turns(self._chores, self.events, partitions=lambda: self.roster.own)
         self.zones = Zones(self._chores, self._rezoning, self.events)
         self.backfiller = Backfiller(self._chores, self._backfilling, self.events)
+        self.replayer = Replayer(self._chores, self._replaying, self.events)
         self.waker = self._make_waker()
         self.renewer = Renewer(
             self._renewing,
@@ -174,6 +177,7 @@ class Worker:
                 "queues": self._queues_changed,
                 "release": self.releaser.look,
                 "backfill": self.backfiller.wake,
+                "replay": self.replayer.wake,
                 "gates": self.gatekeeper.look,
             },
             stop_row=lambda id: self.renewer.doubt(id),
@@ -208,7 +212,7 @@ class Worker:
         """Everything that runs in the background but the settler, which is the last to stop."""
         return [
             self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
-            self.releaser, self.days, self.backfiller, self.zones, self.gatekeeper, self.turns,
+            self.releaser, self.days, self.backfiller, self.replayer, self.zones, self.gatekeeper, self.turns,
             self.circuits, self.levels,
         ]  # fmt: skip
 
@@ -276,7 +280,7 @@ class Worker:
                 await self.gatekeeper.close()
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)
-        own = (self._chores, self._planning, self._renewing, self._backfilling, self._rezoning)
+        own = (self._chores, self._planning, self._renewing, self._backfilling, self._rezoning, self._replaying)
         links = (self.settler.close, *(link.drop for link in own), self.waker.close)
         for close in (*links, self.completion.close, self.channels.close):
             with contextlib.suppress(psycopg.Error, OSError):

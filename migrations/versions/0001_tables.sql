@@ -85,6 +85,9 @@ create table pgsched.clients (
   reason         text,
   signing_secret pgsched.signing_secret,
   database_role  name,
+  dead_letter_target pgsched.target,
+  dead_letters_for   interval not null default interval '365 days' constraint dead_letters_for_is_1_hour_to_3653_days
+                       check (dead_letters_for between interval '1 hour' and interval '3653 days'),
   created_at     timestamptz not null default pgsched.now()
 );
 insert into pgsched.clients (client_id) values ('default');
@@ -214,7 +217,9 @@ begin
 end $$;
 
 -- A row with instants stands for so many of them that did not run, from scheduled_for to last_scheduled_for. By plan a job's
--- planned rows are told from those of backfills (0) and triggered ones (null).
+-- planned rows are told from those of backfills (0) and triggered ones (null). A failed row that was dealt with was either
+-- replayed as another execution, or discarded. Their index begins with the id, so that it serves one client's and
+-- everybody's alike; what else it has, it has so that the rest need not be looked up.
 create table pgsched.history (
   finished_at   timestamptz not null,
   fire_at       timestamptz not null,
@@ -237,12 +242,15 @@ create table pgsched.history (
   key           text,
   ordering_key  text,
   result        jsonb,
-  reason        text
+  reason        text,
+  replayed_as   uuid,
+  dealt_with_at timestamptz,
+  dealt_with_by text
 ) partition by range (finished_at);
 create index history_id on pgsched.history (id);
 create index history_key on pgsched.history (client_id, key) where key is not null;
 create index history_job on pgsched.history (job_id, scheduled_for) where job_id is not null;
-create index history_failed on pgsched.history (client_id, id) where status = 'failed';
+create index history_failed on pgsched.history (id, client_id, dealt_with_at) where status = 'failed';
 create index history_awaited on pgsched.history (id) where awaited;
 create table pgsched.history_default partition of pgsched.history default;
 
@@ -259,6 +267,14 @@ create table pgsched.attempts (
 ) partition by range (finished_at);
 create index attempts_execution on pgsched.attempts (execution_id);
 create table pgsched.attempts_default partition of pgsched.attempts default;
+
+-- Dead letters whose day of history is gone, each with its failed tries.
+create table pgsched.kept_dead_letters (
+  like pgsched.history,
+  tries jsonb not null,
+  primary key (id)
+);
+create index kept_dead_letters_finished_at on pgsched.kept_dead_letters (finished_at);
 
 -- Ordering keys whose execution failed for good and whose others are not to go on before somebody decides.
 create table pgsched.blocked_keys (
@@ -325,6 +341,26 @@ create table pgsched.backfills (
 );
 create index backfills_active on pgsched.backfills (id) where state = 'active';
 create index backfills_job on pgsched.backfills (job_id);
+
+-- Dead letters that somebody wants run again: those of these clients (null: of all) that failed before it was asked for
+-- and that its filter names. Up to reached, a dead letter's id, all have been looked at. What was replayed so far fires
+-- before paced_until.
+create table pgsched.replays (
+  id          uuid primary key default pgsched.new_id(),
+  clients     text[],
+  filter      jsonb not null,
+  target      pgsched.target,
+  rate        double precision not null default 10 constraint rate_is_positive check (rate > 0 and rate <= 100000),
+  state       text not null default 'active' constraint replay_state_is_known check (state in ('active', 'cancelled', 'finished')),
+  reached     uuid,
+  paced_until timestamptz,
+  replayed    bigint not null default 0,
+  passed_over bigint not null default 0,
+  actor       text not null,
+  created_at  timestamptz not null default pgsched.now(),
+  updated_at  timestamptz not null default pgsched.now()
+);
+create index replays_active on pgsched.replays (id) where state = 'active';
 
 -- What the whole installation has agreed on, such as the version of the time zone rules that rows are planned by.
 create table pgsched.facts (

@@ -15,9 +15,10 @@ from pgsched.api.problems import MEDIA_TYPE, Fault, Problem, Unreadable
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import Fire
 from pgsched.store.backfills import Backfill
-from pgsched.store.rows import Attempt, Execution, JobRow, Json
+from pgsched.store.dead_letters import Replay
+from pgsched.store.rows import Attempt, DeadLetter, Execution, JobRow, Json
 
-_Item = TypeVar("_Item", JobRow, Execution, Backfill)
+_Item = TypeVar("_Item", JobRow, Execution, Backfill, DeadLetter, Replay)
 
 
 class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,6 +123,13 @@ class ExecutionDetail(Execution):
     waits_for: list[UUID]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterDetail(DeadLetter):
+    """A dead letter with its failed tries, the first one first."""
+
+    attempts: list[Attempt]
+
+
 class JobPage(msgspec.Struct, frozen=True, kw_only=True):
     """``next`` is the ``after`` of the next page; null on the last."""
 
@@ -179,6 +187,11 @@ def shown(fires: Iterable[Fire]) -> list[Instant]:
 def execution_detail(row: Execution, attempts: list[Attempt], waits_for: list[UUID]) -> ExecutionDetail:
     found = {field.name: getattr(row, field.name) for field in fields(row)}
     return ExecutionDetail(**found, attempts=attempts, waits_for=waits_for)
+
+
+def dead_letter_detail(row: DeadLetter, attempts: list[Attempt]) -> DeadLetterDetail:
+    found = {field.name: getattr(row, field.name) for field in fields(row)}
+    return DeadLetterDetail(**found, attempts=attempts)
 
 
 def split(found: list[_Item], limit: int) -> tuple[list[_Item], str | None]:

@@ -10,7 +10,19 @@ from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 
-from pgsched.api import backfills, clients, creation, edits, executions, health, jobs, limits, queues
+from pgsched.api import (
+    backfills,
+    clients,
+    creation,
+    dead_letters,
+    edits,
+    executions,
+    health,
+    jobs,
+    limits,
+    queues,
+    replays,
+)
 from pgsched.api.database import Database
 from pgsched.api.problems import failed, refused, refused_by_litestar
 from pgsched.api.requests import ApiRequest, check_request
@@ -45,6 +57,15 @@ _ROUTES = [
     executions.get_execution,
     executions.cancel_execution,
     executions.reschedule,
+    dead_letters.list_dead_letters,
+    dead_letters.get_dead_letter,
+    dead_letters.replay,
+    dead_letters.discard,
+    dead_letters.discard_all,
+    replays.replay_all,
+    replays.list_replays,
+    replays.get_replay,
+    replays.cancel_replay,
     clients.list_clients,
     clients.get_client,
     clients.put_client,

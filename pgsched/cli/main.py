@@ -19,6 +19,7 @@ _COMMANDS = {
     "schedule": "pgsched.cli.schedule:schedule",
     "jobs": "pgsched.cli.jobs:jobs",
     "executions": "pgsched.cli.executions:executions",
+    "dead-letters": "pgsched.cli.dead_letters:dead_letters",
     "clients": "pgsched.cli.clients:clients",
     "queues": "pgsched.cli.queues:queues",
     "limits": "pgsched.cli.limits:limits",

@@ -11,6 +11,7 @@ import httpx
 from pgsched.client import asks, backfills, changes
 from pgsched.client.asks import Ask, ExecutionFilter, Id, JobFilter, JobGroup, JobOptions
 from pgsched.client.changes import JobChanges, Spec
+from pgsched.client.dead_letters import AsyncDeadLetterCalls, DeadLetterCalls
 from pgsched.client.values import (
     Backfill,
     Backfilled,
@@ -25,7 +26,7 @@ from pgsched.client.values import (
 _Answer = TypeVar("_Answer")
 
 
-class Client:
+class Client(DeadLetterCalls):
     """Calls the API at ``base_url``; ``timeout`` is in seconds. Close it, or use it as a context manager.
 
     Raises what ``pgsched.errors`` has for the problem the API answers with, and Unavailable when there is no answer.
@@ -150,7 +151,7 @@ class Client:
             raise asks.unavailable(error) from error
 
 
-class AsyncClient:
+class AsyncClient(AsyncDeadLetterCalls):
     """``Client`` for asyncio: the same methods, awaited; close it by ``aclose`` or ``async with``."""
 
     def __init__(

@@ -150,6 +150,20 @@ async def prepare_days(connection: AsyncConnection[Any], *, ahead: int, kept: in
     return row[0] if row else None
 
 
+async def keep_dead_letters(connection: AsyncConnection[Any], *, kept: int, batch: int) -> int:
+    """Moves dead letters out of the days that are to be dropped, no more than ``batch``; returns how many."""
+    cursor = await connection.execute(statement("keep_dead_letters"), {"kept": kept, "most": batch})
+    row = await cursor.fetchone()
+    return row[0] or 0 if row else 0
+
+
+async def expire_dead_letters(connection: AsyncConnection[Any], *, batch: int) -> int:
+    """Deletes dead letters that have expired, no more than ``batch``; returns how many."""
+    cursor = await connection.execute(statement("expire_dead_letters"), {"most": batch})
+    row = await cursor.fetchone()
+    return int(row[0]) if row else 0
+
+
 async def delete_audit(connection: AsyncConnection[Any], *, kept: int, batch: int) -> int:
     """Deletes what the audit log has had for longer than ``kept`` days, no more than ``batch``; returns how many."""
     cursor = await connection.execute(statement("delete_audit"), {"kept": kept, "batch": batch})

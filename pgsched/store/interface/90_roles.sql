@@ -20,6 +20,8 @@ alter table pgsched.history enable row level security;
 alter table pgsched.attempts enable row level security;
 alter table pgsched.dependencies enable row level security;
 alter table pgsched.backfills enable row level security;
+alter table pgsched.kept_dead_letters enable row level security;
+alter table pgsched.replays enable row level security;
 
 do $$
 declare
@@ -37,7 +39,7 @@ begin
     grant usage on all sequences in schema pgsched to pgsched_worker;
     grant execute on all functions in schema pgsched to pgsched_worker;
     foreach item in array array['clients', 'former_secrets', 'jobs', 'executions', 'history', 'attempts', 'dependencies',
-                              'backfills'] loop
+                              'backfills', 'kept_dead_letters', 'replays'] loop
       execute format('create policy worker on pgsched.%I to pgsched_worker using (true) with check (true)', item);
     end loop;
   end if;
@@ -46,10 +48,12 @@ begin
     grant usage on schema pgsched to pgsched_reader;
     grant select on pgsched.status, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts, pgsched.dependencies,
       pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.facts to pgsched_reader;
-    grant select (client_id, keep, options, weight, state, reason, database_role, created_at) on pgsched.clients to pgsched_reader;
-    grant execute on function pgsched.now() to pgsched_reader;
+    grant select on pgsched.dead_letters, pgsched.kept_dead_letters, pgsched.replays to pgsched_reader;
+    grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
+      created_at) on pgsched.clients to pgsched_reader;
+    grant execute on function pgsched.now(), pgsched.target_host(text) to pgsched_reader;
     foreach item in array array['clients', 'jobs', 'executions', 'history', 'attempts', 'dependencies',
-                              'backfills'] loop
+                              'backfills', 'kept_dead_letters', 'replays'] loop
       execute format('create policy reader on pgsched.%I for select to pgsched_reader using (true)', item);
     end loop;
   end if;
@@ -58,7 +62,9 @@ begin
     grant usage on schema pgsched to pgsched_client;
     grant select on pgsched.status, pgsched.queues, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts,
       pgsched.dependencies, pgsched.backfills to pgsched_client;
-    grant select (client_id, keep, options, weight, state, reason, database_role, created_at) on pgsched.clients to pgsched_client;
+    grant select on pgsched.dead_letters, pgsched.kept_dead_letters, pgsched.replays to pgsched_client;
+    grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
+      created_at) on pgsched.clients to pgsched_client;
     grant insert (id, fire_at, scheduled_for, job_id, partition, client_id, target, payload, options, key, ordering_key),
           update (fire_at, scheduled_for, target, payload, options, attempt), delete on pgsched.executions to pgsched_client;
     grant insert (id, client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor,
@@ -72,6 +78,11 @@ begin
       pgsched.skip_dependents(uuid[]), pgsched.fire_dependents(uuid[]), pgsched.tell_outcome(uuid, uuid, text, text, text, jsonb, smallint,
       timestamptz, smallint, pgsched.execution_status, smallint, jsonb, text),
       pgsched.count_outcome(uuid, pgsched.execution_status) from pgsched_client;
+    revoke execute on function pgsched.write_log(text, uuid, text, jsonb), pgsched.lock_dead_letter(uuid), pgsched.unblock_after(uuid[]),
+      pgsched.mark_dead_letter(pgsched.history, uuid, text), pgsched.superseded_by(pgsched.history),
+      pgsched.revive(pgsched.history, timestamptz, text, jsonb, jsonb, text), pgsched.advance_replay(uuid, integer),
+      pgsched.replay_next(pgsched.replays, uuid, timestamptz), pgsched.keep_dead_letters(integer, integer),
+      pgsched.is_kept(text, timestamptz), pgsched.expire_dead_letters(integer) from pgsched_client;
     -- Settings: granted to a client's role, those of clients let it change its own.
     revoke execute on function pgsched.set_client(text, jsonb, text), pgsched.drop_client(text, text),
       pgsched.hold_client(text, text, text), pgsched.release_client(text, text, text),
@@ -105,6 +116,9 @@ begin
         and (job_id is null or exists (select from pgsched.jobs j where j.id = history.job_id and j.client_id = history.client_id)));
     create policy mine on pgsched.attempts for select to pgsched_client
       using (client_id = any (array(select unnest(pgsched.my_clients()))));
+    create policy mine on pgsched.kept_dead_letters for select to pgsched_client
+      using (client_id = any (array(select unnest(pgsched.my_clients()))));
+    create policy mine on pgsched.replays for select to pgsched_client using (clients <@ pgsched.my_clients());
     create policy mine on pgsched.dependencies for select to pgsched_client
       using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));  -- of those that it sees
     create policy mine on pgsched.backfills for select to pgsched_client

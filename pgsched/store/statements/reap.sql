@@ -32,10 +32,9 @@ with lost as (
   union all select pgsched.now(), id, attempt, client_id, 'the worker was lost' from failed
 )
 select (select count(*) from returned), (select count(*) from failed),
-       (select count(case when options ? 'on_failure' then
-                 pgsched.tell_outcome(id, job_id, client_id, key, target, options, partition,
-                   coalesce(scheduled_for, fire_at), attempt, 'failed', null, null,
-                   'the worker was lost on the last attempt') end) from failed),
+       (select count(pgsched.tell_outcome(id, job_id, client_id, key, target, options, partition,
+                       coalesce(scheduled_for, fire_at), attempt, 'failed', null, null,
+                       'the worker was lost on the last attempt')) from failed),
        (select count(case when job_id is not null and coalesce(plan, 1) > 0 then pgsched.count_outcome(job_id, 'failed') end)
           from failed),
        (select count(case when options ->> 'ordering' = 'block' then pgsched.block_key(partition, client_id, ordering_key, id,
