@@ -41,6 +41,7 @@ from pgsched.worker.claimer import Claimer
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.completion import TransactionalCompletion
 from pgsched.worker.dispatcher import Dispatcher
+from pgsched.worker.fairness import Fairness
 from pgsched.worker.gatekeeper import Gatekeeper
 from pgsched.worker.renewer import Renewer
 from pgsched.worker.roster import Roster
@@ -155,6 +156,7 @@ class Worker:
             poll=timedelta(seconds=self.settings.poll_interval),
             supplied=lambda: self.directory.loaded and self.gatekeeper.loaded,
             gates=self.gatekeeper,
+            fairness=Fairness(weight=self.directory.weight, is_wanted=lambda: self.directory.count > 1),
         )
 
     def _make_waker(self) -> Waker:

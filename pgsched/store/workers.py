@@ -125,6 +125,7 @@ class ClientSettings:
     client_id: str
     keep: str
     options: bytes | None
+    weight: int
     signing_secrets: list[str]
 
 

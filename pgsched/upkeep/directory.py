@@ -29,12 +29,14 @@ class Directory(Service):
         self._secrets: dict[str, tuple[bytes, ...]] = {}
         self._options: dict[str, tuple[bytes, ...]] = {}
         self._of_queues: dict[int, tuple[bytes, ...]] = {}
+        self._weights: dict[str, int] = {}
         self.loaded = False
 
     async def turn(self) -> float:
         clients = await workers.client_settings(await self._link.get())
         queues = await workers.queue_options(await self._link.get())
         self._keep = {client.client_id: client.keep == "all" for client in clients}
+        self._weights = {client.client_id: client.weight for client in clients}
         self._secrets = dict(self._decoded(clients))
         self._options = dict(self._usable("client", ((client.client_id, client.options) for client in clients)))
         self._of_queues = dict(self._usable("queue", queues.items()))
@@ -65,6 +67,15 @@ class Directory(Service):
                 yield client.client_id, tuple(secrets)
             except binascii.Error:  # the table's own check forbids it; one client must not stop the others
                 self.events.emit("client.invalid", client=client.client_id, reason="signing_secret is not base64")
+
+    @property
+    def count(self) -> int:
+        """How many clients are known."""
+        return len(self._keep)
+
+    def weight(self, client_id: str) -> int:
+        """This client's part of what a saturated worker does."""
+        return self._weights.get(client_id, 1)
 
     async def recover(self, error: Exception) -> None:
         await self._link.drop(error)

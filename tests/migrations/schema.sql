@@ -394,6 +394,7 @@ function pgsched.check_instant(timestamp with time zone) returns boolean volatil
 function pgsched.check_labels(jsonb) returns boolean volatility i parallel s
 function pgsched.check_limit(integer,interval,integer,integer) returns boolean volatility i parallel s
 function pgsched.check_may_set(text) returns boolean volatility s parallel u
+function pgsched.check_may_sideline(text) returns boolean volatility s parallel u
 function pgsched.check_members(jsonb,text[]) returns boolean volatility i parallel s
 function pgsched.check_no_circle(uuid,uuid) returns boolean volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched.check_on_conflict(text,text,text) returns boolean volatility i parallel s
@@ -406,6 +407,7 @@ function pgsched.check_spec(jsonb) returns boolean volatility i parallel s
 function pgsched.check_target(text) returns boolean volatility i parallel s
 function pgsched.check_told(jsonb,text) returns boolean volatility i parallel s
 function pgsched.check_zone(text) returns boolean volatility s parallel s
+function pgsched.circuit_of(text,text) returns text volatility i parallel s
 function pgsched.clients_changed() returns trigger volatility v parallel u
 function pgsched.count_live(text,bigint,boolean) returns bigint volatility s parallel u
 function pgsched.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
@@ -449,6 +451,7 @@ function pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time
 function pgsched.notify_release() returns void volatility v parallel u
 function pgsched.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
 function pgsched.now() returns timestamp with time zone volatility s parallel s
+function pgsched.open_gate(text,boolean) returns boolean volatility v parallel u
 function pgsched.partition_for(text,text,text,text) returns smallint volatility v parallel s
 function pgsched.partition_of(pgsched.jobs) returns smallint volatility s parallel s
 function pgsched.partition_with(text,text,smallint) returns smallint volatility s parallel s
@@ -464,6 +467,7 @@ function pgsched.release_abandoned(integer) returns integer volatility v paralle
 function pgsched.release_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.release_dependents(integer) returns record volatility v parallel u
 function pgsched.reschedule(uuid,timestamp with time zone,text) returns void volatility v parallel u
+function pgsched.restore(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.resume(uuid,text,text) returns boolean volatility v parallel u
 function pgsched.resume_all(text,jsonb,text,text) returns integer volatility v parallel u
 function pgsched.resume_queue(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -476,6 +480,8 @@ function pgsched.set_client(text,jsonb,text) returns boolean volatility v parall
 function pgsched.set_limit(text,text,integer,interval,integer,integer,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_queue(text,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.setting(text,text) returns text volatility s parallel s
+function pgsched.shut_gate(text,timestamp with time zone,text) returns boolean volatility v parallel u
+function pgsched.sideline(text,text,timestamp with time zone,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.signing_secrets(text) returns SETOF record volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched.slot_for(text,text,text) returns smallint volatility i parallel s
@@ -552,6 +558,8 @@ grant execute on pgsched.check_labels(jsonb) to pgsched_worker
 grant execute on pgsched.check_limit(integer,interval,integer,integer) to pgsched_client
 grant execute on pgsched.check_limit(integer,interval,integer,integer) to pgsched_worker
 grant execute on pgsched.check_may_set(text) to pgsched_worker
+grant execute on pgsched.check_may_sideline(text) to pgsched_client
+grant execute on pgsched.check_may_sideline(text) to pgsched_worker
 grant execute on pgsched.check_members(jsonb,text[]) to pgsched_worker
 grant execute on pgsched.check_no_circle(uuid,uuid) to pgsched_client
 grant execute on pgsched.check_no_circle(uuid,uuid) to pgsched_worker
@@ -574,6 +582,8 @@ grant execute on pgsched.check_told(jsonb,text) to pgsched_client
 grant execute on pgsched.check_told(jsonb,text) to pgsched_worker
 grant execute on pgsched.check_zone(text) to pgsched_client
 grant execute on pgsched.check_zone(text) to pgsched_worker
+grant execute on pgsched.circuit_of(text,text) to pgsched_client
+grant execute on pgsched.circuit_of(text,text) to pgsched_worker
 grant execute on pgsched.clients_changed() to pgsched_client
 grant execute on pgsched.clients_changed() to pgsched_worker
 grant execute on pgsched.count_live(text,bigint,boolean) to pgsched_client
@@ -645,6 +655,8 @@ grant execute on pgsched.notify_wake(smallint,timestamp with time zone) to pgsch
 grant execute on pgsched.now() to pgsched_client
 grant execute on pgsched.now() to pgsched_reader
 grant execute on pgsched.now() to pgsched_worker
+grant execute on pgsched.open_gate(text,boolean) to pgsched_client
+grant execute on pgsched.open_gate(text,boolean) to pgsched_worker
 grant execute on pgsched.partition_for(text,text,text,text) to pgsched_client
 grant execute on pgsched.partition_for(text,text,text,text) to pgsched_worker
 grant execute on pgsched.partition_of(pgsched.jobs) to pgsched_client
@@ -670,6 +682,8 @@ grant execute on pgsched.release_client(text,text,text) to pgsched_worker
 grant execute on pgsched.release_dependents(integer) to pgsched_worker
 grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_client
 grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_worker
+grant execute on pgsched.restore(text,text,text) to pgsched_client
+grant execute on pgsched.restore(text,text,text) to pgsched_worker
 grant execute on pgsched.resume(uuid,text,text) to pgsched_client
 grant execute on pgsched.resume(uuid,text,text) to pgsched_worker
 grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_client
@@ -689,6 +703,10 @@ grant execute on pgsched.set_limit(text,text,integer,interval,integer,integer,te
 grant execute on pgsched.set_queue(text,jsonb,text) to pgsched_worker
 grant execute on pgsched.setting(text,text) to pgsched_client
 grant execute on pgsched.setting(text,text) to pgsched_worker
+grant execute on pgsched.shut_gate(text,timestamp with time zone,text) to pgsched_client
+grant execute on pgsched.shut_gate(text,timestamp with time zone,text) to pgsched_worker
+grant execute on pgsched.sideline(text,text,timestamp with time zone,text,text) to pgsched_client
+grant execute on pgsched.sideline(text,text,timestamp with time zone,text,text) to pgsched_worker
 grant execute on pgsched.signing_secrets(text) to pgsched_client
 grant execute on pgsched.signing_secrets(text) to pgsched_worker
 grant execute on pgsched.skip_dependents(uuid[]) to pgsched_worker
@@ -804,6 +822,7 @@ comment on pgsched.check_instant(timestamp with time zone) is 'True for an insta
 comment on pgsched.check_labels(jsonb) is 'True for labels, an object of texts; raises PS000 with what to write otherwise.'
 comment on pgsched.check_limit(integer,interval,integer,integer) is 'True for what pgsched.set_limit can mean; raises PS000 with what to write otherwise.'
 comment on pgsched.check_may_set(text) is 'True where the session may change what is set for a client; raises PS000 or PS012 otherwise.'
+comment on pgsched.check_may_sideline(text) is 'True where the session may sideline a host for a client, or for all (null); raises PS000 or PS012 otherwise.'
 comment on pgsched.check_members(jsonb,text[]) is 'True for what can be set of a client or a queue, weight and options among it; raises PS000, PS001 or PS004 otherwise.'
 comment on pgsched.check_no_circle(uuid,uuid) is 'True unless an execution would wait for itself, directly or through others; called by pgsched.wait_for. PS011 if so.'
 comment on pgsched.check_on_conflict(text,text,text) is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.'
@@ -816,6 +835,7 @@ comment on pgsched.check_spec(jsonb) is 'True for one more schedule of a job; ra
 comment on pgsched.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.'
 comment on pgsched.check_told(jsonb,text) is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.'
 comment on pgsched.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
+comment on pgsched.circuit_of(text,text) is 'The gate between a client and a target host, or between all clients and it; PS000 for a name that cannot be.'
 comment on pgsched.clients_changed() is 'Has the workers read the clients'' settings again.'
 comment on pgsched.count_live(text,bigint,boolean) is 'How many executions of a queue wait or run, or with waiting only wait, counted up to a bound; of those that the role may see.'
 comment on pgsched.count_outcome(uuid,pgsched.execution_status) is 'Counts a job''s failures in a row and pauses it after as many as its rule pause_after says; called with each settle of a run of a job that has the rule.'
@@ -859,6 +879,7 @@ comment on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with ti
 comment on pgsched.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
 comment on pgsched.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
 comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'
+comment on pgsched.open_gate(text,boolean) is 'Lets executions pass a gate that was shut, all at once or more and more; what limits it limits it again. False if it was open.'
 comment on pgsched.partition_for(text,text,text,text) is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.'
 comment on pgsched.partition_of(pgsched.jobs) is 'The one partition in which all rows of a job live.'
 comment on pgsched.partition_with(text,text,smallint) is 'The partition, besides the one given, in which a client''s key has its live row; null where it has none.'
@@ -874,6 +895,7 @@ comment on pgsched.release_abandoned(integer) is 'The same for those that wait f
 comment on pgsched.release_client(text,text,text) is 'Ends the hold of a client; false if it was not held.'
 comment on pgsched.release_dependents(integer) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends; returns how many were noted with all that wait for them, and how many executions were decided by that.'
 comment on pgsched.reschedule(uuid,timestamp with time zone,text) is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.'
+comment on pgsched.restore(text,text,text) is 'Calls a target host again that was sidelined, by hand or because it failed: a few executions a second at first, then more and more. False if it was not sidelined.'
 comment on pgsched.resume(uuid,text,text) is 'Resumes a paused job from its next instant on. False if it was active already.'
 comment on pgsched.resume_all(text,jsonb,text,text) is 'Resumes the paused jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.resume_queue(text,text,text) is 'Ends the pause of a queue; false if it was not paused.'
@@ -886,6 +908,8 @@ comment on pgsched.set_client(text,jsonb,text) is 'Sets what is named of a clien
 comment on pgsched.set_limit(text,text,integer,interval,integer,integer,text) is 'Lets no more than rate executions begin in each such time, burst of them at once after a lull, and no more than concurrency run at once: of a client, for a host, in a queue or under a key. It takes the place of the limit there was; true if anything is different now. PS000 for what cannot be meant, PS010 for an unknown queue.'
 comment on pgsched.set_queue(text,jsonb,text) is 'Sets what is named of a queue: options (the defaults of its executions), weight, max_waiting; null is the default. True if anything is different now. PS010 for an unknown queue, PS000 or PS004 for what cannot be meant.'
 comment on pgsched.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
+comment on pgsched.shut_gate(text,timestamp with time zone,text) is 'Lets nothing pass a gate before this instant; false if so it was.'
+comment on pgsched.sideline(text,text,timestamp with time zone,text,text) is 'Calls nothing more at a target host, for one client or for all, until an instant or until it is restored. False if so it was. PS000 for what cannot be meant, PS012 where the session may not.'
 comment on pgsched.signing_secrets(text) is 'The secrets that a client''s callbacks are signed with, the newest first, by their last four characters, and until when the former ones are valid. Nothing where the session does not act for the client.'
 comment on pgsched.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
 comment on pgsched.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'

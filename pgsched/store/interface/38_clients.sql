@@ -138,6 +138,7 @@ begin
   if not found then
     return false;
   end if;
+  perform pgsched.shut_gate('client:' || client, 'infinity', hold_client.note);
   perform pgsched.log_setting('hold client', hold_client.actor, jsonb_build_object('client', client, 'note', hold_client.note));
   return true;
 end $$;
@@ -152,6 +153,7 @@ begin
   if not found then
     return false;
   end if;
+  perform pgsched.open_gate('client:' || client);
   perform pgsched.log_setting('release client', release_client.actor, jsonb_build_object('client', client, 'note', release_client.note));
   return true;
 end $$;

@@ -70,10 +70,12 @@ create or replace function pgsched.drop_limit(kind text, name text, actor text d
 declare
   gate constant text := pgsched.gate_of(kind, name);
 begin
-  delete from pgsched.gates g where g.name = gate;
+  update pgsched.gates g set events = null, period = null, concurrency = null, updated_at = pgsched.now()
+   where g.name = gate and num_nonnulls(g.events, g.concurrency) > 0;
   if not found then
     return false;
   end if;
+  delete from pgsched.gates g where g.name = gate and g.shut_until is null and g.recovers_from is null;
   perform pg_notify('pgsched_wake', 'gates');
   perform pgsched.log_setting('drop limit', drop_limit.actor, jsonb_build_object('kind', kind, 'name', drop_limit.name));
   return true;
