@@ -17,12 +17,12 @@ _SHARE_OF_TIME = 10
 
 
 class Levels(Service):
-    """Woken when something is set for a queue; without a maximum anywhere it looks every few seconds."""
+    """Woken when something is set for a queue; without a maximum anywhere it looks once a minute."""
 
     name = "levels"
 
     def __init__(
-        self, link: Link, events: Events, *, worker: Callable[[], int], every: float = 1.0, look_every: float = 10.0
+        self, link: Link, events: Events, *, worker: Callable[[], int], every: float = 1.0, look_every: float = 60.0
     ) -> None:
         super().__init__(events)
         self._link, self._worker, self._every, self._look_every = link, worker, every, look_every

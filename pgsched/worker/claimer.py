@@ -117,7 +117,7 @@ class Claimer(Service):
         if self._watch.on:
             return await self._keep_watch()
         wanted = self._wanted()
-        if not wanted and not self._fairness.clients:
+        if not wanted and not (self._fairness.clients and self._roster.open):
             return await self._until_next()
         free = self._dispatcher.free
         pause = self._room_pause(free) or (self._gathering_pause(wanted) if wanted else 0.0)
@@ -131,7 +131,7 @@ class Claimer(Service):
 
     async def _claim_apart(self, backlog: Backlog, budget: int) -> int:
         """Claims from a client that has its own share of the room; how many rows."""
-        shares = backlog.shares(self._roster.own or self._roster.partitions, budget, self._batch)
+        shares = backlog.shares(self._roster.own or self._roster.open, budget, self._batch)
         answer = await self._ask(shares, Whose(only=backlog.client))
         backlog.read_to(shares, answer.taken)
         self._fairness.served(backlog, budget, len(answer.taken))

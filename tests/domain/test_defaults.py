@@ -30,7 +30,7 @@ def test_headers_are_put_together_by_name() -> None:
 
 def test_a_code_that_is_given_is_taken_out_of_the_defaults_that_say_the_opposite() -> None:
     found = over({"retry_on": [404]}, {"fail_on": [404, 500]})
-    assert (found.retry_on, found.fail_on) == ({404}, {500})
+    assert (found.retry_on, found.fail_on) == (frozenset({404}), frozenset({500}))
 
 
 def test_a_list_of_waits_goes_with_its_number_of_attempts() -> None:

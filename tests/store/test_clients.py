@@ -25,7 +25,7 @@ def payments(db: Connection, store_url: str) -> Iterator[Connection]:
 
 def grant(db: Connection, session: Connection, function: str) -> None:
     role = sql.Identifier(value(session, "select session_user::text"))
-    db.execute(sql.SQL("grant execute on function {} to {}").format(sql.SQL(function), role))  # type: ignore[arg-type]
+    db.execute(sql.SQL("grant execute on function {} to {}").format(sql.SQL(function), role))
 
 
 def settings(db: Connection, client: str) -> tuple[Any, ...]:

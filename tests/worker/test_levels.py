@@ -70,7 +70,7 @@ async def test_a_queue_of_its_own_is_counted_by_itself(db: Connection, levels: L
 
 
 async def test_without_a_maximum_it_looks_seldom(levels: Levels) -> None:
-    assert await levels.turn() == 10.0
+    assert await levels.turn() == 60.0
 
 
 async def test_the_first_of_the_living_workers_counts(db: Connection, levels: Levels) -> None:

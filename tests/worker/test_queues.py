@@ -1,12 +1,14 @@
 """Workers and their queues: of several, each has its share; a paused one is left alone; one may go while they run."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from pgsched.delivery.python import App
 from pgsched.store.workers import Worker as Seen
+from pgsched.worker.fairness import Backlog
 from pgsched.worker.roster import Roster
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
@@ -96,6 +98,19 @@ async def _closed(worker: Any) -> bool:
     return not worker.roster.open
 
 
+async def test_a_client_that_is_claimed_from_apart_is_left_alone_too(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
+    async with running(counting_app(), **POLL) as worker:
+        await recorder.wait_for("worker.joined")
+        await db.execute("select pgsched.pause_queue('default')")
+        await until(lambda: _closed(worker))
+        worker.claimer._fairness._apart["default"] = Backlog("default")
+        await db.execute(SCHEDULE, ["default"])
+        assert await worker.claimer.turn() > 0
+        assert await value(db, "select count(*) from pgsched.executions where lease_token is null") == 1
+
+
 async def test_what_runs_as_its_queue_is_paused_goes_on(db: Connection, running: Running, recorder: Recorder) -> None:
     app, begun, go_on = App(), asyncio.Event(), asyncio.Event()
 
@@ -156,8 +171,6 @@ def seen(id: int, served: list[int], paused: list[int] | None = None, *, gone: b
 
 
 def roster(number: int) -> Roster:
-    from datetime import timedelta
-
     made = Roster(name="w", queues=[], lease=timedelta(seconds=30))
     made.number = number
     return made

@@ -54,7 +54,8 @@ end $$;
 comment on function pgsched.executions_inserted()
   is 'Refuses the one-shots of an insert statement whose queue is full, and wakes the workers for its near-term rows.';
 create or replace trigger executions_inserted after insert on pgsched.executions
-  referencing new table as inserted for each statement execute function pgsched.executions_inserted();
+  referencing new table as inserted for each statement
+  when (current_setting('pgsched.notify', true) is distinct from 'told') execute function pgsched.executions_inserted();
 
 create or replace function pgsched.jobs_changed() returns trigger language plpgsql volatile as $$
 begin
