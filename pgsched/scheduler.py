@@ -17,6 +17,7 @@ import psycopg
 import uvloop
 
 from pgsched.delivery.http import HttpChannel
+from pgsched.delivery.pushing import pushing_channels
 from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.router import Channels
 from pgsched.errors import InvalidSettings
@@ -199,7 +200,8 @@ class Worker:
             now=self.clock.epoch_seconds,
         )
         python = PythonChannel(app or App(), completion=self.completion, threads=self._threads)
-        return Channels(http=http, python=python)
+        others = pushing_channels(self.settings, self._url, role_of=self.directory.database_role)
+        return Channels(http=http, python=python, others=others)
 
     @property
     def services(self) -> list[Service]:

@@ -126,6 +126,7 @@ class ClientSettings:
     keep: str
     options: bytes | None
     weight: int
+    database_role: str | None
     signing_secrets: list[str]
 
 

@@ -1,5 +1,5 @@
-"""What this worker knows of the clients and queues: what clients keep and sign with, and the defaults of executions.
-Read again when they change, and every few seconds."""
+"""What this worker knows of the clients and queues: what clients keep and sign with, as which role they act, and the
+defaults of executions. Read again when they change, and every few seconds."""
 
 import base64
 import binascii
@@ -30,6 +30,7 @@ class Directory(Service):
         self._options: dict[str, tuple[bytes, ...]] = {}
         self._of_queues: dict[int, tuple[bytes, ...]] = {}
         self._weights: dict[str, int] = {}
+        self._roles: dict[str, str] = {}
         self.loaded = False
 
     async def turn(self) -> float:
@@ -40,6 +41,7 @@ class Directory(Service):
         self._secrets = dict(self._decoded(clients))
         self._options = dict(self._usable("client", ((client.client_id, client.options) for client in clients)))
         self._of_queues = dict(self._usable("queue", queues.items()))
+        self._roles = {one.client_id: one.database_role for one in clients if one.database_role is not None}
         self.loaded = True
         return self._every
 
@@ -90,6 +92,10 @@ class Directory(Service):
         if not self._of_queues:
             return own
         return own + self._of_queues.get(partition - partition % PARTITIONS_PER_QUEUE, ())
+
+    def database_role(self, client_id: str) -> str | None:
+        """The role as which this client's functions are called."""
+        return self._roles.get(client_id)
 
     def signing_secrets(self, client_id: str) -> tuple[bytes, ...]:
         """The keys with which this client's callbacks are signed, one signature by each."""

@@ -375,6 +375,7 @@ function pgsched.attempts_in(jsonb) returns numeric volatility i parallel s
 function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.block_key(smallint,text,text,uuid,text) returns void volatility v parallel u
 function pgsched.bring_along(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) returns void volatility v parallel u
 function pgsched.cancel(text,text,text,text) returns boolean volatility v parallel u
 function pgsched.cancel(uuid,text,text) returns boolean volatility v parallel u
 function pgsched.cancel_all(text,jsonb,text,text) returns integer volatility v parallel u
@@ -480,6 +481,7 @@ function pgsched.set_client(text,jsonb,text) returns boolean volatility v parall
 function pgsched.set_limit(text,text,integer,interval,integer,integer,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_queue(text,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.setting(text,text) returns text volatility s parallel s
+function pgsched.settle_called(smallint,uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.shut_gate(text,timestamp with time zone,text) returns boolean volatility v parallel u
 function pgsched.sideline(text,text,timestamp with time zone,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.signing_secrets(text) returns SETOF record volatility s parallel u security definer set search_path=pg_catalog, pg_temp
@@ -523,6 +525,8 @@ grant execute on pgsched.block_key(smallint,text,text,uuid,text) to pgsched_clie
 grant execute on pgsched.block_key(smallint,text,text,uuid,text) to pgsched_worker
 grant execute on pgsched.bring_along(uuid) to pgsched_client
 grant execute on pgsched.bring_along(uuid) to pgsched_worker
+grant execute on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_client
+grant execute on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_worker
 grant execute on pgsched.cancel(text,text,text,text) to pgsched_client
 grant execute on pgsched.cancel(text,text,text,text) to pgsched_worker
 grant execute on pgsched.cancel(uuid,text,text) to pgsched_client
@@ -703,6 +707,8 @@ grant execute on pgsched.set_limit(text,text,integer,interval,integer,integer,te
 grant execute on pgsched.set_queue(text,jsonb,text) to pgsched_worker
 grant execute on pgsched.setting(text,text) to pgsched_client
 grant execute on pgsched.setting(text,text) to pgsched_worker
+grant execute on pgsched.settle_called(smallint,uuid,bigint,jsonb) to pgsched_client
+grant execute on pgsched.settle_called(smallint,uuid,bigint,jsonb) to pgsched_worker
 grant execute on pgsched.shut_gate(text,timestamp with time zone,text) to pgsched_client
 grant execute on pgsched.shut_gate(text,timestamp with time zone,text) to pgsched_worker
 grant execute on pgsched.sideline(text,text,timestamp with time zone,text,text) to pgsched_client
@@ -803,6 +809,7 @@ comment on pgsched.attempts_in(jsonb) is 'How many attempts these options allow;
 comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate of them a second; also while the job is paused or finished. Returns the backfill''s id.'
 comment on pgsched.block_key(smallint,text,text,uuid,text) is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.'
 comment on pgsched.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit. PS012 where the session acts as another client.'
+comment on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) is 'Calls the function of an sql: target with the payload and records the execution''s success with what it returned, in one transaction. Tells it who it is by the settings pgsched.execution_id, pgsched.attempt, pgsched.scheduled_for and pgsched.client.'
 comment on pgsched.cancel(text,text,text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
 comment on pgsched.cancel(uuid,text,text) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
 comment on pgsched.cancel_all(text,jsonb,text,text) is 'Cancels the jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
@@ -908,6 +915,7 @@ comment on pgsched.set_client(text,jsonb,text) is 'Sets what is named of a clien
 comment on pgsched.set_limit(text,text,integer,interval,integer,integer,text) is 'Lets no more than rate executions begin in each such time, burst of them at once after a lull, and no more than concurrency run at once: of a client, for a host, in a queue or under a key. It takes the place of the limit there was; true if anything is different now. PS000 for what cannot be meant, PS010 for an unknown queue.'
 comment on pgsched.set_queue(text,jsonb,text) is 'Sets what is named of a queue: options (the defaults of its executions), weight, max_waiting; null is the default. True if anything is different now. PS010 for an unknown queue, PS000 or PS004 for what cannot be meant.'
 comment on pgsched.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
+comment on pgsched.settle_called(smallint,uuid,bigint,jsonb) is 'Records the success of a leased execution in the caller''s transaction; fenced by its id and token.'
 comment on pgsched.shut_gate(text,timestamp with time zone,text) is 'Lets nothing pass a gate before this instant; false if so it was.'
 comment on pgsched.sideline(text,text,timestamp with time zone,text,text) is 'Calls nothing more at a target host, for one client or for all, until an instant or until it is restored. False if so it was. PS000 for what cannot be meant, PS012 where the session may not.'
 comment on pgsched.signing_secrets(text) is 'The secrets that a client''s callbacks are signed with, the newest first, by their last four characters, and until when the former ones are valid. Nothing where the session does not act for the client.'
