@@ -160,7 +160,11 @@ class Worker:
             poll=timedelta(seconds=self.settings.poll_interval),
             supplied=lambda: self.directory.loaded and self.gatekeeper.loaded,
             gates=self.gatekeeper,
-            fairness=Fairness(weight=self.directory.weight, is_wanted=lambda: self.directory.count > 1),
+            fairness=Fairness(
+                weight=self.directory.weight,
+                queue_weight=self.directory.queue_weight,
+                is_wanted=lambda: self.directory.count > 1,
+            ),
         )
 
     def _make_waker(self) -> Waker:

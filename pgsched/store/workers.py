@@ -137,10 +137,11 @@ async def client_settings(connection: AsyncConnection[Any]) -> list[ClientSettin
         return await cursor.fetchall()
 
 
-async def queue_options(connection: AsyncConnection[Any]) -> dict[int, bytes]:
-    """The defaults of queues that have some, by their first partitions."""
-    cursor = await connection.execute(statement("queue_options"), binary=True)
-    return dict(await cursor.fetchall())
+async def queue_settings(connection: AsyncConnection[Any]) -> list[tuple[int, bytes | None, int]]:
+    """Of each queue its first partition, the defaults of its executions, and its weight; on a connection that speaks
+    ``store.wire``."""
+    cursor = await connection.execute(statement("queue_settings"), binary=True)
+    return await cursor.fetchall()
 
 
 async def prepare_days(connection: AsyncConnection[Any], *, ahead: int, kept: int) -> int | None:

@@ -30,17 +30,19 @@ class Directory(Service):
         self._options: dict[str, tuple[bytes, ...]] = {}
         self._of_queues: dict[int, tuple[bytes, ...]] = {}
         self._weights: dict[str, int] = {}
+        self._queue_weights: dict[int, int] = {}
         self._roles: dict[str, str] = {}
         self.loaded = False
 
     async def turn(self) -> float:
         clients = await workers.client_settings(await self._link.get())
-        queues = await workers.queue_options(await self._link.get())
+        queues = await workers.queue_settings(await self._link.get())
         self._keep = {client.client_id: client.keep == "all" for client in clients}
         self._weights = {client.client_id: client.weight for client in clients}
         self._secrets = dict(self._decoded(clients))
         self._options = dict(self._usable("client", ((client.client_id, client.options) for client in clients)))
-        self._of_queues = dict(self._usable("queue", queues.items()))
+        self._of_queues = dict(self._usable("queue", ((first, options) for first, options, _ in queues)))
+        self._queue_weights = {first // PARTITIONS_PER_QUEUE: weight for first, _, weight in queues}
         self._roles = {one.client_id: one.database_role for one in clients if one.database_role is not None}
         self.loaded = True
         return self._every
@@ -78,6 +80,10 @@ class Directory(Service):
     def weight(self, client_id: str) -> int:
         """This client's part of what a saturated worker does."""
         return self._weights.get(client_id, 1)
+
+    def queue_weight(self, queue: int) -> int:
+        """The part of a queue (partition // 16) in what a worker does that serves several."""
+        return self._queue_weights.get(queue, 1)
 
     async def recover(self, error: Exception) -> None:
         await self._link.drop(error)

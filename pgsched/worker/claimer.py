@@ -33,6 +33,7 @@ from pgsched.worker.sight import Sight
 from pgsched.worker.watch import Watch
 
 _SMALLEST_SHARE = 16
+_QUEUE_SIZE = 16
 _HELP_AFTER = 50_000  # microseconds overdue before another worker's partition is helped with
 _LOOK_AGAIN = 0.05
 _LITTLE_ROOM = 0.005
@@ -195,12 +196,13 @@ class Claimer(Service):
 
     def _shares(self, wanted: list[int], free: int) -> list[Share]:
         shares = []
+        rooms = self._fairness.rooms({partition // _QUEUE_SIZE for partition in wanted}, free)
         for partition in wanted:
-            batch = min(self._batch, free, max(_SMALLEST_SHARE, 2 * self._sight.taken(partition)))
-            shares.append(Share(partition, self._sight.low(partition), batch))
-            free -= batch
-            if free <= 0:
-                break
+            room = rooms[partition // _QUEUE_SIZE]
+            batch = min(self._batch, room, max(_SMALLEST_SHARE, 2 * self._sight.taken(partition)))
+            if batch > 0:
+                shares.append(Share(partition, self._sight.low(partition), batch))
+                rooms[partition // _QUEUE_SIZE] -= batch
         return shares
 
     def _even_shares(self, free: int) -> list[Share]:

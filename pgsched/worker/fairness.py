@@ -9,7 +9,7 @@ is one among the others again.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from pgsched.domain.execution import Execution
 from pgsched.store.executions import Share
@@ -56,8 +56,10 @@ class Backlog:
 class Fairness:
     """Which clients are claimed from apart, and what share of the room each has."""
 
-    def __init__(self, *, weight: Callable[[str], int], is_wanted: Callable[[], bool]) -> None:
-        self._weight, self._is_wanted = weight, is_wanted
+    def __init__(
+        self, *, weight: Callable[[str], int], queue_weight: Callable[[int], int], is_wanted: Callable[[], bool]
+    ) -> None:
+        self._weight, self._queue_weight, self._is_wanted = weight, queue_weight, is_wanted
         self._apart: dict[str, Backlog] = {}
         self._others: Counter[str] = Counter()
 
@@ -79,6 +81,13 @@ class Fairness:
             share = self._weight(client) / whole
             if (count > _TOLERANCE * share * len(taken) or len(self._others) == 1) and len(self._apart) < _MOST_APART:
                 self._apart[client] = Backlog(client)
+
+    def rooms(self, queues: Collection[int], free: int) -> dict[int, int]:
+        """The room of each of these queues (partition // 16), all of which have something due."""
+        if len(queues) == 1:
+            return dict.fromkeys(queues, free)
+        whole = sum(map(self._queue_weight, queues))
+        return {queue: max(free * self._queue_weight(queue) // whole, 1) for queue in queues}
 
     def budgets(self, free: int) -> Iterator[tuple[Backlog, int]]:
         """How much of the room each client that is claimed from apart has; the rest is for all the others."""

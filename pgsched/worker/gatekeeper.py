@@ -29,7 +29,7 @@ from pgsched.worker.roster import Roster
 
 _MOST_HOLDING = 1_000
 _LOOK_EVERY = 0.5
-_READ_EVERY = 5.0
+_READ_EVERY = 10.0
 _TIDIED = 1_000  # rows held by one statement
 _SHARE_OF_TIME = 10
 _SOONEST, _LATEST = 0.01, 0.5

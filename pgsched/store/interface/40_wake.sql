@@ -55,7 +55,9 @@ comment on function pgsched.executions_inserted()
   is 'Refuses the one-shots of an insert statement whose queue is full, and wakes the workers for its near-term rows.';
 create or replace trigger executions_inserted after insert on pgsched.executions
   referencing new table as inserted for each statement
-  when (current_setting('pgsched.notify', true) is distinct from 'told') execute function pgsched.executions_inserted();
+  when (current_setting('pgsched.notify', true) is distinct from 'told'
+        and (current_setting('pgsched.notify', true) is distinct from 'off' or current_setting('pgsched.unbounded', true) is distinct from 'on'))
+  execute function pgsched.executions_inserted();
 
 create or replace function pgsched.jobs_changed() returns trigger language plpgsql volatile as $$
 begin
