@@ -16,7 +16,7 @@ _SHARE_OF_TIME = 20
 
 
 class Turns(Service):
-    """Looks at this worker's own partitions every few seconds while somebody waits, for no more than a twentieth of the time."""
+    """Looks at this worker's partitions every few seconds while somebody waits, in a twentieth of the time at most."""
 
     name = "turns"
 
