@@ -2,19 +2,14 @@
 
 import asyncio
 import contextlib
-import gc
 import os
 import random
-import signal
 import socket
-import sys
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import psycopg
-import uvloop
 
 from pgsched.delivery.http import HttpChannel
 from pgsched.delivery.pushing import pushing_channels
@@ -26,8 +21,6 @@ from pgsched.service import Service
 from pgsched.settings import Settings
 from pgsched.store import executions, workers
 from pgsched.store.connect import Link
-from pgsched.store.migrate import check_schema
-from pgsched.store.workers import check_queues
 from pgsched.upkeep.backfiller import Backfiller
 from pgsched.upkeep.days import Days
 from pgsched.upkeep.directory import Directory
@@ -290,46 +283,3 @@ class Worker:
             with contextlib.suppress(psycopg.Error, OSError):
                 await close()
         self._threads.shutdown(wait=False, cancel_futures=True)
-
-
-async def _run(settings: Settings, app: App | None, events: Events, ready: Callable[[], None] | None) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    worker = Worker(settings, app=app, events=events)
-    await worker.start()
-    if ready:
-        ready()
-    await stop.wait()
-    await worker.drain()
-    if worker.has_stragglers:
-        # A thread cannot be interrupted, and a coroutine may refuse to be. All is settled and handed back: what they
-        # still do is of no account, and the process must not wait for it.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
-
-
-def run_worker(
-    settings: Settings,
-    *,
-    app: App | None = None,
-    events: Events | None = None,
-    ready: Callable[[], None] | None = None,
-) -> None:
-    """Runs one worker process until SIGTERM or SIGINT, then drains and returns.
-
-    Raises SchemaMismatch when the database was not migrated, NotFound for a queue that does not exist, and Unavailable
-    or psycopg's OperationalError when the database cannot be reached at the start; afterwards it may come and go.
-    """
-    if settings.database_url is None:
-        raise InvalidSettings("which database? set database_url, or PGSCHED_DATABASE_URL")
-    with psycopg.connect(settings.database_url, connect_timeout=10) as connection:
-        check_schema(connection)
-        check_queues(connection, settings.queue_names)
-    # Rows live for milliseconds; what start-up made lives for ever. Collecting seldom and young keeps pauses short.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
-    uvloop.run(_run(settings, app, events or Events(), ready))

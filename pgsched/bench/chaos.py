@@ -28,7 +28,7 @@ import psycopg
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.embedded import EmbeddedPostgres
-from pgsched.scheduler import run_worker
+from pgsched.process import run_worker
 from pgsched.settings import Settings
 from pgsched.store.migrate import migrate
 

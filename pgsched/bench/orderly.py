@@ -21,7 +21,7 @@ from pgsched.bench.chaos import Fleet
 from pgsched.bench.load import Progress
 from pgsched.delivery.python import App, Retry
 from pgsched.embedded import EmbeddedPostgres
-from pgsched.scheduler import run_worker
+from pgsched.process import run_worker
 from pgsched.settings import Settings
 from pgsched.store.migrate import migrate
 

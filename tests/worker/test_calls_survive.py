@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 
 from pgsched.embedded import EmbeddedPostgres
-from pgsched.scheduler import run_worker
+from pgsched.process import run_worker
 from pgsched.settings import Settings
 from pgsched.store.migrate import migrate
 from tests.worker.call_arrange import LOGIN, make_client
