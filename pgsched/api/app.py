@@ -20,8 +20,10 @@ from pgsched.api import (
     health,
     jobs,
     limits,
+    ordering_keys,
     queues,
     replays,
+    targets,
 )
 from pgsched.api.database import Database
 from pgsched.api.problems import failed, refused, refused_by_litestar
@@ -86,6 +88,11 @@ _ROUTES = [
     limits.get_limit,
     limits.put_limit,
     limits.drop_limit,
+    targets.list_sidelined,
+    targets.sideline,
+    targets.restore,
+    ordering_keys.list_blocked,
+    ordering_keys.unblock,
 ]
 
 

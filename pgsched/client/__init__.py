@@ -11,7 +11,7 @@
 What goes wrong is raised as one of ``pgsched.errors``, the same classes on both ways.
 """
 
-from pgsched.client import settings
+from pgsched.client import gates, settings
 from pgsched.client.http import AsyncClient, Client
 from pgsched.client.many import Request, schedule_many, schedule_many_async
 from pgsched.client.transaction import schedule, schedule_async
@@ -48,6 +48,7 @@ __all__ = [
     "Replaying",
     "Request",
     "Scheduled",
+    "gates",
     "schedule",
     "schedule_async",
     "schedule_many",
