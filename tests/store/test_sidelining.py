@@ -1,9 +1,12 @@
 """Hosts are sidelined and restored by hand; the view tells of all that are left alone, and why."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from pgsched.store import circuits, gates
+from pgsched.store.connect import Connection as WorkerConnection
 from tests.store.store_arrange import Connection, call, column, heard, listening, refused, row, value
 
 CIRCUIT = "circuit:shop.example payments"
@@ -28,6 +31,29 @@ def test_a_host_is_sidelined_for_a_client_or_for_all(db: Connection) -> None:
 def test_sidelining_what_is_sidelined_changes_nothing(db: Connection) -> None:
     assert [call(db, "sideline", host="shop.example") for _ in range(2)] == [True, False]
     assert column(db, "select action from pgsched.audit_log") == ["sideline"]
+
+
+async def test_a_host_that_was_sidelined_until_an_instant_recovers_from_then_on(
+    db: Connection, worker: WorkerConnection
+) -> None:
+    call(db, "sideline", host="shop.example", until="2040-01-01Z")
+    [found] = (await gates.read(worker, ["host:shop.example"], worker=1, own={})).values()
+    assert found.shut_until is not None
+    assert found.earliest(found.shut_until - 1) == found.shut_until
+    assert found.room(1000, now=found.shut_until, last=found.shut_until + 999_999) == 10
+    db.execute("update pgsched.gates set shut_until = now() - interval '1 s', recovers_from = now() - interval '1 s'")
+    assert value(db, "select state from pgsched.sidelined") == "recovering"
+
+
+@pytest.mark.parametrize("limit", [False, True])
+async def test_of_what_has_recovered_only_limits_stay(db: Connection, worker: WorkerConnection, limit: bool) -> None:
+    if limit:
+        call(db, "set_limit", kind="host", name="shop.example", rate=5)
+    call(db, "sideline", host="shop.example", until="2040-01-01Z")
+    db.execute("update pgsched.gates set shut_until = now() - interval '1 h', recovers_from = now() - interval '1 h'")
+    assert await circuits.close(worker, after=timedelta(seconds=14)) == ["host:shop.example"]
+    left = db.execute("select events, shut_until, recovers_from from pgsched.gates").fetchall()
+    assert left == ([(5, None, None)] if limit else [])
 
 
 def test_a_host_that_is_restored_recovers(db: Connection, store_url: str) -> None:

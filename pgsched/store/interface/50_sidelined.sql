@@ -2,8 +2,8 @@
 create or replace view pgsched.sidelined with (security_invoker = true) as
 select g.name as gate, split_part(substr(g.name, strpos(g.name, ':') + 1), ' ', 1) as host,
        case when g.name like 'circuit:%' then substr(g.name, strpos(g.name, ' ') + 1) end as client_id,
-       case when g.recovers_from is not null then 'recovering'
-            when g.shut_until <= pgsched.now() then 'probing'
+       case when g.shut_until <= pgsched.now() and g.recovers_from is null then 'probing'
+            when g.shut_until is null or g.shut_until <= pgsched.now() then 'recovering'
             when g.name like 'host:%' or g.openings = 0 or g.shut_until = 'infinity' then 'by hand'
             else 'failing' end as state,
        g.shut_until as until, g.openings, g.reason, g.updated_at as since,
