@@ -1,4 +1,7 @@
-"""What requests about clients, queues, limits, targets and ordering keys carry: only what is named is set, null is the default."""
+"""What requests about clients, queues, limits, targets and ordering keys carry.
+
+Of what is set, only what is named; null is the default.
+"""
 
 from typing import Annotated, Any, Literal
 

@@ -49,7 +49,7 @@ async def list_sidelined(
 async def sideline(
     request: ApiRequest, data: Annotated[Sidelining, Body(examples=[_HOST])], database: Pooled
 ) -> TargetChanged:
-    """Nothing more is called there, for one client or for all, until then or until it is restored. What is due waits."""
+    """Nothing more is called there, for one client or for all, until then or until it is restored."""
     until = instant(data.until, "until") if data.until is not None else None
     async with database.connection() as connection:
         changed = await targets.sideline(
@@ -58,9 +58,7 @@ async def sideline(
     return TargetChanged(host=data.host, client=data.client, changed=changed)
 
 
-@post(
-    "/targets/restore", status_code=200, summary="Call a target again", responses=problems(400, 403, 413, 415, 422)
-)
+@post("/targets/restore", status_code=200, summary="Call a target again", responses=problems(400, 403, 413, 415, 422))
 async def restore(
     request: ApiRequest, data: Annotated[Host, Body(examples=[_HOST])], database: Pooled
 ) -> TargetChanged:

@@ -17,8 +17,8 @@ Json = Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """An execution, waiting, in hand or finished. ``fire_at`` is None while it is held; ``held_by`` is what holds it back,
-    None where it is held by hand or waits for others.
+    """An execution, waiting, in hand or finished. ``fire_at`` is None while it is held; ``held_by`` is what holds it
+    back, None where it is held by hand or waits for others.
 
     One that was skipped may stand for several ``instants`` of its job, up to ``last_scheduled_for``.
     """

@@ -13,7 +13,8 @@ from pgsched.store.order import check_text
 from pgsched.store.sql import statement
 
 _SIDELINE: LiteralString = """
-select pgsched.sideline(%(host)s, %(client)s::text, coalesce(%(until)s::timestamptz, 'infinity'), %(note)s::text, %(actor)s::text)
+select pgsched.sideline(%(host)s, %(client)s::text, coalesce(%(until)s::timestamptz, 'infinity'),
+                        %(note)s::text, %(actor)s::text)
 """
 _RESTORE: LiteralString = "select pgsched.restore(%(host)s, %(client)s::text, %(actor)s::text)"
 
@@ -62,14 +63,11 @@ async def sideline(
     """Calls nothing more there until an instant, or until it is restored; whether anything is different now."""
     _check(host, client)
     check_text("note", note)
-    return bool(
-        await value(connection, _SIDELINE, host=host, client=client, until=until, note=note, actor=actor),
-    )
+    given = {"host": host, "client": client, "until": until, "note": note, "actor": actor}
+    return bool(await value(connection, _SIDELINE, **given))
 
 
-async def restore(
-    connection: AsyncConnection[Any], host: str, *, client: str | None = None, actor: str | None
-) -> bool:
+async def restore(connection: AsyncConnection[Any], host: str, *, client: str | None = None, actor: str | None) -> bool:
     """Calls it again, a few at first; False where it was not sidelined."""
     _check(host, client)
     return bool(await value(connection, _RESTORE, host=host, client=client, actor=actor))

@@ -9,11 +9,13 @@ import pytest
 Db = psycopg.Connection[tuple[Any, ...]]
 BLOCK = """
 with failed as (
-  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id, target)
+  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt,
+                               client_id, target)
   values (now(), now(), now(), now(), pgsched.new_id(), 'failed', 0, 1, 'payments', 'python:x') returning id
 ), waits as (
   insert into pgsched.executions (client_id, target, fire_at, ordering_key, gate, partition)
-  values ('payments', 'python:x', 'infinity', %(key)s::text, 'order', pgsched.partition_for('default', 'payments', null, %(key)s::text))
+  values ('payments', 'python:x', 'infinity', %(key)s::text, 'order',
+          pgsched.partition_for('default', 'payments', null, %(key)s::text))
   returning partition
 )
 select pgsched.block_key(waits.partition, 'payments', %(key)s::text, failed.id, 'HTTP 500') from failed, waits"""

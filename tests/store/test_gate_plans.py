@@ -97,7 +97,7 @@ async def test_due_rows_of_a_client_that_is_held_are_read_off_the_index_of_insta
 async def test_whose_turn_it_is_is_one_entry_of_each_key(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         cursor = await worker.cursor(binary=True).execute(
-            "update pgsched.executions_0 e set fire_at = now(), gate = null, lease_token = 7, lease_owner = 1, attempt = 1"
+            "update pgsched.executions_0 e set fire_at = now(), gate = null, lease_token = 7, lease_owner = 1"
             " where e.id in (select min(x.id::text)::uuid from pgsched.executions_0 x where x.ordering_key is not null"
             "                 group by x.ordering_key) returning e.id"
         )

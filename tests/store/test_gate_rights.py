@@ -97,8 +97,8 @@ def test_a_client_passes_no_turn_of_another(db: Connection, payments: Connection
         "insert into pgsched.blocked_keys values ('billing', 'order-42', 0, pgsched.new_id())",
         "update pgsched.executions set gate = 'host:a'",
         "update pgsched.executions set at_head = true",
-        "insert into pgsched.executions (client_id, target, fire_at, gate) values ('payments', 'python:x', 'infinity', 'a')",
-        "insert into pgsched.executions (client_id, target, fire_at, at_head) values ('payments', 'python:x', now(), true)",
+        "insert into pgsched.executions (client_id, target, fire_at, gate) values ('payments', 'sql:a.b', 'infinity', 'a')",
+        "insert into pgsched.executions (client_id, target, fire_at, at_head) values ('payments', 'sql:a.b', now(), true)",
     ],
 )  # fmt: skip
 def test_a_client_touches_no_gate_and_no_order(payments: Connection, attempt: str) -> None:

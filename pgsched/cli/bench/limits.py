@@ -47,7 +47,7 @@ def tenants(
     database_url: str | None,
     as_json: bool,
 ) -> None:
-    """Tell how late a client's executions start, alone and beside a client far over its limit, and what that one got."""
+    """Tell how late a client's executions start, alone and beside a client far over its limit."""
     from pgsched.bench.tenants import run_tenants
 
     result = run_tenants(
