@@ -31,7 +31,7 @@ from pgsched.upkeep.releaser import Releaser
 from pgsched.upkeep.replayer import Replayer
 from pgsched.upkeep.turns import Turns
 from pgsched.upkeep.zones import Zones
-from pgsched.worker.circuits import Circuits
+from pgsched.worker.circuits import Circuits, Sparing
 from pgsched.worker.claimer import Claimer
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.completion import TransactionalCompletion
@@ -202,7 +202,7 @@ class Worker:
         )
         python = PythonChannel(app or App(), completion=self.completion, threads=self._threads)
         others = pushing_channels(self.settings, self._url, role_of=self.directory.database_role)
-        return Channels(http=http, python=python, others=others)
+        return Channels(http=Sparing(http, self.circuits), python=python, others=others)
 
     @property
     def services(self) -> list[Service]:
