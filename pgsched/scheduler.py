@@ -6,6 +6,7 @@ import os
 import random
 import socket
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -131,7 +132,8 @@ class Worker:
             owner=lambda: self.roster.number,
             keeps_success=self.directory.keeps_success,
             circuits=self.circuits,
-            settled=self._settled,
+            settled=lambda id, token: self.dispatcher.settled(id, token),
+            left=self._left,
             in_hand=lambda id: self.dispatcher.in_hand.get(id),
             retrying=lambda partition, delay: self.claimer.expect(partition, self.clock.now() + int(delay * 1e6)),
             returned=lambda partition, instant: self.claimer.expect(partition, instant),
@@ -219,10 +221,9 @@ class Worker:
         self._settling = asyncio.create_task(self.settler.run())
         self._tasks = [asyncio.create_task(service.run()) for service in self.services]
 
-    def _settled(self, id: bytes, token: int) -> None:
-        self.dispatcher.settled(id, token)
-        self.gatekeeper.left(id)
-        self.circuits.forget(id)
+    def _left(self, rows: Sequence[tuple[bytes, int]]) -> None:
+        self.gatekeeper.left(id for id, _ in rows)
+        self.circuits.forget(id for id, _ in rows)
 
     def _joined(self) -> None:
         self.events.emit("worker.joined", worker=self.roster.number)

@@ -7,7 +7,7 @@ then; how that ends decides.
 
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -59,20 +59,23 @@ class Circuits(Service):
         self._opened: dict[str, float] = {}
         self._verdicts: deque[_Verdict] = deque()
         self._closed_at = float("-inf")
-
-    @property
-    def is_watching(self) -> bool:
+        self.is_watching = False
         """Whether outcomes that are no failures count, too."""
-        return bool(self._windows or self._probes)
 
     def sent(self, id: bytes, name: str) -> None:
         """This execution is a circuit's probe."""
         self._probes[id] = name
+        self._look_at_what_is_watched()
 
-    def forget(self, id: bytes) -> None:
-        """An execution is out of this process's hands."""
+    def forget(self, ids: Iterable[bytes]) -> None:
+        """Executions are out of this process's hands."""
         if self._probes:
-            self._probes.pop(id, None)
+            for id in ids:
+                self._probes.pop(id, None)
+            self._look_at_what_is_watched()
+
+    def _look_at_what_is_watched(self) -> None:
+        self.is_watching = bool(self._windows or self._probes)
 
     def leaves_alone(self, row: Execution) -> bool:
         """Whether its target was found failing a moment ago, when this execution was in hand already."""
@@ -97,6 +100,7 @@ class Circuits(Service):
             self._decide(name, outcome, probe=False)
         elif ill or name in self._windows:
             self._count(name, outcome, ill=ill)
+        self._look_at_what_is_watched()
 
     def _count(self, name: str, outcome: Outcome, *, ill: bool) -> None:
         now = time.monotonic()
@@ -129,6 +133,7 @@ class Circuits(Service):
         now = time.monotonic()
         self._opened = {name: until for name, until in self._opened.items() if now < until}
         self._windows = {name: window for name, window in self._windows.items() if now - window.began <= WINDOW}
+        self._look_at_what_is_watched()
         if self._any_gates() and now - self._closed_at >= _CLOSE_EVERY:
             self._closed_at = now
             for name in await circuits.close(await self._link.get(), after=timedelta(seconds=RECOVERED)):
