@@ -38,7 +38,7 @@ comment on function pgsched.refuse_full(integer) is 'Raises PS014 where the queu
 
 create or replace function pgsched.executions_inserted() returns trigger language plpgsql volatile as $$
 begin
-  if exists (select from pgsched.queues q where q.full_since is not null) then
+  if has_table_privilege('pgsched.queues', 'select') and exists (select from pgsched.queues q where q.full_since is not null) then
     perform pgsched.refuse_full(i.first_partition) from (select distinct partition & ~15 as first_partition from inserted where job_id is null) i;
   end if;
   if current_setting('pgsched.notify', true) is distinct from 'off'
