@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant
 from pgsched.domain.execution import Execution
 from pgsched.store.wire import to_datetime
 from tests.store.planning_instants import SCHEDULES, Spec
-from tests.store.planning_model import Account, JobModel
+from tests.store.planning_model import Account, Era, JobModel
 from tests.store.planning_world import Job, Live, World
 from tests.store.store_arrange import value
 
@@ -30,6 +30,7 @@ class Followed(RuleBasedStateMachine):
         self.gone: dict[UUID, JobModel] = {}
         self.triggered: set[UUID] = set()
         self.homes: list[int] = []
+        self.begun: list[Execution] = []
         self.last_run: dict[tuple[UUID, int], int] = {}
 
     @invariant()
@@ -57,30 +58,26 @@ class Followed(RuleBasedStateMachine):
                 break
 
     def _check(self, *, eras: int) -> None:
-        self.world.read_ended()
-        found, live = self.world.jobs(), self.world.live()
-        accounts = self._accounts(live)
-        for model in [*self.models.values(), *self.gone.values()]:
-            job, rows = found[model.id], live.get(model.id, [])
+        accounts = self.look()
+        for model in self._all():
+            job, rows = self.found[model.id], self.live.get(model.id, [])
             self._follow(model, job, accounts[model.id])
             carrying = [row for row in rows if row.plan == job.revision and row.attempt == 0]
-            active = job.state == "active" and job.planned
-            assert len(carrying) == active, f"{job}: {rows}"
-            waiting = carrying[0] if carrying else None
-            account = None
-            if waiting and waiting.scheduled_for:
-                account = Account(id=waiting.id, scheduled_for=waiting.scheduled_for)
-            model.check(accounts[model.id], account, eras=eras)
+            assert len(carrying) == (job.state == "active" and job.planned), f"{job}: {rows}"
+            model.check(accounts[model.id], carrying[0].scheduled_for if carrying else None, eras=eras)
             self._check_overlap(model, rows)
 
+    def _all(self) -> list[JobModel]:
+        return [*self.models.values(), *self.gone.values()]
+
     def _follow(self, model: JobModel, job: Job, accounts: list[Account]) -> None:
-        if model.state == "active" and job.planned and not model.planned:
-            model.was_planned()
+        if model.state == "active" and job.planned:
+            model.told_to = None
         if model.state == "active" and job.state == "finished":
             assert job.reason in {"max_runs", "no instant is left"}
-            model.was_finished(self.world.now, job.reason, accounts)
+            model.was_finished(job.reason, accounts)
         assert job.state == model.state, f"{job}: {model}"
-        assert job.planned == model.planned or model.state != "active", f"{job}: {model}"
+        assert job.planned or model.told_to is not None or model.state in {"finished", "cancelled"}, f"{job}: {model}"
 
     def _check_overlap(self, model: JobModel, rows: list[Live]) -> None:
         if "allow" in model.overlaps:
@@ -88,23 +85,31 @@ class Followed(RuleBasedStateMachine):
         running = [row for row in rows if row.in_hand and row.id not in self.triggered]
         assert len(running) <= 1, f"{running} overlap: {model}"
 
-    def _accounts(self, live: dict[UUID, list[Live]]) -> dict[UUID, list[Account]]:
-        found: dict[UUID, list[Account]] = {model.id: [] for model in [*self.models.values(), *self.gone.values()]}
+    def look(self) -> dict[UUID, list[Account]]:
+        """What there is at this moment, by jobs; rows that are new belong to the schedule that a job has now."""
+        self.world.read_ended()
+        self.found, self.live = self.world.jobs(), self.world.live()
+        accounts: dict[UUID, list[Account]] = {model.id: [] for model in self._all()}
         for id, (job, account) in self.world.ended.items():
             if id not in self.triggered:
-                found[job].append(account)
-        for job, rows in live.items():
+                accounts[job].append(account)
+        for job, rows in self.live.items():
             for row in rows:
                 assert row.id not in self.world.ended, f"{row} has ended, and lives"
                 if row.id not in self.triggered and row.scheduled_for:
-                    found[job].append(Account(id=row.id, scheduled_for=row.scheduled_for))
-        return found
+                    accounts[job].append(Account(id=row.id, scheduled_for=row.scheduled_for))
+        for model in self._all():
+            model.saw(accounts[model.id])
+        return accounts
 
     def now(self, *work: Coroutine[Any, Any, Any]) -> list[Any]:
         async def together() -> list[Any]:
             return await asyncio.gather(*work, return_exceptions=True)
 
         answers = self.loop.run_until_complete(together())
+        for row in sorted(self.begun, key=lambda row: row.scheduled_for):
+            self._has_begun(row)
+        self.begun = []
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
@@ -112,9 +117,7 @@ class Followed(RuleBasedStateMachine):
 
     async def claim(self, claimer: int, batch: int, lease: timedelta, ahead: timedelta) -> list[Execution]:
         rows = await self.world.claim(claimer, self.homes, batch=batch, lease=lease, ahead=ahead)
-        for row in rows:
-            if row.plan and row.attempt == 1:
-                self._has_begun(row)
+        self.begun += [row for row in rows if row.plan and row.attempt == 1]
         return rows
 
     def _has_begun(self, row: Execution) -> None:
@@ -122,8 +125,7 @@ class Followed(RuleBasedStateMachine):
         last = self.last_run.get((job, row.plan or 0))
         assert last is None or last < row.scheduled_for, f"{to_datetime(row.scheduled_for)} runs out of order"
         self.last_run[job, row.plan or 0] = row.scheduled_for
-        model = next(model for model in [*self.models.values(), *self.gone.values()] if model.id == job)
-        model.has_begun()
+        next(model for model in self._all() if model.id == job).has_begun()
 
     def schedule(self, key: str, drawn: tuple[Any, ...]) -> None:
         schedule, policy, (starts, ends) = drawn
@@ -139,18 +141,22 @@ class Followed(RuleBasedStateMachine):
         self.schedule_as(key, spec)
 
     def schedule_as(self, key: str, spec: Spec) -> None:
-        id, model, now = self.world.schedule(key, spec), self.models.get(key), self.world.now
+        self._has_spec(key, self.world.schedule(key, spec), spec)
+
+    def _has_spec(self, key: str, id: UUID, spec: Spec) -> None:
+        model, now = self.models.get(key), self.world.now
         if model is None:
             anchor = value(self.world.db, "select anchor from pgsched.jobs where id = %s", [id])
-            self.models[key] = JobModel(id=id, anchor=anchor, spec=spec, accounted=now, changed=now)
+            era = Era(spec=spec, anchor=anchor, begin=now)
+            self.models[key] = JobModel(id=id, eras=[era], told_to=now, overlaps={spec.overlap})
             home = value(self.world.db, "select pgsched.partition_of(j) from pgsched.jobs j where id = %s", [id])
             self.homes = sorted({*self.homes, home})
+            return
+        assert id == model.id
+        if model.state != "finished" and spec.fires_as(model.spec):
+            model.was_told(spec)
         else:
-            assert id == model.id
-            if model.planned and model.state == "active" and spec.fires_as(model.spec):
-                model.was_told(spec)
-            else:
-                model.was_edited(now, spec, self.accounts_of(model))
+            model.was_edited(now, spec, self.look()[model.id])
 
     def bounded(self, spec: Spec) -> Spec:
         """Without hundreds of runs to be made up for one after the other."""
@@ -158,23 +164,19 @@ class Followed(RuleBasedStateMachine):
             return spec
         return replace(spec, policy=spec.policy | {"catch_up": "20m"})
 
-    def accounts_of(self, model: JobModel) -> list[Account]:
-        self.world.read_ended()
-        return self._accounts(self.world.live())[model.id]
-
     def change(self, query: LiteralString, key: str, beside: Coroutine[Any, Any, Any] | None = None) -> bool:
         """Pauses, resumes or cancels a job, perhaps while something else is going on."""
         model = self.models.get(key)
         if model is None:
             return False
         changed = self.now(self.world.call(query, model.id), *([beside] if beside else []))[0]
-        accounts = self.accounts_of(model)
+        accounts = self.look()[model.id]
         if changed and "pause" in query:
             model.was_paused(self.world.now, accounts, raced=beside is not None)
         elif changed and "resume" in query:
-            model.was_resumed(self.world.now)
+            model.state = "active"
         elif changed:
-            model.was_cancelled(self.world.now, raced=beside is not None)
+            model.was_cancelled(self.world.now)
             self.gone[model.id] = self.models.pop(key)
         return True
 

@@ -139,10 +139,7 @@ class Planning(Followed):
             return
         spec = self.bounded(model.spec.told(policy))
         if value(self.world.db, "select pgsched.edit(%s, %s)", [model.id, Jsonb({"rules": spec.rules()})]):
-            if model.planned:
-                model.was_told(spec)
-            else:
-                model.was_edited(self.world.now, spec, self.accounts_of(model))
+            model.was_told(spec)
 
     @rule(key=_keys)
     def one_is_triggered(self, key: str) -> None:

@@ -216,16 +216,12 @@ begin
     end if;
     perform pgsched.refuse('PS011', format('job %s is %s', pause.job_id, job.state), 'only an active job can be paused');
   end if;
-  perform pgsched.withdraw(pause.job_id, 'paused');
-  -- Where a pause before this one is not accounted for yet, this one goes on from its beginning. What was claimed or
-  -- cancelled ahead of its instant has its account already.
+  -- Where a pause before this one is not accounted for yet, this one goes on from its beginning.
   update pgsched.jobs j set state = 'paused', reason = note, revision = j.revision + 1, updated_at = pgsched.now(),
          paused_at = case when j.planned_revision = j.revision then pgsched.now() else coalesce(j.paused_at, pgsched.now()) end,
-         accounted_to = case when j.planned_revision <> j.revision then j.accounted_to else greatest(pgsched.now(),
-           (select max(e.scheduled_for) from pgsched.executions e where e.job_id = j.id and e.scheduled_for > pgsched.now()),
-           (select max(h.scheduled_for) from pgsched.history h where h.job_id = j.id and h.scheduled_for > pgsched.now()
-               and isfinite(h.scheduled_for))) end
+         accounted_to = pgsched.accounted_to(j, false)
    where j.id = pause.job_id;
+  perform pgsched.withdraw(pause.job_id, 'paused');
   perform pgsched.log_change('pause', pause.job_id, pause.actor, pgsched.detail_of(pause.note));
   return true;
 end $$;

@@ -108,20 +108,15 @@ begin
          queue = after.queue, ordering_key = after.ordering_key, cron = after.cron, every = after.every, timezone = after.timezone,
          gap = after.gap, overlap = after.overlap, anchor = after.anchor, updated_at = pgsched.now(),
          revision = j.revision + (comes_back or changed <> array['labels'])::int,
-         accounted_to = pgsched.edited_from(j),
+         accounted_to = pgsched.accounted_to(j, fires_anew),
          state = case when comes_back then 'active' else j.state end,
          reason = case when comes_back then null else j.reason end,
          runs = case when comes_back and j.state = 'finished' then 0 else j.runs end
    where j.id = edit.job_id;
   if fires_anew or comes_back or pgsched.partition_of(before) <> pgsched.partition_of(after) then
     perform pgsched.withdraw(edit.job_id, 'edited');
-  else
-    if changed <> array['labels'] then
-      perform pgsched.bring_along(edit.job_id);
-    end if;
-    if before.planned_revision <> before.revision then
-      update pgsched.jobs j set accounted_to = before.accounted_to where j.id = edit.job_id;
-    end if;
+  elsif changed <> array['labels'] then
+    perform pgsched.bring_along(edit.job_id);
   end if;
   perform pgsched.log_change('edit', edit.job_id, edit.actor, jsonb_build_object('changed', changed));
   return true;
