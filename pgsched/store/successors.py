@@ -7,7 +7,7 @@ none, since its next claim reckons anew. So a job has one waiting row at any tim
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
@@ -22,7 +22,7 @@ from pgsched.store import starts
 from pgsched.store.definitions import Definition, define, was_put_off
 from pgsched.store.ends import finish_jobs, mark_invalid, skip_claimed, skip_further
 from pgsched.store.sql import statement, statement_in
-from pgsched.store.wire import LAST, LONG_AGO, Instant, Instants, Tokens, Uuids, to_instant
+from pgsched.store.wire import LAST, LONG_AGO, Instant, Instants, Tokens, Uuids, to_datetime, to_instant
 
 _MOST_TOLD = 200  # a notification has room for 8000 bytes
 _UNLESS_IT_STANDS: LiteralString = "on conflict do nothing"
@@ -55,7 +55,8 @@ class _Turn:
 class _Run(NamedTuple):
     """A claimed row that is to run, unless an earlier run stands in its way.
 
-    Its successor starts at ``earliest`` or later; the instants ``passed`` are skipped if it runs.
+    Its successor starts at ``earliest`` or later; the instants ``passed`` are skipped if it runs. With ``changed`` it
+    has none: whoever changed the job plans it.
     """
 
     row: Execution
@@ -64,6 +65,23 @@ class _Run(NamedTuple):
     successor: int | None
     earliest: int = LONG_AGO
     passed: tuple[Range, ...] = ()
+    changed: bool = False
+
+
+class _Reckoned(NamedTuple):
+    """A claimed row with what becomes of it, as long as its job is not changed at this moment."""
+
+    row: Execution
+    definition: Definition
+    rules: Rules
+    reckoning: Reckoning | int | None
+
+    def is_behind(self, now: int) -> bool:
+        """Whether further instants have passed."""
+        found = self.reckoning
+        if not isinstance(found, Reckoning):
+            return False
+        return bool(found.skipped) or (found.successor is not None and to_instant(found.successor) <= now)
 
 
 async def plan_successors(
@@ -71,19 +89,21 @@ async def plan_successors(
 ) -> Planned:
     """Carries on the jobs of claimed recurring rows; ``now`` is the database's time as a wire count.
 
-    A job that was edited, paused or cancelled since is left alone: whoever changed it plans it. A row that stands
-    already fails the transaction with UniqueViolation, unless it is made ``again``.
+    A job that was edited, paused or cancelled since is left alone: whoever changed it plans it, from the row on that
+    runs here. A row that stands already fails the transaction with UniqueViolation, unless it is made ``again``.
     """
     # Of several rows of a job the latest is followed; one of an older revision may be among them.
     latest = sorted(claimed, key=lambda row: (row.plan or 0, row.scheduled_for))
     rows = list({row.job_id: row for row in latest}.values())
     definitions = await define(connection, rows)
     turn = _Turn(again=again)
-    runs = [
-        run
+    reckoned = [
+        found
         for row in rows
-        if (definition := definitions.get(row.id)) and (run := await _reckon(connection, turn, row, definition, now))
+        if (definition := definitions.get(row.id)) and (found := await _reckon(connection, row, definition, now))
     ]
+    changed = await _changed(connection, reckoned, now)
+    runs = [run for one in reckoned if (run := _run_of(turn, one, changed, now))]
     for run in await _unhindered(connection, turn, runs):
         await _let_run(connection, turn, run)
     await _write(connection, turn)
@@ -91,16 +111,53 @@ async def plan_successors(
 
 
 async def _reckon(
-    connection: AsyncConnection[Any], turn: _Turn, row: Execution, definition: Definition, now: int
-) -> _Run | None:
-    """The run that a claimed row means; None where it does not run."""
+    connection: AsyncConnection[Any], row: Execution, definition: Definition, now: int
+) -> _Reckoned | None:
+    """None where nobody can tell, for lack of a schedule that makes sense: the row runs."""
     try:
-        reckoned = definition.reckoned(row, now)
-        rules = definition.parsed()
+        reckoning = definition.reckoned(row, now) if definition.revision == row.plan else None
+        return _Reckoned(row, definition, definition.parsed(), reckoning)
     except (InvalidSchedule, OverflowError) as error:
         # It was valid when it was planned; rules of time zones change. The others of this claim go on.
         await mark_invalid(connection, definition.uuid, row.plan, error)
         return None
+
+
+async def _changed(
+    connection: AsyncConnection[Any], reckoned: Iterable[_Reckoned], now: int
+) -> dict[bytes, Range | None]:
+    """The rows whose jobs were changed since they were planned, each with what its job had missed when it was cancelled.
+
+    Where nothing has passed since the row's instant there is no need to look: its successor is not inserted.
+    """
+    behind = {one.row.job_id: one for one in reckoned if one.definition.revision != one.row.plan or one.is_behind(now)}
+    if not behind:
+        return {}
+    jobs, revisions = zip(*sorted((one.definition.id, one.row.plan or 0) for one in behind.values()), strict=True)
+    parameters = {"jobs": Uuids(jobs), "revisions": Tokens(revisions)}
+    cursor = await connection.execute(statement("hold_jobs"), parameters, binary=True)
+    found: dict[bytes, Range | None] = {}
+    for id, unchanged, cancelled in await cursor.fetchall():
+        if not unchanged:
+            one = behind[id]
+            found[one.row.id] = None if cancelled is None else _missed(one, cancelled)
+    return found
+
+
+def _missed(one: _Reckoned, cancelled: int) -> Range | None:
+    missed = one.definition.recurrence().missed(to_datetime(one.row.scheduled_for), to_datetime(cancelled))
+    if missed is None:
+        return None
+    return Range(first=missed.first, last=missed.last, count=missed.count, reason="job cancelled")
+
+
+def _run_of(turn: _Turn, one: _Reckoned, changed: Mapping[bytes, Range | None], now: int) -> _Run | None:
+    """The run that a claimed row means; None where it does not run."""
+    row, definition, rules, reckoned = one
+    if row.id in changed:
+        missed = changed[row.id]
+        turn.further += [] if missed is None else [(definition.uuid, missed)]
+        return _Run(row, definition, rules, None, changed=True)
     if not isinstance(reckoned, Reckoning):
         return _Run(row, definition, rules, reckoned)
     successor = None if reckoned.successor is None else to_instant(reckoned.successor)
@@ -120,6 +177,8 @@ def _skip(turn: _Turn, run: _Run, ranges: tuple[Range, ...]) -> None:
 
 
 def _follow(turn: _Turn, run: _Run) -> None:
+    if run.changed:
+        return
     if run.successor is None or run.successor > LAST:
         turn.ended.append((run.definition, "no instant is left"))
     else:
@@ -159,13 +218,13 @@ async def _let_run(connection: AsyncConnection[Any], turn: _Turn, run: _Run) -> 
     turn.further += [(run.definition.uuid, one) for one in run.passed]
     if run.rules.max_runs is not None:
         cursor = await connection.execute(
-            statement("count_run"), {"job": run.definition.uuid, "revision": run.definition.revision}
+            statement("count_run"), {"job": run.definition.uuid}
         )
         found = await cursor.fetchone()
-        if found is not None and found[0] >= run.rules.max_runs:
+        if found is not None and found[0] >= run.rules.max_runs and not run.changed:
             turn.ended.append((run.definition, "max_runs"))
             return
-    if run.rules.after_completion:
+    if run.rules.after_completion and not run.changed:
         turn.completing.append((run.row, run.definition))
     else:
         _follow(turn, run)

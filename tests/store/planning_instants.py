@@ -95,6 +95,10 @@ class Spec:
         """Whether its instants depend on the ends of its runs, so that none is known beforehand."""
         return "after_completion" in self.policy
 
+    @property
+    def never_ends(self) -> bool:
+        return self.ends_at is None and "max_runs" not in self.policy
+
     def told(self, policy: dict[str, Any]) -> "Spec":
         """The same instants, with what this policy says of those that are missed or overlap."""
         kept = {name: value for name, value in self.policy.items() if name not in _ANEW}

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -15,6 +15,8 @@ from tests.store.planning_instants import SCHEDULES, Spec
 from tests.store.planning_model import Account, Era, JobModel
 from tests.store.planning_world import Job, Live, World
 from tests.store.store_arrange import value
+
+Beside = Coroutine[Any, Any, Any] | None
 
 
 class Followed(RuleBasedStateMachine):
@@ -127,7 +129,7 @@ class Followed(RuleBasedStateMachine):
         self.last_run[job, row.plan or 0] = row.scheduled_for
         next(model for model in self._all() if model.id == job).has_begun()
 
-    def schedule(self, key: str, drawn: tuple[Any, ...]) -> None:
+    def schedule(self, key: str, drawn: tuple[Any, ...], beside: Beside = None) -> None:
         schedule, policy, (starts, ends) = drawn
         now = self.world.now
         spec = self.bounded(
@@ -138,12 +140,10 @@ class Followed(RuleBasedStateMachine):
                 ends_at=None if ends is None else now + timedelta(seconds=ends),
             )
         )
-        self.schedule_as(key, spec)
+        self.schedule_as(key, spec, beside)
 
-    def schedule_as(self, key: str, spec: Spec) -> None:
-        self._has_spec(key, self.world.schedule(key, spec), spec)
-
-    def _has_spec(self, key: str, id: UUID, spec: Spec) -> None:
+    def schedule_as(self, key: str, spec: Spec, beside: Beside = None) -> None:
+        id = self.now(self.world.schedule(key, spec), *([beside] if beside else []))[0]
         model, now = self.models.get(key), self.world.now
         if model is None:
             anchor = value(self.world.db, "select anchor from pgsched.jobs where id = %s", [id])
@@ -153,10 +153,13 @@ class Followed(RuleBasedStateMachine):
             self.homes = sorted({*self.homes, home})
             return
         assert id == model.id
+        accounts = self.look()[id]
         if model.state != "finished" and spec.fires_as(model.spec):
             model.was_told(spec)
+            if beside and not self.found[id].planned:
+                model.was_passed_over(self._reach(model, accounts, beside))
         else:
-            model.was_edited(now, spec, self.look()[model.id])
+            model.was_edited(now, spec, accounts, self._reach(model, accounts, beside))
 
     def bounded(self, spec: Spec) -> Spec:
         """Without hundreds of runs to be made up for one after the other."""
@@ -164,21 +167,36 @@ class Followed(RuleBasedStateMachine):
             return spec
         return replace(spec, policy=spec.policy | {"catch_up": "20m"})
 
-    def change(self, query: LiteralString, key: str, beside: Coroutine[Any, Any, Any] | None = None) -> bool:
+    def change(self, query: LiteralString, key: str, beside: Beside = None) -> None:
         """Pauses, resumes or cancels a job, perhaps while something else is going on."""
-        model = self.models.get(key)
-        if model is None:
-            return False
+        model = self.models[key]
         changed = self.now(self.world.call(query, model.id), *([beside] if beside else []))[0]
         accounts = self.look()[model.id]
         if changed and "pause" in query:
-            model.was_paused(self.world.now, accounts, raced=beside is not None)
+            model.was_paused(self._reach(model, accounts, beside))
         elif changed and "resume" in query:
             model.state = "active"
         elif changed:
+            if model.state == "active" and (reason := self.found[model.id].reason):
+                model.was_finished(reason, accounts)
             model.was_cancelled(self.world.now)
             self.gone[model.id] = self.models.pop(key)
-        return True
+
+    def _reach(self, model: JobModel, accounts: list[Account], beside: Beside) -> datetime:
+        """Up to when a job's instants have their account after a change: now, but in the middle of a claim."""
+        return model.era.reach(accounts, self.world.now) if beside and model.told_to is None else self.world.now
+
+    def lose_row(self, key: str, beside: Beside = None) -> None:
+        """Cancels the row that a job waits with."""
+        model = self.models[key]
+        row = self.carrying(model)
+        if row is None:
+            self.now(*([beside] if beside else []))
+            return
+        changed = self.now(self.world.call("select pgsched.cancel(%s::uuid)", row.id), *([beside] if beside else []))[0]
+        self.look()
+        if changed:
+            model.lost_its_row(row.scheduled_for or self.world.now)
 
     def carrying(self, model: JobModel) -> Live | None:
         found = self.world.jobs()[model.id]

@@ -60,9 +60,11 @@ class Era:
 
     def reach(self, accounts: Iterable[Account], now: datetime) -> datetime:
         """Up to when nothing is missing: ``now``, or the last instant before the first that is without account."""
+        if self.spec.after_completion:
+            return now
         instants = self.instants(now)
         covered = self._covered((one for one in self.own(accounts) if one.scheduled_for <= now), instants)
-        if self.spec.after_completion or all(covered):
+        if all(covered):
             return now
         first = covered.index(0)
         return instants[first - 1] if first else self.begin
@@ -139,10 +141,10 @@ class JobModel:
         self.overlaps.add(spec.overlap)
         self.runs = 0
 
-    def was_edited(self, now: datetime, spec: Spec, accounts: list[Account], *, raced: bool = False) -> None:
+    def was_edited(self, now: datetime, spec: Spec, accounts: list[Account], reach: datetime) -> None:
         begin = now
         if self.state != "finished":
-            self.era.end = self._stopped(now, accounts, raced)
+            self.era.end = self._stopped(reach)
             begin = min(now, self.era.end)
         ahead = [one for one in accounts if one.scheduled_for > begin]
         given_up = frozenset(one.scheduled_for for one in ahead if one.status == "cancelled")
@@ -152,8 +154,12 @@ class JobModel:
         self.told_to, self.runs = begin, 0
         self.overlaps.add(spec.overlap)
 
-    def was_paused(self, now: datetime, accounts: list[Account], *, raced: bool = False) -> None:
-        self.told_to, self.state = self._stopped(now, accounts, raced), "paused"
+    def was_passed_over(self, reach: datetime) -> None:
+        """It was told something while its row was claimed, and nothing carries it on."""
+        self.told_to = self._stopped(reach)
+
+    def was_paused(self, reach: datetime) -> None:
+        self.told_to, self.state = self._stopped(reach), "paused"
 
     def was_cancelled(self, now: datetime) -> None:
         if self.state != "finished":
@@ -183,8 +189,5 @@ class JobModel:
             late = [one for one in self.era.own(accounts) if (one.last or one.scheduled_for) > waiting]
             assert not late, f"{late} is later than the row that carries the job on: {self.era}"
 
-    def _stopped(self, now: datetime, accounts: list[Account], raced: bool) -> datetime:
-        if self.told_to is not None:
-            return self.told_to
-        return self.era.reach(accounts, now) if raced else max(now, self.era.lost_to or now)
-
+    def _stopped(self, reach: datetime) -> datetime:
+        return self.told_to or max(reach, self.era.lost_to or reach)

@@ -101,14 +101,13 @@ class World:
                 assert self.ended.setdefault(id, (job, account)) == (job, account), f"{id} has ended twice: {told}"
         self._seen = self.now
 
-    def schedule(self, key: str, spec: Spec) -> UUID:
-        given = {name: spec.schedule.given.get(name) for name in ("cron", "every", "timezone")}
+    async def schedule(self, key: str, spec: Spec) -> UUID:
+        given = [spec.schedule.given.get(name) for name in ("cron", "every", "timezone")]
         rules = spec.rules()
-        query = (
-            "select pgsched.schedule('python:x', key => %(key)s, cron => %(cron)s, every => %(every)s::interval,"
-            " timezone => %(timezone)s, rules => %(rules)s)"
+        query: LiteralString = (
+            "select pgsched.schedule('python:x', key => %s, cron => %s, every => %s::interval, timezone => %s, rules => %s)"
         )
-        id = value(self.db, query, given | {"key": key, "rules": Jsonb(rules) if rules else None})
+        id = await self.call(query, key, *given, Jsonb(rules) if rules else None)
         assert isinstance(id, UUID)
         return id
 

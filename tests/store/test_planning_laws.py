@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import initialize, rule, run_state_machine_as_test
 from psycopg.types.json import Jsonb
 
 from pgsched.store import connect, jobs
@@ -38,6 +38,7 @@ _policies = st.sampled_from(POLICIES)
 _bounds = st.sampled_from([(None, None)] * 5 + [(7200, None), (None, 200_000), (3600, 300_000)])
 _leases = st.sampled_from([timedelta(seconds=30), timedelta(hours=6)])
 _aheads = st.sampled_from([timedelta(0), timedelta(0), timedelta(seconds=0.5)])
+_changes = st.sampled_from(["pause", "pause", "edit", "edit", "schedule again", "lose row", "cancel"])
 _batches = st.sampled_from([1, 2, 100])
 
 
@@ -116,11 +117,13 @@ class Planning(Followed):
 
     @rule(key=_keys)
     def one_is_paused(self, key: str) -> None:
-        self.change("select pgsched.pause(%s)", key)
+        if key in self.models:
+            self.change("select pgsched.pause(%s)", key)
 
     @rule(key=_keys)
     def one_is_resumed(self, key: str) -> None:
-        self.change("select pgsched.resume(%s)", key)
+        if key in self.models:
+            self.change("select pgsched.resume(%s)", key)
 
     @rule(key=_keys, drawn=_specs())
     def one_is_edited(self, key: str, drawn: tuple[Any, ...]) -> None:
@@ -149,24 +152,33 @@ class Planning(Followed):
 
     @rule(key=_keys, unlikely=st.integers(0, 3))
     def one_is_cancelled(self, key: str, unlikely: int) -> None:
-        if unlikely == 0:
+        if unlikely == 0 and key in self.models:
             self.change("select pgsched.cancel(%s::uuid)", key)
 
     @rule(key=_keys)
     def its_waiting_row_is_cancelled(self, key: str) -> None:
-        model = self.models.get(key)
-        row = model and self.carrying(model)
-        if model and row:
-            value(self.world.db, "select pgsched.cancel(%s::uuid)", [row.id])
-            model.lost_its_row(row.scheduled_for or self.world.now)
+        if key in self.models:
+            self.lose_row(key)
 
-    @precondition(lambda self: "PGSCHED_RACES" in os.environ)
-    @rule(key=_keys, claimer=_claimers, query=st.sampled_from(["pause", "cancel"]))
-    def one_is_changed_while_it_is_claimed(self, key: str, claimer: int, query: str) -> None:
-        claim = self.claim(claimer, 100, timedelta(hours=6), timedelta(0))
-        text = "select pgsched.pause(%s)" if query == "pause" else "select pgsched.cancel(%s::uuid)"
-        if not self.change(text, key, claim):
-            claim.close()
+    @rule(key=_keys, claimer=_claimers, leap=_leaps, change=_changes, drawn=_specs())
+    def one_is_changed_while_it_is_claimed(
+        self, key: str, claimer: int, leap: timedelta, change: str, drawn: tuple[Any, ...]
+    ) -> None:
+        self.time_passes(leap, 0)
+        model, claim = self.models.get(key), self.claim(claimer, 100, timedelta(hours=6), timedelta(0))
+        match change:
+            case _ if model is None:
+                self.now(claim)
+            case "lose row":
+                self.lose_row(key, claim)
+            case "cancel":
+                self.change("select pgsched.cancel(%s::uuid)", key, claim)
+            case "edit" if model.spec.never_ends:
+                self.schedule(key, drawn, claim)
+            case "schedule again" if model.spec.never_ends:
+                self.schedule_as(key, model.spec, claim)
+            case _:
+                self.change("select pgsched.pause(%s)", key, claim)
 
     @rule()
     def the_sweep_finds_nothing(self) -> None:

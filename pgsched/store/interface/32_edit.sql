@@ -127,7 +127,7 @@ it was. An invalid job becomes active, a finished one too where its schedule was
 an unknown job, PS011 for one that is cancelled.';
 
 -- With the owner's rights, since a client may not touch by which revision a row is planned. Where a worker has the row in
--- hand at this moment, the job stays unplanned, and a planner goes on from there.
+-- hand at this moment, the job stays unplanned, and a planner goes on from that row.
 create or replace function pgsched.bring_along(job_id uuid) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -149,6 +149,8 @@ begin
               for update skip locked));
   if found then
     update pgsched.jobs j set planned_revision = j.revision where j.id = job.id;
+  else
+    perform pgsched.account_from_claimed(job.id, job.planned_revision);
   end if;
 end $$;
 comment on function pgsched.bring_along(uuid)
