@@ -170,7 +170,9 @@ async def _plan_of(connection: AsyncConnection[Any], job: Job) -> _Plan:
     return _Plan(instant=instant, start=start, paused=paused)
 
 
-def _without_row(schedule: Recurrence, after: datetime, until: datetime, taken: Collection[datetime]) -> Iterator[Range]:
+def _without_row(
+    schedule: Recurrence, after: datetime, until: datetime, taken: Collection[datetime]
+) -> Iterator[Range]:
     """The instants of a pause, but those that have their row already."""
     for edge in [*sorted(at for at in taken if after < at < until), until]:
         missed = schedule.missed(after, edge - _MICROSECOND if edge in taken else edge)

@@ -126,7 +126,7 @@ async def _reckon(
 async def _changed(
     connection: AsyncConnection[Any], reckoned: Iterable[_Reckoned], now: int
 ) -> dict[bytes, Range | None]:
-    """The rows whose jobs were changed since they were planned, each with what its job had missed when it was cancelled.
+    """The rows whose jobs were changed since they were planned; what a job had missed when it was cancelled with its row.
 
     Where nothing has passed since the row's instant there is no need to look: its successor is not inserted.
     """
@@ -217,9 +217,7 @@ def _queues(rules: Rules) -> bool:
 async def _let_run(connection: AsyncConnection[Any], turn: _Turn, run: _Run) -> None:
     turn.further += [(run.definition.uuid, one) for one in run.passed]
     if run.rules.max_runs is not None:
-        cursor = await connection.execute(
-            statement("count_run"), {"job": run.definition.uuid}
-        )
+        cursor = await connection.execute(statement("count_run"), {"job": run.definition.uuid})
         found = await cursor.fetchone()
         if found is not None and found[0] >= run.rules.max_runs and not run.changed:
             turn.ended.append((run.definition, "max_runs"))

@@ -89,8 +89,7 @@ class Followed(RuleBasedStateMachine):
 
     def look(self) -> dict[UUID, list[Account]]:
         """What there is at this moment, by jobs; rows that are new belong to the schedule that a job has now."""
-        self.world.read_ended()
-        self.found, self.live = self.world.jobs(), self.world.live()
+        self.found, self.live = self.world.look()
         accounts: dict[UUID, list[Account]] = {model.id: [] for model in self._all()}
         for id, (job, account) in self.world.ended.items():
             if id not in self.triggered:
@@ -199,8 +198,10 @@ class Followed(RuleBasedStateMachine):
             model.lost_its_row(row.scheduled_for or self.world.now)
 
     def carrying(self, model: JobModel) -> Live | None:
-        found = self.world.jobs()[model.id]
-        rows = self.world.live().get(model.id, [])
-        if found.state != "active" or not found.planned:
+        """The row that a job waits with."""
+        self.look()
+        job = self.found[model.id]
+        if job.state != "active" or not job.planned:
             return None
-        return next((row for row in rows if row.plan == found.revision and row.attempt == 0), None)
+        rows = self.live.get(model.id, [])
+        return next((row for row in rows if row.plan == job.revision and row.attempt == 0), None)

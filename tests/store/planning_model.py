@@ -63,10 +63,10 @@ class Era:
         if self.spec.after_completion:
             return now
         instants = self.instants(now)
-        covered = self._covered((one for one in self.own(accounts) if one.scheduled_for <= now), instants)
-        if all(covered):
+        missing = self._missing([one for one in self.own(accounts) if one.scheduled_for <= now], instants)
+        if not missing:
             return now
-        first = covered.index(0)
+        first = bisect_left(instants, missing[0])
         return instants[first - 1] if first else self.begin
 
     def check(self, accounts: Iterable[Account], until: datetime) -> None:
@@ -75,20 +75,21 @@ class Era:
             return
         own = self.own(accounts)
         instants = self.instants(max([until, *(one.last or one.scheduled_for for one in own)]))
-        covered = self._covered(own, instants)
-        for at, count in zip(instants, covered, strict=True):
-            owed = at <= until and at not in self.taken | self.given_up
-            if not owed <= count <= (at not in self.taken):
-                near = [one for one in own if one.scheduled_for <= at <= (one.last or one.scheduled_for)]
-                raise AssertionError(f"{at} has {count} accounts: {self} to {until}: {near or own[-3:]}")
+        missing = self._missing(own, instants)
+        owed = [at for at in missing if at <= until and at not in self.taken | self.given_up]
+        assert not owed, f"{len(owed)} without account: {owed[:3]}: {self} to {until}: {own[-3:]}"
+        twice = self.taken.intersection(instants).difference(missing)
+        assert not twice, f"{twice} had rows before: {self}: {own[-3:]}"
 
-    def _covered(self, own: Iterable[Account], instants: list[datetime]) -> list[int]:
-        covered = [0] * len(instants)
-        for one in own:
+    def _missing(self, own: Iterable[Account], instants: list[datetime]) -> list[datetime]:
+        """The instants without account. Raises AssertionError where one has two."""
+        missing, told = list[datetime](), 0
+        for one in sorted(own, key=lambda one: one.scheduled_for):
             low, high = self._places(one, instants)
-            for n in range(low, high):
-                covered[n] += 1
-        return covered
+            assert low >= told, f"{instants[low]} has two accounts: {self}: {one}"
+            missing += instants[told:low]
+            told = high
+        return missing + instants[told:]
 
     def _places(self, one: Account, instants: list[datetime]) -> tuple[int, int]:
         low = bisect_left(instants, one.scheduled_for)
@@ -116,6 +117,7 @@ class JobModel:
     told_to: datetime | None
     state: str = "active"
     runs: int = 0
+    seen: set[UUID] = field(default_factory=set)
     overlaps: set[str] = field(default_factory=set)
 
     @property
@@ -127,8 +129,9 @@ class JobModel:
         return self.era.spec
 
     def saw(self, accounts: Iterable[Account]) -> None:
-        known = set[UUID]().union(*(era.rows for era in self.eras))
-        self.era.rows.update(one.id for one in accounts if one.id not in known)
+        new = {one.id for one in accounts} - self.seen
+        self.era.rows |= new
+        self.seen |= new
 
     def has_begun(self) -> None:
         self.runs += 1

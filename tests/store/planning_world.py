@@ -80,19 +80,20 @@ class World:
         self.now = now
         self.db.execute("update public.test_clock set at = %s", [now])
 
-    def jobs(self) -> dict[UUID, Job]:
-        return {row[0]: Job._make(row) for row in self.db.execute(_JOBS)}
+    def look(self) -> tuple[dict[UUID, Job], dict[UUID, list[Live]]]:
+        """What there is at this moment: the jobs, and their live rows. Raises AssertionError where something ended twice."""
+        with self.db.pipeline():
+            found, rows = self.db.execute(_JOBS), self.db.execute(_LIVE)
+            ended = self.db.execute(_ENDED, [self._seen])
+        self._read_ended(ended.fetchall())
+        live: dict[UUID, list[Live]] = defaultdict(list)
+        for row in rows:
+            live[row[1]].append(Live._make(row))
+        return {row[0]: Job._make(row) for row in found}, live
 
-    def live(self) -> dict[UUID, list[Live]]:
-        found: dict[UUID, list[Live]] = defaultdict(list)
-        for row in self.db.execute(_LIVE):
-            found[row[1]].append(Live._make(row))
-        return found
-
-    def read_ended(self) -> None:
-        """Looks at what has ended since the last look. Raises AssertionError where something ended twice."""
+    def _read_ended(self, rows: list[tuple[Any, ...]]) -> None:
         new = set[UUID]()
-        for id, job, *told in self.db.execute(_ENDED, [self._seen]):
+        for id, job, *told in rows:
             assert id not in new, f"{id} has ended twice: {told}"
             new.add(id)
             if told[0] is not None:
@@ -104,9 +105,7 @@ class World:
     async def schedule(self, key: str, spec: Spec) -> UUID:
         given = [spec.schedule.given.get(name) for name in ("cron", "every", "timezone")]
         rules = spec.rules()
-        query: LiteralString = (
-            "select pgsched.schedule('python:x', key => %s, cron => %s, every => %s::interval, timezone => %s, rules => %s)"
-        )
+        query: LiteralString = "select pgsched.schedule('python:x', key => %s, cron => %s, every => %s::interval, timezone => %s, rules => %s)"
         id = await self.call(query, key, *given, Jsonb(rules) if rules else None)
         assert isinstance(id, UUID)
         return id
