@@ -17,12 +17,12 @@ from psycopg import AsyncConnection
 from pgsched.domain.execution import Execution, instant_text, uuid_text
 from pgsched.domain.reckoning import Range, Reckoning
 from pgsched.domain.rules import OnOverlap, Rules
-from pgsched.errors import InvalidSchedule
 from pgsched.store import starts
 from pgsched.store.definitions import Definition, define, was_put_off
-from pgsched.store.ends import finish_jobs, mark_invalid, skip_claimed, skip_further
+from pgsched.store.ends import finish_jobs, skip_claimed, skip_further
+from pgsched.store.reckoned import Reckoned, changed_since, reckon_rows
 from pgsched.store.sql import statement, statement_in
-from pgsched.store.wire import LAST, LONG_AGO, Instant, Instants, Tokens, Uuids, to_datetime, to_instant
+from pgsched.store.wire import LAST, LONG_AGO, Instant, Instants, Tokens, Uuids, to_instant
 
 _MOST_TOLD = 200  # a notification has room for 8000 bytes
 _UNLESS_IT_STANDS: LiteralString = "on conflict do nothing"
@@ -68,22 +68,6 @@ class _Run(NamedTuple):
     changed: bool = False
 
 
-class _Reckoned(NamedTuple):
-    """A claimed row with what becomes of it, as long as its job is not changed at this moment."""
-
-    row: Execution
-    definition: Definition
-    rules: Rules
-    reckoning: Reckoning | int | None
-
-    def is_behind(self, now: int) -> bool:
-        """Whether further instants have passed."""
-        found = self.reckoning
-        if not isinstance(found, Reckoning):
-            return False
-        return bool(found.skipped) or (found.successor is not None and to_instant(found.successor) <= now)
-
-
 async def plan_successors(
     connection: AsyncConnection[Any], claimed: Sequence[Execution], *, now: int, again: bool
 ) -> Planned:
@@ -97,12 +81,8 @@ async def plan_successors(
     rows = list({row.job_id: row for row in latest}.values())
     definitions = await define(connection, rows)
     turn = _Turn(again=again)
-    reckoned = [
-        found
-        for row in rows
-        if (definition := definitions.get(row.id)) and (found := await _reckon(connection, row, definition, now))
-    ]
-    changed = await _changed(connection, reckoned, now)
+    reckoned = await reckon_rows(connection, rows, definitions, now)
+    changed = await changed_since(connection, reckoned, now)
     runs = [run for one in reckoned if (run := _run_of(turn, one, changed, now))]
     for run in await _unhindered(connection, turn, runs):
         await _let_run(connection, turn, run)
@@ -110,48 +90,7 @@ async def plan_successors(
     return Planned(turn.heard, frozenset(turn.idle))
 
 
-async def _reckon(
-    connection: AsyncConnection[Any], row: Execution, definition: Definition, now: int
-) -> _Reckoned | None:
-    """None where nobody can tell, for lack of a schedule that makes sense: the row runs."""
-    try:
-        reckoning = definition.reckoned(row, now) if definition.revision == row.plan else None
-        return _Reckoned(row, definition, definition.parsed(), reckoning)
-    except (InvalidSchedule, OverflowError) as error:
-        # It was valid when it was planned; rules of time zones change. The others of this claim go on.
-        await mark_invalid(connection, definition.uuid, row.plan, error)
-        return None
-
-
-async def _changed(
-    connection: AsyncConnection[Any], reckoned: Iterable[_Reckoned], now: int
-) -> dict[bytes, Range | None]:
-    """The rows whose jobs were changed since they were planned; what a job had missed when it was cancelled with its row.
-
-    Where nothing has passed since the row's instant there is no need to look: its successor is not inserted.
-    """
-    behind = {one.row.job_id: one for one in reckoned if one.definition.revision != one.row.plan or one.is_behind(now)}
-    if not behind:
-        return {}
-    jobs, revisions = zip(*sorted((one.definition.id, one.row.plan or 0) for one in behind.values()), strict=True)
-    parameters = {"jobs": Uuids(jobs), "revisions": Tokens(revisions)}
-    cursor = await connection.execute(statement("hold_jobs"), parameters, binary=True)
-    found: dict[bytes, Range | None] = {}
-    for id, unchanged, cancelled in await cursor.fetchall():
-        if not unchanged:
-            one = behind[id]
-            found[one.row.id] = None if cancelled is None else _missed(one, cancelled)
-    return found
-
-
-def _missed(one: _Reckoned, cancelled: int) -> Range | None:
-    missed = one.definition.recurrence().missed(to_datetime(one.row.scheduled_for), to_datetime(cancelled))
-    if missed is None:
-        return None
-    return Range(first=missed.first, last=missed.last, count=missed.count, reason="job cancelled")
-
-
-def _run_of(turn: _Turn, one: _Reckoned, changed: Mapping[bytes, Range | None], now: int) -> _Run | None:
+def _run_of(turn: _Turn, one: Reckoned, changed: Mapping[bytes, Range | None], now: int) -> _Run | None:
     """The run that a claimed row means; None where it does not run."""
     row, definition, rules, reckoned = one
     if row.id in changed:

@@ -18,7 +18,6 @@ from pgsched.store.wire import LONG_AGO, to_instant
 from tests.store.planning_instants import Spec
 from tests.store.planning_model import Account
 from tests.store.store_arrange import Connection as Session
-from tests.store.store_arrange import value
 
 _CLOCK = """
 create table test_clock (at timestamptz not null);
@@ -31,6 +30,9 @@ select id, job_id, scheduled_for, lease_token is not null, attempt, plan, fire_a
 _ENDED = """
 select id, job_id, nullif(scheduled_for, 'infinity'), last_scheduled_for, instants, status::text, reason
   from pgsched.history where finished_at >= %s
+"""
+_SCHEDULE: LiteralString = """
+select pgsched.schedule('python:x', key => %s, cron => %s, every => %s::interval, timezone => %s, rules => %s)
 """
 _JOBS = "select id, state::text, revision, planned_revision = revision, runs, reason from pgsched.jobs"
 
@@ -81,7 +83,7 @@ class World:
         self.db.execute("update public.test_clock set at = %s", [now])
 
     def look(self) -> tuple[dict[UUID, Job], dict[UUID, list[Live]]]:
-        """What there is at this moment: the jobs, and their live rows. Raises AssertionError where something ended twice."""
+        """The jobs and their live rows. Raises AssertionError where something has ended twice."""
         with self.db.pipeline():
             found, rows = self.db.execute(_JOBS), self.db.execute(_LIVE)
             ended = self.db.execute(_ENDED, [self._seen])
@@ -105,8 +107,7 @@ class World:
     async def schedule(self, key: str, spec: Spec) -> UUID:
         given = [spec.schedule.given.get(name) for name in ("cron", "every", "timezone")]
         rules = spec.rules()
-        query: LiteralString = "select pgsched.schedule('python:x', key => %s, cron => %s, every => %s::interval, timezone => %s, rules => %s)"
-        id = await self.call(query, key, *given, Jsonb(rules) if rules else None)
+        id = await self.call(_SCHEDULE, key, *given, Jsonb(rules) if rules else None)
         assert isinstance(id, UUID)
         return id
 

@@ -225,18 +225,6 @@ end $$;
 comment on function pgsched.schedule_keyed(text, jsonb, timestamptz, text, text, text, text, jsonb, text, uuid)
   is 'One execution under a key; called by pgsched.schedule.';
 
--- Where nobody has planned what there is, the new schedule counts from where the old one would have. What was cancelled
--- ahead stays so as long as the job fires as it did.
-create or replace function pgsched.accounted_to(job pgsched.jobs, fires_anew boolean) returns timestamptz
-  language sql stable parallel safe as $$
-  select case when job.state in ('finished', 'invalid') then pgsched.now()
-              when job.planned_revision = job.revision then
-                case when fires_anew then pgsched.now() else greatest(job.accounted_to, pgsched.now()) end
-              else case when fires_anew then least(job.accounted_to, pgsched.now()) else job.accounted_to end end
-$$;
-comment on function pgsched.accounted_to(pgsched.jobs, boolean)
-  is 'Up to when the instants of a job that is changed now have their account, once its planned row is taken back.';
-
 create or replace function pgsched.schedule_job(
   target text, payload jsonb, cron text, every interval, timezone text, client text, key text, ordering_key text,
   queue text, options jsonb, on_conflict text, rules jsonb, labels jsonb

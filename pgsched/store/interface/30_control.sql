@@ -59,6 +59,18 @@ begin
 end $$;
 comment on function pgsched.withdraw(uuid, text) is 'Takes back the planned row of a job that is edited, paused or cancelled.';
 
+-- Where nobody has planned what there is, the new schedule counts from where the old one would have. What was cancelled
+-- ahead stays so as long as the job fires as it did.
+create or replace function pgsched.accounted_to(job pgsched.jobs, fires_anew boolean) returns timestamptz
+  language sql stable parallel safe as $$
+  select case when job.state in ('finished', 'invalid') then pgsched.now()
+              when job.planned_revision = job.revision then
+                case when fires_anew then pgsched.now() else greatest(job.accounted_to, pgsched.now()) end
+              else case when fires_anew then least(job.accounted_to, pgsched.now()) else job.accounted_to end end
+$$;
+comment on function pgsched.accounted_to(pgsched.jobs, boolean)
+  is 'Up to when the instants of a job that is changed now have their account, once its planned row is taken back.';
+
 -- What is passed over has its row locked, but not committed: it is still seen to wait. A claim that had committed would
 -- have carried the job on before the job could be locked for the change.
 create or replace function pgsched.account_from_claimed(job_id uuid, planned integer) returns void
