@@ -305,6 +305,8 @@ policy worker on pgsched.history for * to {pgsched_worker} using (true) check (t
 policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true)
 
 -- functions
+function pgsched.account_from_claimed(uuid,integer) returns void volatility v parallel u
+function pgsched.accounted_to(pgsched.jobs,boolean) returns timestamp with time zone volatility s parallel s
 function pgsched.acting_role() returns name volatility s parallel s
 function pgsched.acts_for(text) returns boolean volatility s parallel s
 function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -338,7 +340,6 @@ function pgsched.detail_of(text) returns jsonb volatility i parallel s
 function pgsched.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched.edit(uuid,jsonb,text) returns boolean volatility v parallel u
 function pgsched.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
-function pgsched.edited_from(pgsched.jobs) returns timestamp with time zone volatility s parallel s
 function pgsched.executions_inserted() returns trigger volatility v parallel u
 function pgsched.find_execution(text,text) returns uuid volatility s parallel u
 function pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) returns void volatility v parallel u
@@ -400,6 +401,10 @@ grant delete, insert, select, update on pgsched.schema_version to pgsched_worker
 grant delete, insert, select, update on pgsched.status to pgsched_worker
 grant delete, insert, select, update on pgsched.workers to pgsched_worker
 grant delete, select on pgsched.executions to pgsched_client
+grant execute on pgsched.account_from_claimed(uuid,integer) to pgsched_client
+grant execute on pgsched.account_from_claimed(uuid,integer) to pgsched_worker
+grant execute on pgsched.accounted_to(pgsched.jobs,boolean) to pgsched_client
+grant execute on pgsched.accounted_to(pgsched.jobs,boolean) to pgsched_worker
 grant execute on pgsched.acting_role() to pgsched_client
 grant execute on pgsched.acting_role() to pgsched_worker
 grant execute on pgsched.acts_for(text) to pgsched_client
@@ -464,8 +469,6 @@ grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_client
 grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_worker
 grant execute on pgsched.edited(pgsched.jobs,jsonb) to pgsched_client
 grant execute on pgsched.edited(pgsched.jobs,jsonb) to pgsched_worker
-grant execute on pgsched.edited_from(pgsched.jobs) to pgsched_client
-grant execute on pgsched.edited_from(pgsched.jobs) to pgsched_worker
 grant execute on pgsched.executions_inserted() to pgsched_client
 grant execute on pgsched.executions_inserted() to pgsched_worker
 grant execute on pgsched.find_execution(text,text) to pgsched_client
@@ -618,6 +621,8 @@ grant usage on schema pgsched to pgsched_reader
 grant usage on schema pgsched to pgsched_worker
 
 -- comments
+comment on pgsched.account_from_claimed(uuid,integer) is 'Has the planner go on from the due row that a worker is claiming at this moment, while its job is changed.'
+comment on pgsched.accounted_to(pgsched.jobs,boolean) is 'Up to when the instants of a job that is changed now have their account, once its planned row is taken back.'
 comment on pgsched.acting_role() is 'The role that the session acts as: the one it has taken, or its login.'
 comment on pgsched.acts_for(text) is 'Whether the session acts as a role of this client, or as one that may do everything.'
 comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate of them a second; also while the job is paused or finished. Returns the backfill''s id.'
@@ -651,7 +656,6 @@ comment on pgsched.detail_of(text) is 'A note as the audit log keeps it; null wh
 comment on pgsched.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
 comment on pgsched.edit(uuid,jsonb,text) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled.'
 comment on pgsched.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
-comment on pgsched.edited_from(pgsched.jobs) is 'From when on a job that is edited now goes by its new schedule.'
 comment on pgsched.executions_inserted() is 'Wakes the workers for the near-term rows of one insert statement.'
 comment on pgsched.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
 comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to the last one given.'
