@@ -1,9 +1,10 @@
 """What is done to jobs at random, and the look afterwards: whether the database has the account that it owes."""
 
 import asyncio
-from collections.abc import Coroutine
-from dataclasses import replace
+from collections.abc import Callable, Coroutine, Generator
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from types import coroutine
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -11,12 +12,21 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant
 
 from pgsched.domain.execution import Execution
 from pgsched.store.wire import to_datetime
-from tests.store.planning_instants import SCHEDULES, Spec
+from tests.store.planning_instants import SCHEDULES, STARTS, Spec
 from tests.store.planning_model import Account, Era, JobModel
 from tests.store.planning_world import Job, Live, World
 from tests.store.store_arrange import value
 
-Beside = Coroutine[Any, Any, Any] | None
+Work = Coroutine[Any, Any, Any]
+LAST = STARTS[1] + timedelta(days=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Halted:
+    """A claim that halts after so many answers of the database; then comes what is to come in the middle of it."""
+
+    claim: Work
+    after: int
 
 
 class Followed(RuleBasedStateMachine):
@@ -103,6 +113,15 @@ class Followed(RuleBasedStateMachine):
             model.saw(accounts[model.id])
         return accounts
 
+    def plan(self) -> None:
+        """A planner has its turn, before anything else happens."""
+        self.now(self.world.plan(0))
+        self._check(eras=1)
+
+    def later(self, at: datetime) -> None:
+        if self.world.now < at < LAST:
+            self.world.travel_to(at)
+
     def now(self, *work: Coroutine[Any, Any, Any]) -> list[Any]:
         async def together() -> list[Any]:
             return await asyncio.gather(*work, return_exceptions=True)
@@ -116,6 +135,28 @@ class Followed(RuleBasedStateMachine):
                 raise answer
         return answers
 
+    def claim_overdue(self, key: str, claimer: int, delay: timedelta, after: int) -> Halted:
+        """A claim that finds a job's waiting row overdue, to be halted."""
+        self.plan()
+        if (row := self.carrying(self.models[key])) and row.scheduled_for:
+            self.later(row.scheduled_for + delay)
+        return Halted(self.claim(claimer, 100, timedelta(hours=6), timedelta(0)), after)
+
+    def make(self, change: Work, amid: Halted | None) -> Any:
+        """What a change answers; in the middle of a claim, where there is one that takes so long."""
+        return self.now(change if amid is None else self._make(change, amid))[0]
+
+    async def _make(self, change: Work, amid: Halted) -> Any:
+        made = list[asyncio.Future[Any]]()
+
+        async def begin() -> None:
+            made.append(asyncio.ensure_future(change))
+            while not made[0].done() and not self.world.is_blocked():  # noqa: ASYNC110 - only the database knows
+                await asyncio.sleep(0)
+
+        await _halting(amid.claim, amid.after, begin)
+        return await (made[0] if made else change)
+
     async def claim(self, claimer: int, batch: int, lease: timedelta, ahead: timedelta) -> list[Execution]:
         rows = await self.world.claim(claimer, self.homes, batch=batch, lease=lease, ahead=ahead)
         self.begun += [row for row in rows if row.plan and row.attempt == 1]
@@ -128,7 +169,7 @@ class Followed(RuleBasedStateMachine):
         self.last_run[job, row.plan or 0] = row.scheduled_for
         next(model for model in self._all() if model.id == job).has_begun()
 
-    def schedule(self, key: str, drawn: tuple[Any, ...], beside: Beside = None) -> None:
+    def schedule(self, key: str, drawn: tuple[Any, ...], amid: Halted | None = None) -> None:
         schedule, policy, (starts, ends) = drawn
         now = self.world.now
         spec = self.bounded(
@@ -139,10 +180,10 @@ class Followed(RuleBasedStateMachine):
                 ends_at=None if ends is None else now + timedelta(seconds=ends),
             )
         )
-        self.schedule_as(key, spec, beside)
+        self.schedule_as(key, spec, amid)
 
-    def schedule_as(self, key: str, spec: Spec, beside: Beside = None) -> None:
-        id = self.now(self.world.schedule(key, spec), *([beside] if beside else []))[0]
+    def schedule_as(self, key: str, spec: Spec, amid: Halted | None = None) -> None:
+        id = self.make(self.world.schedule(key, spec), amid)
         model, now = self.models.get(key), self.world.now
         if model is None:
             anchor = value(self.world.db, "select anchor from pgsched.jobs where id = %s", [id])
@@ -155,10 +196,10 @@ class Followed(RuleBasedStateMachine):
         accounts = self.look()[id]
         if model.state != "finished" and spec.fires_as(model.spec):
             model.was_told(spec)
-            if beside and not self.found[id].planned:
-                model.was_passed_over(self._reach(model, accounts, beside))
+            if amid and not self.found[id].planned:
+                model.was_passed_over(self._reach(model, accounts, amid))
         else:
-            model.was_edited(now, spec, accounts, self._reach(model, accounts, beside))
+            model.was_edited(now, spec, accounts, self._reach(model, accounts, amid))
 
     def bounded(self, spec: Spec) -> Spec:
         """Without hundreds of runs to be made up for one after the other."""
@@ -166,13 +207,13 @@ class Followed(RuleBasedStateMachine):
             return spec
         return replace(spec, policy=spec.policy | {"catch_up": "20m"})
 
-    def change(self, query: LiteralString, key: str, beside: Beside = None) -> None:
+    def change(self, query: LiteralString, key: str, amid: Halted | None = None) -> None:
         """Pauses, resumes or cancels a job, perhaps while something else is going on."""
         model = self.models[key]
-        changed = self.now(self.world.call(query, model.id), *([beside] if beside else []))[0]
+        changed = self.make(self.world.call(query, model.id), amid)
         accounts = self.look()[model.id]
         if changed and "pause" in query:
-            model.was_paused(self._reach(model, accounts, beside))
+            model.was_paused(self._reach(model, accounts, amid))
         elif changed and "resume" in query:
             model.state = "active"
         elif changed:
@@ -181,18 +222,18 @@ class Followed(RuleBasedStateMachine):
             model.was_cancelled(self.world.now)
             self.gone[model.id] = self.models.pop(key)
 
-    def _reach(self, model: JobModel, accounts: list[Account], beside: Beside) -> datetime:
+    def _reach(self, model: JobModel, accounts: list[Account], amid: Halted | None) -> datetime:
         """Up to when a job's instants have their account after a change: now, but in the middle of a claim."""
-        return model.era.reach(accounts, self.world.now) if beside and model.told_to is None else self.world.now
+        return model.era.reach(accounts, self.world.now) if amid and model.told_to is None else self.world.now
 
-    def lose_row(self, key: str, beside: Beside = None) -> None:
+    def lose_row(self, key: str, amid: Halted | None = None) -> None:
         """Cancels the row that a job waits with."""
         model = self.models[key]
         row = self.carrying(model)
         if row is None:
-            self.now(*([beside] if beside else []))
+            self.now(*([amid.claim] if amid else []))
             return
-        changed = self.now(self.world.call("select pgsched.cancel(%s::uuid)", row.id), *([beside] if beside else []))[0]
+        changed = self.make(self.world.call("select pgsched.cancel(%s::uuid)", row.id), amid)
         self.look()
         if changed:
             model.lost_its_row(row.scheduled_for or self.world.now)
@@ -205,3 +246,18 @@ class Followed(RuleBasedStateMachine):
             return None
         rows = self.live.get(model.id, [])
         return next((row for row in rows if row.plan == job.revision and row.attempt == 0), None)
+
+
+@coroutine
+def _halting(work: Work, after: int, then: Callable[[], Work]) -> Generator[Any, Any, Any]:
+    """Awaits some work, and something else in the middle of it."""
+    try:
+        awaited = work.send(None)
+        while True:
+            yield awaited
+            after -= 1
+            if after == 0:
+                yield from then().__await__()
+            awaited = work.send(None)
+    except StopIteration as end:
+        return end.value

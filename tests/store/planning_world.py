@@ -18,6 +18,7 @@ from pgsched.store.wire import LONG_AGO, to_instant
 from tests.store.planning_instants import Spec
 from tests.store.planning_model import Account
 from tests.store.store_arrange import Connection as Session
+from tests.store.store_arrange import value
 
 _CLOCK = """
 create table test_clock (at timestamptz not null);
@@ -103,6 +104,10 @@ class World:
                 account = Account(id=id, **dict(zip(names, told, strict=True)))
                 assert self.ended.setdefault(id, (job, account)) == (job, account), f"{id} has ended twice: {told}"
         self._seen = self.now
+
+    def is_blocked(self) -> bool:
+        """Whether what is called by somebody else stands before a lock."""
+        return bool(value(self.db, "select cardinality(pg_blocking_pids(%s))", [self.planners[-1].info.backend_pid]))
 
     async def schedule(self, key: str, spec: Spec) -> UUID:
         given = [spec.schedule.given.get(name) for name in ("cron", "every", "timezone")]

@@ -8,6 +8,7 @@ PGSCHED_SHRINK looks for fewer that fail.
 import asyncio
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -33,12 +34,15 @@ _keys = st.sampled_from(KEYS)
 _leaps = st.sampled_from([0.001, 0.3, 1, 20, 61, 400, 1300, 3600, 11_000, 40_000, 100_000]).map(
     lambda seconds: timedelta(seconds=seconds)
 )
+_delays = st.sampled_from([0.001, 1300, 11_000, 40_000]).map(lambda seconds: timedelta(seconds=seconds))
 _schedules = st.sampled_from(SCHEDULES)
 _policies = st.sampled_from(POLICIES)
 _bounds = st.sampled_from([(None, None)] * 5 + [(7200, None), (None, 200_000), (3600, 300_000)])
 _leases = st.sampled_from([timedelta(seconds=30), timedelta(hours=6)])
 _aheads = st.sampled_from([timedelta(0), timedelta(0), timedelta(seconds=0.5)])
-_changes = st.sampled_from(["pause", "pause", "edit", "edit", "schedule again", "lose row", "cancel"])
+_halts = st.sampled_from([1, 2, 2, 2, 3, 3, 3, 4, 5, 6])  # about the third the rows are locked, and no job is yet
+_claims = st.tuples(_claimers, _delays, _halts)
+_then = st.sampled_from(["go on", "go on", "edit", "begin anew", "schedule again", "pause", "pause"])
 _batches = st.sampled_from([1, 2, 100])
 
 
@@ -50,17 +54,16 @@ def _specs(draw: st.DrawFn) -> tuple[Any, ...]:
 class Planning(Followed):
     """What may happen to some jobs, one thing after the other or two at once."""
 
-    @initialize(start=st.sampled_from(STARTS), specs=st.lists(_specs(), min_size=2, max_size=3))
-    def begin(self, start: Any, specs: list[Any]) -> None:
+    @initialize(start=st.sampled_from(STARTS), specs=st.tuples(*[_specs()] * len(KEYS)))
+    def begin(self, start: Any, specs: tuple[Any, ...]) -> None:
         self.world.clear(start)
-        for key, drawn in zip(KEYS, specs, strict=False):
+        for key, drawn in zip(KEYS, specs, strict=True):
             self.schedule(key, drawn)
         self.now(self.world.plan(0))
 
     @rule(leap=_leaps, micros=st.integers(0, 999_999))
     def time_passes(self, leap: timedelta, micros: int) -> None:
-        if self.world.now < STARTS[1] + timedelta(days=30):
-            self.world.travel_to(self.world.now + leap + timedelta(microseconds=micros if leap.seconds else 0))
+        self.later(self.world.now + leap + timedelta(microseconds=micros if leap.seconds else 0))
 
     @rule(planner=st.integers(0, 1))
     def a_planner_has_its_turn(self, planner: int) -> None:
@@ -72,21 +75,30 @@ class Planning(Followed):
 
     @rule(claimer=_claimers, lease=_leases, leap=_leaps)
     def one_claims_later(self, claimer: int, lease: timedelta, leap: timedelta) -> None:
+        self.plan()
         self.time_passes(leap, 0)
         self.now(self.claim(claimer, 100, lease, timedelta(0)))
 
-    @rule(claimer=_claimers, early=st.sampled_from([0.3, 0.0]), then=st.sampled_from(["go on", "edit", "pause"]))
-    def one_claims_about_the_next_instant(self, claimer: int, early: float, then: str) -> None:
-        """Just before it, as workers do to start in time, or exactly at it; perhaps jobs are changed right then."""
-        self.look()
-        rows = [row for rows in self.live.values() for row in rows]
-        later = [row.scheduled_for for row in rows if row.scheduled_for and row.scheduled_for > self.world.now]
-        if later:
-            self.world.travel_to(max(self.world.now, min(later) - timedelta(seconds=early)))
-            self.now(self.claim(claimer, 100, timedelta(seconds=30), timedelta(seconds=0.5)))
-            self._check(eras=1)  # what ended with the claim is not there to be changed any more
-            for key in list(self.models) if then != "go on" else []:
-                self.one_is_scheduled_again(key) if then == "edit" else self.one_is_paused(key)
+    @rule(key=_keys, claimer=_claimers, early=st.sampled_from([0.3, 0.0]), then=_then, drawn=_specs())
+    def one_claims_about_the_next_instant(
+        self, key: str, claimer: int, early: float, then: str, drawn: tuple[Any, ...]
+    ) -> None:
+        """Just before it, as workers do to start in time, or exactly at it; perhaps the job is changed right then."""
+        self.plan()
+        if (row := self.carrying(self.models[key])) and row.scheduled_for:
+            self.later(row.scheduled_for - timedelta(seconds=early))
+        self.now(self.claim(claimer, 100, timedelta(seconds=30), timedelta(seconds=0.5)))
+        self._check(eras=1)  # what ended with the claim is not there to be changed any more
+        spec = self.models[key].spec
+        match then:
+            case "edit":
+                self.schedule(key, drawn)
+            case "begin anew":
+                self.schedule_as(key, replace(spec, starts_at=self.world.now - timedelta(days=1)))
+            case "schedule again":
+                self.schedule_as(key, spec)
+            case "pause":
+                self.change("select pgsched.pause(%s)", key)
 
     @rule(claimers=st.tuples(_claimers, _claimers), batch=_batches, lease=_leases)
     def two_claim_at_once(self, claimers: tuple[int, int], batch: int, lease: timedelta) -> None:
@@ -118,13 +130,11 @@ class Planning(Followed):
 
     @rule(key=_keys)
     def one_is_paused(self, key: str) -> None:
-        if key in self.models:
-            self.change("select pgsched.pause(%s)", key)
+        self.change("select pgsched.pause(%s)", key)
 
     @rule(key=_keys)
     def one_is_resumed(self, key: str) -> None:
-        if key in self.models:
-            self.change("select pgsched.resume(%s)", key)
+        self.change("select pgsched.resume(%s)", key)
 
     @rule(key=_keys, drawn=_specs())
     def one_is_edited(self, key: str, drawn: tuple[Any, ...]) -> None:
@@ -133,13 +143,12 @@ class Planning(Followed):
     @rule(key=_keys)
     def one_is_scheduled_again(self, key: str) -> None:
         """As it was, which is an edit like any other."""
-        if model := self.models.get(key):
-            self.schedule_as(key, model.spec)
+        self.schedule_as(key, self.models[key].spec)
 
     @rule(key=_keys, policy=_policies)
     def one_is_told_otherwise(self, key: str, policy: dict[str, Any]) -> None:
-        model = self.models.get(key)
-        if model is None or model.spec.after_completion:
+        model = self.models[key]
+        if model.spec.after_completion:
             return
         spec = self.bounded(model.spec.told(policy))
         if value(self.world.db, "select pgsched.edit(%s, %s)", [model.id, Jsonb({"rules": spec.rules()})]):
@@ -147,39 +156,45 @@ class Planning(Followed):
 
     @rule(key=_keys)
     def one_is_triggered(self, key: str) -> None:
-        if model := self.models.get(key):
-            self.world.travel_to(self.world.now + timedelta(milliseconds=1))
-            self.triggered.add(value(self.world.db, "select pgsched.trigger(%s)", [model.id]))
+        self.world.travel_to(self.world.now + timedelta(milliseconds=1))
+        self.triggered.add(value(self.world.db, "select pgsched.trigger(%s)", [self.models[key].id]))
 
-    @rule(key=_keys, unlikely=st.integers(0, 3))
-    def one_is_cancelled(self, key: str, unlikely: int) -> None:
-        if unlikely == 0 and key in self.models:
-            self.change("select pgsched.cancel(%s::uuid)", key)
+    @rule(key=_keys, drawn=_specs())
+    def one_is_cancelled(self, key: str, drawn: tuple[Any, ...]) -> None:
+        """And another takes its key."""
+        self.change("select pgsched.cancel(%s::uuid)", key)
+        self.schedule(key, drawn)
 
     @rule(key=_keys)
     def its_waiting_row_is_cancelled(self, key: str) -> None:
-        if key in self.models:
-            self.lose_row(key)
+        self.lose_row(key)
 
-    @rule(key=_keys, claimer=_claimers, leap=_leaps, change=_changes, drawn=_specs())
-    def one_is_changed_while_it_is_claimed(
-        self, key: str, claimer: int, leap: timedelta, change: str, drawn: tuple[Any, ...]
+    @rule(key=_keys, claim=_claims)
+    def one_is_paused_while_its_overdue_row_is_claimed(self, key: str, claim: tuple[Any, ...]) -> None:
+        self.change("select pgsched.pause(%s)", key, self.claim_overdue(key, *claim))
+
+    @rule(key=_keys, claim=_claims, drawn=_specs())
+    def one_is_cancelled_while_its_overdue_row_is_claimed(
+        self, key: str, claim: tuple[Any, ...], drawn: tuple[Any, ...]
     ) -> None:
-        self.time_passes(leap, 0)
-        model, claim = self.models.get(key), self.claim(claimer, 100, timedelta(hours=6), timedelta(0))
-        match change:
-            case _ if model is None:
-                self.now(claim)
-            case "lose row":
-                self.lose_row(key, claim)
-            case "cancel":
-                self.change("select pgsched.cancel(%s::uuid)", key, claim)
-            case "edit" if model.spec.never_ends:
-                self.schedule(key, drawn, claim)
-            case "schedule again" if model.spec.never_ends:
-                self.schedule_as(key, model.spec, claim)
-            case _:
-                self.change("select pgsched.pause(%s)", key, claim)
+        self.change("select pgsched.cancel(%s::uuid)", key, self.claim_overdue(key, *claim))
+        self.schedule(key, drawn)
+
+    @rule(key=_keys, claim=_claims, drawn=st.none() | _specs())
+    def one_is_edited_while_its_overdue_row_is_claimed(
+        self, key: str, claim: tuple[Any, ...], drawn: tuple[Any, ...] | None
+    ) -> None:
+        spec, halted = self.models[key].spec, self.claim_overdue(key, *claim)
+        if not spec.never_ends:  # of what has finished meanwhile nobody could tell
+            self.now(halted.claim)
+        elif drawn is None:
+            self.schedule_as(key, spec, halted)
+        else:
+            self.schedule(key, drawn, halted)
+
+    @rule(key=_keys, claim=_claims)
+    def its_overdue_row_is_cancelled_while_it_is_claimed(self, key: str, claim: tuple[Any, ...]) -> None:
+        self.lose_row(key, self.claim_overdue(key, *claim))
 
     @rule()
     def the_sweep_finds_nothing(self) -> None:
