@@ -110,7 +110,7 @@ class Followed(RuleBasedStateMachine):
                 if row.id not in self.triggered and row.scheduled_for:
                     accounts[job].append(Account(id=row.id, scheduled_for=row.scheduled_for))
         for model in self._all():
-            model.saw(accounts[model.id])
+            model.saw({row.id for row in self.live.get(model.id, [])} | {one.id for one in accounts[model.id]})
         return accounts
 
     def plan(self) -> None:

@@ -128,8 +128,8 @@ class JobModel:
     def spec(self) -> Spec:
         return self.era.spec
 
-    def saw(self, accounts: Iterable[Account]) -> None:
-        new = {one.id for one in accounts} - self.seen
+    def saw(self, rows: set[UUID]) -> None:
+        new = rows - self.seen
         self.era.rows |= new
         self.seen |= new
 
