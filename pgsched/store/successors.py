@@ -55,8 +55,8 @@ class _Turn:
 class _Run(NamedTuple):
     """A claimed row that is to run, unless an earlier run stands in its way.
 
-    Its successor starts at ``earliest`` or later; the instants ``passed`` are skipped if it runs. With ``changed`` it
-    has none: whoever changed the job plans it.
+    Its successor starts at ``earliest`` or later; the instants ``passed`` are skipped unless it waits. With ``changed``
+    it has none: whoever changed the job plans it.
     """
 
     row: Execution
@@ -95,8 +95,7 @@ def _run_of(turn: _Turn, one: Reckoned, changed: Mapping[bytes, Range | None], n
     row, definition, rules, reckoned = one
     if row.id in changed:
         missed = changed[row.id]
-        turn.further += [] if missed is None else [(definition.uuid, missed)]
-        return _Run(row, definition, rules, None, changed=True)
+        return _Run(row, definition, rules, None, passed=() if missed is None else (missed,), changed=True)
     if not isinstance(reckoned, Reckoning):
         return _Run(row, definition, rules, reckoned)
     successor = None if reckoned.successor is None else to_instant(reckoned.successor)
@@ -134,14 +133,17 @@ async def _unhindered(connection: AsyncConnection[Any], turn: _Turn, runs: list[
     # Earlier runs are locked in one order by all who do.
     runs = sorted(runs, key=lambda run: (run.row.partition, hindered.get(run.row.id, b"")))
     queued = [run for run in runs if run.row.id in hindered and _queues(run.rules)]
-    turn.idle.update(await _queue(connection, [(run.row, hindered[run.row.id]) for run in queued]))
+    turn.idle.update(await _queue(connection, [(run, hindered[run.row.id]) for run in queued]))
+    turn.further += [
+        (run.definition.uuid, one) for run in queued if run.changed and run.row.id in turn.idle for one in run.passed
+    ]
     free = []
     for run in runs:
         if run.row.id in turn.idle:
             continue
         if run.row.id in hindered and run.rules.on_overlap is OnOverlap.SKIP and not run.rules.after_completion:
             nominal = run.row.nominal
-            _skip(turn, run, (Range(first=nominal, last=nominal, count=1, reason="overlap"),))
+            _skip(turn, run, (Range(first=nominal, last=nominal, count=1, reason="overlap"), *run.passed))
             continue
         if run.row.id in hindered and run.rules.on_overlap is OnOverlap.CANCEL_RUNNING:
             await _cancel_earlier(connection, run.row)
@@ -219,15 +221,18 @@ async def _earlier_runs(connection: AsyncConnection[Any], rows: Iterable[Executi
     return {row[0]: row[1] for cursor in cursors for row in await cursor.fetchall()}
 
 
-async def _queue(connection: AsyncConnection[Any], rows: Iterable[tuple[Execution, bytes]]) -> set[bytes]:
+async def _queue(connection: AsyncConnection[Any], runs: Iterable[tuple[_Run, bytes]]) -> set[bytes]:
     """Has rows wait for the end of the run before them; the ids of those that do, where it has not ended by now."""
     queued: set[bytes] = set()
-    for row, earlier in rows:
-        cursor = await connection.execute(
-            statement_in("queue_claimed", row.partition),
-            {"id": UUID(bytes=row.id), "token": row.token, "earlier": UUID(bytes=earlier)},
-            binary=True,
-        )
+    for run, earlier in runs:
+        row = run.row
+        parameters = {
+            "id": UUID(bytes=row.id),
+            "token": row.token,
+            "earlier": UUID(bytes=earlier),
+            "carries_on": not run.changed,
+        }
+        cursor = await connection.execute(statement_in("queue_claimed", row.partition), parameters, binary=True)
         queued.update(found[0] for found in await cursor.fetchall())
     return queued
 

@@ -96,8 +96,9 @@ class Spec:
         return "after_completion" in self.policy
 
     @property
-    def never_ends(self) -> bool:
-        return self.ends_at is None and "max_runs" not in self.policy
+    def foreseeable(self) -> bool:
+        """Whether it goes on for ever, and its instants do not depend on its runs."""
+        return self.ends_at is None and "max_runs" not in self.policy and not self.after_completion
 
     def told(self, policy: dict[str, Any]) -> "Spec":
         """The same instants, with what this policy says of those that are missed or overlap."""

@@ -185,7 +185,7 @@ class Planning(Followed):
         self, key: str, claim: tuple[Any, ...], drawn: tuple[Any, ...] | None
     ) -> None:
         spec, halted = self.models[key].spec, self.claim_overdue(key, *claim)
-        if not spec.never_ends:  # of what has finished meanwhile nobody could tell
+        if not spec.foreseeable:  # nobody could tell which of the two came first
             self.now(halted.claim)
         elif drawn is None:
             self.schedule_as(key, spec, halted)
