@@ -23,10 +23,14 @@ LAST = STARTS[1] + timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class Halted:
-    """A claim that halts after so many answers of the database; then comes what is to come in the middle of it."""
+    """A claim that halts after so many answers of the database; then comes what is to come in the middle of it.
+
+    ``instant`` is that of the waiting row which it may find.
+    """
 
     claim: Work
     after: int
+    instant: datetime | None
 
 
 class Followed(RuleBasedStateMachine):
@@ -138,9 +142,10 @@ class Followed(RuleBasedStateMachine):
     def claim_overdue(self, key: str, claimer: int, delay: timedelta, after: int) -> Halted:
         """A claim that finds a job's waiting row overdue, to be halted."""
         self.plan()
-        if (row := self.carrying(self.models[key])) and row.scheduled_for:
-            self.later(row.scheduled_for + delay)
-        return Halted(self.claim(claimer, 100, timedelta(hours=6), timedelta(0)), after)
+        instant = row.scheduled_for if (row := self.carrying(self.models[key])) else None
+        if instant:
+            self.later(instant + delay)
+        return Halted(self.claim(claimer, 100, timedelta(hours=6), timedelta(0)), after, instant)
 
     def make(self, change: Work, amid: Halted | None) -> Any:
         """What a change answers; in the middle of a claim, where there is one that takes so long."""
@@ -197,9 +202,9 @@ class Followed(RuleBasedStateMachine):
         if model.state != "finished" and spec.fires_as(model.spec):
             model.was_told(spec)
             if amid and not self.found[id].planned:
-                model.was_passed_over(self._reach(model, accounts, amid))
+                model.was_passed_over(self._reach(model, amid))
         else:
-            model.was_edited(now, spec, accounts, self._reach(model, accounts, amid))
+            model.was_edited(now, spec, accounts, self._reach(model, amid))
 
     def bounded(self, spec: Spec) -> Spec:
         """Without hundreds of runs to be made up for one after the other."""
@@ -213,7 +218,7 @@ class Followed(RuleBasedStateMachine):
         changed = self.make(self.world.call(query, model.id), amid)
         accounts = self.look()[model.id]
         if changed and "pause" in query:
-            model.was_paused(self._reach(model, accounts, amid))
+            model.was_paused(self._reach(model, amid))
         elif changed and "resume" in query:
             model.state = "active"
         elif changed:
@@ -222,9 +227,10 @@ class Followed(RuleBasedStateMachine):
             model.was_cancelled(self.world.now)
             self.gone[model.id] = self.models.pop(key)
 
-    def _reach(self, model: JobModel, accounts: list[Account], amid: Halted | None) -> datetime:
-        """Up to when a job's instants have their account after a change: now, but in the middle of a claim."""
-        return model.era.reach(accounts, self.world.now) if amid and model.told_to is None else self.world.now
+    def _reach(self, model: JobModel, amid: Halted | None) -> datetime:
+        """Up to when a job's instants have their account after a change: now, or the row that a claim had just then."""
+        told = self.found[model.id].accounted_to
+        return told if amid and told == amid.instant else self.world.now
 
     def lose_row(self, key: str, amid: Halted | None = None) -> None:
         """Cancels the row that a job waits with."""

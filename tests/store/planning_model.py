@@ -58,17 +58,6 @@ class Era:
             self._told_to = until
         return self._instants[: bisect_right(self._instants, until)]
 
-    def reach(self, accounts: Iterable[Account], now: datetime) -> datetime:
-        """Up to when nothing is missing: ``now``, or the last instant before the first that is without account."""
-        if self.spec.after_completion:
-            return now
-        instants = self.instants(now)
-        missing = self._missing([one for one in self.own(accounts) if one.scheduled_for <= now], instants)
-        if not missing:
-            return now
-        first = bisect_left(instants, missing[0])
-        return instants[first - 1] if first else self.begin
-
     def check(self, accounts: Iterable[Account], until: datetime) -> None:
         """Raises AssertionError where an instant not later than ``until`` has no account, or any has two."""
         if self.spec.after_completion:

@@ -35,7 +35,7 @@ select id, job_id, nullif(scheduled_for, 'infinity'), last_scheduled_for, instan
 _SCHEDULE: LiteralString = """
 select pgsched.schedule('python:x', key => %s, cron => %s, every => %s::interval, timezone => %s, rules => %s)
 """
-_JOBS = "select id, state::text, revision, planned_revision = revision, runs, reason from pgsched.jobs"
+_JOBS = "select id, state::text, revision, planned_revision = revision, runs, reason, accounted_to from pgsched.jobs"
 
 
 class Live(NamedTuple):
@@ -59,6 +59,7 @@ class Job(NamedTuple):
     planned: bool
     runs: int
     reason: str | None
+    accounted_to: datetime
 
 
 class World:
