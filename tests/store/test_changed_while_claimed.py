@@ -9,8 +9,9 @@ from uuid import UUID
 import psycopg
 
 from pgsched.domain.execution import Execution
-from pgsched.store import jobs
+from pgsched.store import executions, jobs
 from pgsched.store.connect import Connection
+from pgsched.store.executions import Group
 from tests.store.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import call, schedule, value, wait_until_blocked
@@ -140,3 +141,25 @@ async def test_the_row_of_a_finished_job_that_is_claimed_again_runs(db: Session,
     overdue(db, state="finished")
     assert len((await claim(worker, now=datetime(2025, 3, 2, tzinfo=UTC))).rows) == 1
     assert account(db) == []
+
+
+async def test_a_row_that_was_passed_over_by_a_pause_stands_for_itself_alone_when_the_job_is_edited(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    hourly = overdue(db)
+    pass_over(db, store_url, lambda session: call(session, "pause", job_id=hourly))
+    schedule(db, target="python:x", every="2 hours", key="hourly")
+    assert account(db) == [(BEGAN, None, None, "replaced")]
+
+
+async def test_what_was_missed_is_told_once_where_the_row_of_a_cancelled_job_waits_for_the_run_before_it(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    hourly = overdue(db, rules={"on_overlap": "queue_one"})
+    db.execute("update pgsched.executions set scheduled_for = %(at)s, fire_at = %(at)s", {"at": BEGAN - HOUR})
+    [first] = (await claim(worker, now=BEGAN - HOUR)).rows
+    assert await claim_after(db, worker, store_url, lambda session: call(session, "cancel", id=hourly)) == []
+    await executions.settle_succeeded(worker, None, {first.partition: Group([first.id], [first.token])})
+    db.execute("update pgsched.executions set fire_at = scheduled_for")
+    assert len((await claim(worker, now=LATER)).rows) == 1
+    assert account(db)[1:] == [(BEGAN + HOUR, BEGAN + 3 * HOUR, 3, "job cancelled")]

@@ -39,14 +39,15 @@ declare
   planned integer;
   carries_on boolean;
 begin
-  select j.planned_revision into planned from pgsched.jobs j where j.id = withdraw.job_id;
+  select j.planned_revision into planned from pgsched.jobs j
+   where j.id = withdraw.job_id and j.planned_revision = j.revision - 1;  -- this change is the first since it was planned
   for waiting in  -- in any partition: an edit may have moved the job from one to another
     select * from pgsched.executions e
      where e.job_id = withdraw.job_id and e.lease_token is null and e.attempt = 0 and e.plan > 0
        for update skip locked
   loop
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
-    carries_on := waiting.plan = planned;
+    carries_on := waiting.plan is not distinct from planned;
     if carries_on and coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now() then
       perform pgsched.finish_waiting(waiting, 'skipped', withdraw.reason, pgsched.now());
     elsif waiting.awaited or not carries_on then  -- whoever waits for it learns that it will not run
