@@ -97,13 +97,26 @@ def test_a_client_passes_no_turn_of_another(db: Connection, payments: Connection
         "insert into pgsched.blocked_keys values ('billing', 'order-42', 0, pgsched.new_id())",
         "update pgsched.executions set gate = 'host:a'",
         "update pgsched.executions set at_head = true",
-        "insert into pgsched.executions (client_id, target, fire_at, gate) values ('payments', 'sql:a.b', 'infinity', 'a')",
-        "insert into pgsched.executions (client_id, target, fire_at, at_head) values ('payments', 'sql:a.b', now(), true)",
+        "insert into pgsched.executions (client_id, target, fire_at, gate) values ('a', 'python:x', now(), 'a')",
+        "insert into pgsched.executions (client_id, target, fire_at, at_head) values ('a', 'python:x', now(), true)",
     ],
 )  # fmt: skip
 def test_a_client_touches_no_gate_and_no_order(payments: Connection, attempt: str) -> None:
     with refused(DENIED):
         payments.execute(attempt.encode())
+
+
+def test_a_reader_looks_at_gates_and_blocked_keys_and_changes_none(db: Connection, store_url: str) -> None:
+    block(db, "billing")
+    call(db, "sideline", host="shop.example", client="billing")
+    role = login_role(db, "pgsched_reader")
+    with acting(store_url, role) as reader:
+        assert column(reader, "select gate from pgsched.sidelined") == ["circuit:shop.example billing"]
+        assert column(reader, "select client_id from pgsched.blocked_keys") == ["billing"]
+        for attempt in ("delete from pgsched.gates", "select pgsched.unblock('billing', 'order-42')"):
+            with refused(DENIED):
+                reader.execute(attempt.encode())
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
 
 
 def test_a_client_that_was_granted_it_sidelines_a_host_for_itself_alone(db: Connection, payments: Connection) -> None:
