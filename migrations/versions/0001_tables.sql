@@ -89,10 +89,12 @@ create table pgsched.api_keys (
 );
 
 -- A queue owns the sixteen partitions that start at first_partition; the slot of a key is the same in every queue.
+-- Workers leave a queue that is pulled to its consumers.
 create table pgsched.queues (
   name            text primary key constraint queue_name_is_plain check (name ~ '^[a-z][a-z0-9_-]{0,62}$'),
   first_partition smallint not null unique constraint first_partition_is_a_multiple_of_16
-                    check (first_partition >= 0 and first_partition % 16 = 0)
+                    check (first_partition >= 0 and first_partition % 16 = 0),
+  pulled          boolean not null default false constraint the_queue_default_is_not_pulled check (not (pulled and name = 'default'))
 );
 insert into pgsched.queues values ('default', 0);
 
@@ -165,6 +167,7 @@ create table pgsched.executions (
   key              pgsched.key,
   ordering_key     pgsched.ordering_key,
   gate             text,
+  consumer         text,
   primary key (id, partition),
   constraint partition_follows_the_key check (lease_token is not null or coalesce(key, ordering_key) is null
     or pgsched.check_partition(partition, client_id, key, ordering_key))

@@ -110,6 +110,7 @@ column pgsched.executions.17 options pgsched.options
 column pgsched.executions.18 key pgsched.key
 column pgsched.executions.19 ordering_key pgsched.ordering_key
 column pgsched.executions.20 gate text
+column pgsched.executions.21 consumer text
 column pgsched.facts.01 name text not null
 column pgsched.facts.02 value text not null
 column pgsched.facts.03 updated_at timestamp with time zone not null default pgsched.now()
@@ -177,6 +178,7 @@ column pgsched.jobs.25 created_at timestamp with time zone not null default pgsc
 column pgsched.jobs.26 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.queues.01 name text not null
 column pgsched.queues.02 first_partition smallint not null
+column pgsched.queues.03 pulled boolean not null default false
 column pgsched.schema_version.01 version_num character varying(32) not null
 column pgsched.status.01 id uuid
 column pgsched.status.02 client_id text
@@ -254,6 +256,7 @@ constraint pgsched.queues.first_partition_is_a_multiple_of_16 CHECK (((first_par
 constraint pgsched.queues.queue_name_is_plain CHECK ((name ~ '^[a-z][a-z0-9_-]{0,62}$'::text))
 constraint pgsched.queues.queues_first_partition_key UNIQUE (first_partition)
 constraint pgsched.queues.queues_pkey PRIMARY KEY (name)
+constraint pgsched.queues.the_queue_default_is_not_pulled CHECK ((NOT (pulled AND (name = 'default'::text))))
 constraint pgsched.schema_version.schema_version_pkc PRIMARY KEY (version_num)
 constraint pgsched.workers.workers_pkey PRIMARY KEY (id)
 
@@ -350,7 +353,10 @@ policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true
 -- functions
 function pgsched.acting_role() returns name volatility s parallel s
 function pgsched.acts_for(text) returns boolean volatility s parallel s
+function pgsched.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) returns record volatility i parallel s
+function pgsched.attempts_allowed(jsonb) returns numeric volatility i parallel s
 function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.backoff(jsonb,integer,double precision) returns double precision volatility i parallel s
 function pgsched.block_key(smallint,text,text,uuid,text) returns void volatility v parallel u
 function pgsched.bring_along(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.cancel(text,text,text,text) returns boolean volatility v parallel u
@@ -361,29 +367,41 @@ function pgsched.carry_on(uuid,timestamp with time zone) returns void volatility
 function pgsched.check_after(text[],text,text,text) returns boolean volatility i parallel s
 function pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
 function pgsched.check_changes(jsonb) returns boolean volatility i parallel s
+function pgsched.check_claim(text,text,integer,interval) returns smallint volatility s parallel s
 function pgsched.check_cron(text) returns boolean volatility i parallel s
 function pgsched.check_ended(uuid,text) returns boolean volatility s parallel u
 function pgsched.check_exclusion(jsonb) returns boolean volatility i parallel s
 function pgsched.check_filter(text,jsonb) returns boolean volatility i parallel s
 function pgsched.check_instant(timestamp with time zone) returns boolean volatility i parallel s
 function pgsched.check_labels(jsonb) returns boolean volatility i parallel s
+function pgsched.check_lease(interval) returns boolean volatility i parallel s
 function pgsched.check_no_circle(uuid,uuid) returns boolean volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched.check_on_conflict(text,text,text) returns boolean volatility i parallel s
 function pgsched.check_options(jsonb) returns boolean volatility i parallel s
 function pgsched.check_partition(smallint,text,text,text) returns boolean volatility i parallel s
+function pgsched.check_pulled(text,text) returns boolean volatility s parallel s
 function pgsched.check_rules(jsonb) returns boolean volatility i parallel s
 function pgsched.check_spec(jsonb) returns boolean volatility i parallel s
 function pgsched.check_target(text) returns boolean volatility i parallel s
 function pgsched.check_told(jsonb,text) returns boolean volatility i parallel s
 function pgsched.check_zone(text) returns boolean volatility s parallel s
+function pgsched.claim(text,text,integer,interval) returns TABLE(id uuid, token bigint, attempt smallint, scheduled_for timestamp with time zone, client text, key text, ordering_key text, job_id uuid, payload jsonb, target text, options jsonb, lease_expires_at timestamp with time zone) volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.clients_changed() returns trigger volatility v parallel u
+function pgsched.clients_of_role() returns text[] volatility s parallel s
+function pgsched.complete(uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
 function pgsched.detail_of(text) returns jsonb volatility i parallel s
 function pgsched.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
+function pgsched.due_to_pull(smallint,integer,integer,text[]) returns record volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off, plan_cache_mode=force_generic_plan
+function pgsched.duration_text(double precision) returns text volatility i parallel s
 function pgsched.edit(uuid,jsonb,text) returns boolean volatility v parallel u
 function pgsched.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
 function pgsched.edited_from(pgsched.jobs) returns timestamp with time zone volatility s parallel s
+function pgsched.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns void volatility v parallel u
 function pgsched.executions_inserted() returns trigger volatility v parallel u
+function pgsched.extend(uuid,bigint,interval) returns timestamp with time zone volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.fail(uuid,bigint,text,boolean,interval) returns pgsched.execution_status volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) returns pgsched.execution_status volatility v parallel u
 function pgsched.find_execution(text,text) returns uuid volatility s parallel u
 function pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) returns void volatility v parallel u
 function pgsched.fire_dependents(uuid[]) returns uuid[] volatility v parallel u
@@ -394,16 +412,21 @@ function pgsched.is_duration(jsonb,interval,interval) returns boolean volatility
 function pgsched.is_instant(jsonb) returns boolean volatility i parallel s
 function pgsched.is_watched(integer) returns boolean volatility v parallel u
 function pgsched.jobs_changed() returns trigger volatility v parallel u
+function pgsched.lateness(jsonb,integer,double precision) returns record volatility i parallel s
 function pgsched.let_next(smallint,text,text) returns timestamp with time zone volatility v parallel u
 function pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
 function pgsched.log_change(text,uuid,text,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.lose_in_hand(pgsched.executions) returns pgsched.execution_status volatility v parallel u
+function pgsched.may_be_handed_out(pgsched.executions) returns boolean volatility v parallel u
 function pgsched.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
 function pgsched.my_clients() returns text[] volatility s parallel s
 function pgsched.new_id() returns uuid volatility v parallel s
+function pgsched.new_token(smallint) returns bigint volatility v parallel s
 function pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) returns integer volatility v parallel u
 function pgsched.notify_release() returns void volatility v parallel u
 function pgsched.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
 function pgsched.now() returns timestamp with time zone volatility s parallel s
+function pgsched.options_of(pgsched.executions) returns jsonb volatility s parallel s
 function pgsched.partition_for(text,text,text,text) returns smallint volatility v parallel s
 function pgsched.partition_of(pgsched.jobs) returns smallint volatility s parallel s
 function pgsched.partition_with(text,text,smallint) returns smallint volatility s parallel s
@@ -411,7 +434,10 @@ function pgsched.partition_with(uuid) returns smallint volatility s parallel s
 function pgsched.pause(uuid,text,text) returns boolean volatility v parallel u
 function pgsched.pause_all(text,jsonb,text,text) returns integer volatility v parallel u
 function pgsched.prepare_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
+function pgsched.queue_to_tell(smallint,text) returns smallint volatility s parallel s
+function pgsched.reap_in_hand(smallint,integer) returns integer volatility v parallel u
 function pgsched.refuse(text,text,text) returns boolean volatility v parallel s
+function pgsched.release(uuid,bigint) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.release_abandoned(integer) returns integer volatility v parallel u
 function pgsched.release_dependents(integer) returns record volatility v parallel u
 function pgsched.reschedule(uuid,timestamp with time zone,text) returns void volatility v parallel u
@@ -421,9 +447,12 @@ function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,inte
 function pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) returns uuid volatility v parallel u
 function pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) returns uuid volatility v parallel u
 function pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) returns uuid volatility v parallel u
+function pgsched.seconds_in(jsonb,text) returns double precision volatility i parallel s
 function pgsched.setting(text,text) returns text volatility s parallel s
 function pgsched.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched.slot_for(text,text,text) returns smallint volatility i parallel s
+function pgsched.take_in_hand(uuid,bigint) returns pgsched.executions volatility v parallel u
+function pgsched.take_turn(pgsched.executions) returns boolean volatility v parallel u
 function pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) returns uuid volatility v parallel u
 function pgsched.trigger(uuid,text) returns uuid volatility v parallel u
 function pgsched.unblock(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -453,8 +482,14 @@ grant execute on pgsched.acting_role() to pgsched_client
 grant execute on pgsched.acting_role() to pgsched_worker
 grant execute on pgsched.acts_for(text) to pgsched_client
 grant execute on pgsched.acts_for(text) to pgsched_worker
+grant execute on pgsched.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) to pgsched_client
+grant execute on pgsched.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) to pgsched_worker
+grant execute on pgsched.attempts_allowed(jsonb) to pgsched_client
+grant execute on pgsched.attempts_allowed(jsonb) to pgsched_worker
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
+grant execute on pgsched.backoff(jsonb,integer,double precision) to pgsched_client
+grant execute on pgsched.backoff(jsonb,integer,double precision) to pgsched_worker
 grant execute on pgsched.block_key(smallint,text,text,uuid,text) to pgsched_client
 grant execute on pgsched.block_key(smallint,text,text,uuid,text) to pgsched_worker
 grant execute on pgsched.bring_along(uuid) to pgsched_client
@@ -475,6 +510,8 @@ grant execute on pgsched.check_backfill(uuid,timestamp with time zone,timestamp 
 grant execute on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_worker
 grant execute on pgsched.check_changes(jsonb) to pgsched_client
 grant execute on pgsched.check_changes(jsonb) to pgsched_worker
+grant execute on pgsched.check_claim(text,text,integer,interval) to pgsched_client
+grant execute on pgsched.check_claim(text,text,integer,interval) to pgsched_worker
 grant execute on pgsched.check_cron(text) to pgsched_client
 grant execute on pgsched.check_cron(text) to pgsched_worker
 grant execute on pgsched.check_ended(uuid,text) to pgsched_client
@@ -487,6 +524,8 @@ grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_clie
 grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_worker
 grant execute on pgsched.check_labels(jsonb) to pgsched_client
 grant execute on pgsched.check_labels(jsonb) to pgsched_worker
+grant execute on pgsched.check_lease(interval) to pgsched_client
+grant execute on pgsched.check_lease(interval) to pgsched_worker
 grant execute on pgsched.check_no_circle(uuid,uuid) to pgsched_client
 grant execute on pgsched.check_no_circle(uuid,uuid) to pgsched_worker
 grant execute on pgsched.check_on_conflict(text,text,text) to pgsched_client
@@ -495,6 +534,8 @@ grant execute on pgsched.check_options(jsonb) to pgsched_client
 grant execute on pgsched.check_options(jsonb) to pgsched_worker
 grant execute on pgsched.check_partition(smallint,text,text,text) to pgsched_client
 grant execute on pgsched.check_partition(smallint,text,text,text) to pgsched_worker
+grant execute on pgsched.check_pulled(text,text) to pgsched_client
+grant execute on pgsched.check_pulled(text,text) to pgsched_worker
 grant execute on pgsched.check_rules(jsonb) to pgsched_client
 grant execute on pgsched.check_rules(jsonb) to pgsched_worker
 grant execute on pgsched.check_spec(jsonb) to pgsched_client
@@ -505,20 +546,38 @@ grant execute on pgsched.check_told(jsonb,text) to pgsched_client
 grant execute on pgsched.check_told(jsonb,text) to pgsched_worker
 grant execute on pgsched.check_zone(text) to pgsched_client
 grant execute on pgsched.check_zone(text) to pgsched_worker
+grant execute on pgsched.claim(text,text,integer,interval) to pgsched_client
+grant execute on pgsched.claim(text,text,integer,interval) to pgsched_worker
 grant execute on pgsched.clients_changed() to pgsched_client
 grant execute on pgsched.clients_changed() to pgsched_worker
+grant execute on pgsched.clients_of_role() to pgsched_client
+grant execute on pgsched.clients_of_role() to pgsched_worker
+grant execute on pgsched.complete(uuid,bigint,jsonb) to pgsched_client
+grant execute on pgsched.complete(uuid,bigint,jsonb) to pgsched_worker
 grant execute on pgsched.count_outcome(uuid,pgsched.execution_status) to pgsched_worker
 grant execute on pgsched.detail_of(text) to pgsched_client
 grant execute on pgsched.detail_of(text) to pgsched_worker
 grant execute on pgsched.drop_days(integer) to pgsched_worker
+grant execute on pgsched.due_to_pull(smallint,integer,integer,text[]) to pgsched_client
+grant execute on pgsched.due_to_pull(smallint,integer,integer,text[]) to pgsched_worker
+grant execute on pgsched.duration_text(double precision) to pgsched_client
+grant execute on pgsched.duration_text(double precision) to pgsched_worker
 grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_client
 grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_worker
 grant execute on pgsched.edited(pgsched.jobs,jsonb) to pgsched_client
 grant execute on pgsched.edited(pgsched.jobs,jsonb) to pgsched_worker
 grant execute on pgsched.edited_from(pgsched.jobs) to pgsched_client
 grant execute on pgsched.edited_from(pgsched.jobs) to pgsched_worker
+grant execute on pgsched.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_client
+grant execute on pgsched.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_worker
 grant execute on pgsched.executions_inserted() to pgsched_client
 grant execute on pgsched.executions_inserted() to pgsched_worker
+grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_client
+grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_worker
+grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_client
+grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_worker
+grant execute on pgsched.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) to pgsched_client
+grant execute on pgsched.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
 grant execute on pgsched.find_execution(text,text) to pgsched_client
 grant execute on pgsched.find_execution(text,text) to pgsched_worker
 grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) to pgsched_client
@@ -538,18 +597,26 @@ grant execute on pgsched.is_watched(integer) to pgsched_client
 grant execute on pgsched.is_watched(integer) to pgsched_worker
 grant execute on pgsched.jobs_changed() to pgsched_client
 grant execute on pgsched.jobs_changed() to pgsched_worker
+grant execute on pgsched.lateness(jsonb,integer,double precision) to pgsched_client
+grant execute on pgsched.lateness(jsonb,integer,double precision) to pgsched_worker
 grant execute on pgsched.let_next(smallint,text,text) to pgsched_client
 grant execute on pgsched.let_next(smallint,text,text) to pgsched_worker
 grant execute on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_client
 grant execute on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_worker
 grant execute on pgsched.log_change(text,uuid,text,jsonb) to pgsched_client
 grant execute on pgsched.log_change(text,uuid,text,jsonb) to pgsched_worker
+grant execute on pgsched.lose_in_hand(pgsched.executions) to pgsched_client
+grant execute on pgsched.lose_in_hand(pgsched.executions) to pgsched_worker
+grant execute on pgsched.may_be_handed_out(pgsched.executions) to pgsched_client
+grant execute on pgsched.may_be_handed_out(pgsched.executions) to pgsched_worker
 grant execute on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) to pgsched_client
 grant execute on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) to pgsched_worker
 grant execute on pgsched.my_clients() to pgsched_client
 grant execute on pgsched.my_clients() to pgsched_worker
 grant execute on pgsched.new_id() to pgsched_client
 grant execute on pgsched.new_id() to pgsched_worker
+grant execute on pgsched.new_token(smallint) to pgsched_client
+grant execute on pgsched.new_token(smallint) to pgsched_worker
 grant execute on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) to pgsched_worker
 grant execute on pgsched.notify_release() to pgsched_client
 grant execute on pgsched.notify_release() to pgsched_worker
@@ -558,6 +625,8 @@ grant execute on pgsched.notify_wake(smallint,timestamp with time zone) to pgsch
 grant execute on pgsched.now() to pgsched_client
 grant execute on pgsched.now() to pgsched_reader
 grant execute on pgsched.now() to pgsched_worker
+grant execute on pgsched.options_of(pgsched.executions) to pgsched_client
+grant execute on pgsched.options_of(pgsched.executions) to pgsched_worker
 grant execute on pgsched.partition_for(text,text,text,text) to pgsched_client
 grant execute on pgsched.partition_for(text,text,text,text) to pgsched_worker
 grant execute on pgsched.partition_of(pgsched.jobs) to pgsched_client
@@ -571,8 +640,14 @@ grant execute on pgsched.pause(uuid,text,text) to pgsched_worker
 grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_client
 grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.prepare_days(integer) to pgsched_worker
+grant execute on pgsched.queue_to_tell(smallint,text) to pgsched_client
+grant execute on pgsched.queue_to_tell(smallint,text) to pgsched_worker
+grant execute on pgsched.reap_in_hand(smallint,integer) to pgsched_client
+grant execute on pgsched.reap_in_hand(smallint,integer) to pgsched_worker
 grant execute on pgsched.refuse(text,text,text) to pgsched_client
 grant execute on pgsched.refuse(text,text,text) to pgsched_worker
+grant execute on pgsched.release(uuid,bigint) to pgsched_client
+grant execute on pgsched.release(uuid,bigint) to pgsched_worker
 grant execute on pgsched.release_abandoned(integer) to pgsched_worker
 grant execute on pgsched.release_dependents(integer) to pgsched_worker
 grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_client
@@ -589,11 +664,17 @@ grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,te
 grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) to pgsched_worker
 grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) to pgsched_client
 grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) to pgsched_worker
+grant execute on pgsched.seconds_in(jsonb,text) to pgsched_client
+grant execute on pgsched.seconds_in(jsonb,text) to pgsched_worker
 grant execute on pgsched.setting(text,text) to pgsched_client
 grant execute on pgsched.setting(text,text) to pgsched_worker
 grant execute on pgsched.skip_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched.slot_for(text,text,text) to pgsched_client
 grant execute on pgsched.slot_for(text,text,text) to pgsched_worker
+grant execute on pgsched.take_in_hand(uuid,bigint) to pgsched_client
+grant execute on pgsched.take_in_hand(uuid,bigint) to pgsched_worker
+grant execute on pgsched.take_turn(pgsched.executions) to pgsched_client
+grant execute on pgsched.take_turn(pgsched.executions) to pgsched_worker
 grant execute on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) to pgsched_worker
 grant execute on pgsched.trigger(uuid,text) to pgsched_client
 grant execute on pgsched.trigger(uuid,text) to pgsched_worker
@@ -675,7 +756,10 @@ grant usage on schema pgsched to pgsched_worker
 -- comments
 comment on pgsched.acting_role() is 'The role that the session acts as: the one it has taken, or its login.'
 comment on pgsched.acts_for(text) is 'Whether the session acts as a role of this client, or as one that may do everything.'
+comment on pgsched.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) is 'What becomes of an execution after the failed attempt of this number, so many seconds after its instant: retrying after a delay in seconds, or an end; with the reason that is kept.'
+comment on pgsched.attempts_allowed(jsonb) is 'After how many attempts an execution with these options has failed for good.'
 comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate of them a second; also while the job is paused or finished. Returns the backfill''s id.'
+comment on pgsched.backoff(jsonb,integer,double precision) is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.'
 comment on pgsched.block_key(smallint,text,text,uuid,text) is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.'
 comment on pgsched.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit. PS012 where the session acts as another client.'
 comment on pgsched.cancel(text,text,text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
@@ -686,29 +770,41 @@ comment on pgsched.carry_on(uuid,timestamp with time zone) is 'Has a worker plan
 comment on pgsched.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
 comment on pgsched.check_changes(jsonb) is 'True for what pgsched.edit can read; raises PS000 or PS002 with what to write otherwise.'
+comment on pgsched.check_claim(text,text,integer,interval) is 'The first partition of a queue that can be claimed from so; raises PS000, PS010 or PS011 otherwise.'
 comment on pgsched.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.'
 comment on pgsched.check_ended(uuid,text) is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.'
 comment on pgsched.check_exclusion(jsonb) is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.'
 comment on pgsched.check_filter(text,jsonb) is 'True where a filter of jobs names a client or labels; raises PS000 otherwise.'
 comment on pgsched.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
 comment on pgsched.check_labels(jsonb) is 'True for labels, an object of texts; raises PS000 with what to write otherwise.'
+comment on pgsched.check_lease(interval) is 'True for how long an execution may be leased; raises PS000 otherwise.'
 comment on pgsched.check_no_circle(uuid,uuid) is 'True unless an execution would wait for itself, directly or through others; called by pgsched.wait_for. PS011 if so.'
 comment on pgsched.check_on_conflict(text,text,text) is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.'
 comment on pgsched.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.'
 comment on pgsched.check_partition(smallint,text,text,text) is 'True for the partition in which a key lives; raises PS000 with what to write otherwise.'
+comment on pgsched.check_pulled(text,text) is 'True where a target goes with a queue: queue: and a queue that is pulled, or neither; raises PS001 with what to write otherwise.'
 comment on pgsched.check_rules(jsonb) is 'True for rules of recurrence that pgsched knows; raises PS002 with what to write otherwise.'
 comment on pgsched.check_spec(jsonb) is 'True for one more schedule of a job; raises PS002 with what to write otherwise.'
 comment on pgsched.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.'
 comment on pgsched.check_told(jsonb,text) is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.'
 comment on pgsched.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
+comment on pgsched.claim(text,text,integer,interval) is 'Hands out what is due in a queue that is pulled, no more than batch, each under a lease and a token: what is not completed, failed, extended or released (pgsched.complete and so on) by then, the next claim has. Worker says who claims. Gives a client''s role its own executions alone. PS010 for an unknown queue, PS011 for one that workers serve.'
 comment on pgsched.clients_changed() is 'Has the workers read the clients'' settings again.'
+comment on pgsched.clients_of_role() is 'The clients that the session acts for, also within functions with their owner''s rights.'
+comment on pgsched.complete(uuid,bigint,jsonb) is 'Says that an execution which was claimed, or deferred by its target, has succeeded, and what came of it. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.count_outcome(uuid,pgsched.execution_status) is 'Counts a job''s failures in a row and pauses it after as many as its rule pause_after says; called with each settle of a run of a job that has the rule.'
 comment on pgsched.detail_of(text) is 'A note as the audit log keeps it; null where there is none.'
 comment on pgsched.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
+comment on pgsched.due_to_pull(smallint,integer,integer,text[]) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition; tells what can be handed out as it stands from the rest. Called by pgsched.claim.'
+comment on pgsched.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.'
 comment on pgsched.edit(uuid,jsonb,text) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled.'
 comment on pgsched.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
 comment on pgsched.edited_from(pgsched.jobs) is 'From when on a job that is edited now goes by its new schedule.'
+comment on pgsched.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place.'
 comment on pgsched.executions_inserted() is 'Wakes the workers for the near-term rows of one insert statement.'
+comment on pgsched.extend(uuid,bigint,interval) is 'Keeps an execution which was claimed, or deferred by its target, for so long from now; returns until when. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
+comment on pgsched.fail(uuid,bigint,text,boolean,interval) is 'Says that an execution which was claimed, or deferred by its target, has failed, and why; its options say what becomes of it, which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
+comment on pgsched.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) is 'Records the failed try of an execution that is locked, which then waits for the next one or ends, as its options say.'
 comment on pgsched.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
 comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to the last one given.'
 comment on pgsched.fire_dependents(uuid[]) is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.'
@@ -719,16 +815,21 @@ comment on pgsched.is_duration(jsonb,interval,interval) is 'True for JSON text s
 comment on pgsched.is_instant(jsonb) is 'True for JSON text such as "2026-03-01T09:00:00+01:00".'
 comment on pgsched.is_watched(integer) is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.'
 comment on pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.'
+comment on pgsched.lateness(jsonb,integer,double precision) is 'How an execution ends whose attempt of this number must not begin any more, so many seconds after its instant; null and null where it may.'
 comment on pgsched.let_next(smallint,text,text) is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind one; the instant at which it fires, or null.'
 comment on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.'
 comment on pgsched.log_change(text,uuid,text,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Called by the functions that change something.'
+comment on pgsched.lose_in_hand(pgsched.executions) is 'The same for one whose lease ran out.'
+comment on pgsched.may_be_handed_out(pgsched.executions) is 'Whether a consumer may have a due execution that is locked; what it may not have ends, waits or is held.'
 comment on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
 comment on pgsched.my_clients() is 'The clients whose rows the current role may see and change.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.'
+comment on pgsched.new_token(smallint) is 'A token for the lease of an execution in this partition, which nobody can guess.'
 comment on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) is 'Notes ends with all that wait for them; returns how many were released or skipped for that.'
 comment on pgsched.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
 comment on pgsched.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
 comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'
+comment on pgsched.options_of(pgsched.executions) is 'The options that hold for an execution: its own, and its client''s where they are silent.'
 comment on pgsched.partition_for(text,text,text,text) is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.'
 comment on pgsched.partition_of(pgsched.jobs) is 'The one partition in which all rows of a job live.'
 comment on pgsched.partition_with(text,text,smallint) is 'The partition, besides the one given, in which a client''s key has its live row; null where it has none.'
@@ -736,7 +837,10 @@ comment on pgsched.partition_with(uuid) is 'The partition in which an execution 
 comment on pgsched.pause(uuid,text,text) is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.'
 comment on pgsched.pause_all(text,jsonb,text,text) is 'Pauses the active jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.prepare_days(integer) is 'Makes the partitions of history and attempts for today and the days ahead; returns how many.'
+comment on pgsched.queue_to_tell(smallint,text) is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where that one is pulled and the target is to be called.'
+comment on pgsched.reap_in_hand(smallint,integer) is 'Takes back what no worker has in hand and whose lease ran out, of so many due executions of a partition; returns how many.'
 comment on pgsched.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.'
+comment on pgsched.release(uuid,bigint) is 'Hands an execution back as if it had not been claimed. PS013 where another has it by now or it has ended, PS010 for an unknown one, PS011 for one that a target deferred.'
 comment on pgsched.release_abandoned(integer) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled.'
 comment on pgsched.release_dependents(integer) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends; returns how many were noted with all that wait for them, and how many executions were decided by that.'
 comment on pgsched.reschedule(uuid,timestamp with time zone,text) is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.'
@@ -746,10 +850,13 @@ comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,in
 comment on pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) is 'One execution that waits for others; called by pgsched.schedule.'
 comment on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.'
 comment on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) is 'One execution under a key; called by pgsched.schedule.'
+comment on pgsched.seconds_in(jsonb,text) is 'How long an option that is a duration is, in seconds; null where it is not given.'
 comment on pgsched.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
 comment on pgsched.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
 comment on pgsched.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'
 comment on pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.'
+comment on pgsched.take_in_hand(uuid,bigint) is 'The execution that is leased under this token, locked; PS013 where it is so no more, PS010 for an unknown one, PS012 where it is another client''s.'
+comment on pgsched.take_turn(pgsched.executions) is 'Whether it is the turn of an execution among those of its ordering key; it is at the head then, and held behind the others otherwise.'
 comment on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome.'
 comment on pgsched.trigger(uuid,text) is 'Runs a job now, besides its schedule and also while it is paused or finished; returns the execution''s id.'
 comment on pgsched.unblock(text,text,text) is 'Lets the executions of a blocked ordering key go on, without the one that failed. False if the key was not blocked.'
