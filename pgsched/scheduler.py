@@ -31,6 +31,7 @@ from pgsched.upkeep.backfiller import Backfiller
 from pgsched.upkeep.days import Days
 from pgsched.upkeep.directory import Directory
 from pgsched.upkeep.planner import Planner
+from pgsched.upkeep.pulled import PulledQueues
 from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.releaser import Releaser
 from pgsched.upkeep.turns import Turns
@@ -107,6 +108,15 @@ class Worker:
         self.planner = Planner(self._planning, self.events)
         self.releaser = Releaser(self._chores, self.events)
         self.turns = Turns(self._chores, self.events, partitions=lambda: self.roster.own)
+        self.pulled = PulledQueues(
+            self._chores,
+            Link(url, "pulled"),
+            self.events,
+            lease=self._lease,
+            number=lambda: self.roster.number,
+            next_token=self.roster.next_token,
+            now=self.clock.now,
+        )
         self.zones = Zones(self._chores, self._rezoning, self.events)
         self.backfiller = Backfiller(self._chores, self._backfilling, self.events)
         self.waker = self._make_waker()
@@ -202,7 +212,7 @@ class Worker:
         return [
             self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
             self.releaser, self.days, self.backfiller, self.zones, self.gatekeeper, self.turns,
-            self.circuits,
+            self.circuits, self.pulled,
         ]  # fmt: skip
 
     async def start(self) -> None:
@@ -259,6 +269,7 @@ class Worker:
             async with asyncio.timeout(5):
                 await self.claimer.close()
                 await self.gatekeeper.close()
+                await self.pulled.close()
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)
         own = (self._chores, self._planning, self._renewing, self._backfilling, self._rezoning)
@@ -297,7 +308,8 @@ def run_worker(
 ) -> None:
     """Runs one worker process until SIGTERM or SIGINT, then drains and returns.
 
-    Raises SchemaMismatch when the database was not migrated, NotFound for a queue that does not exist, and Unavailable
+    Raises SchemaMismatch when the database was not migrated, NotFound for a queue that does not exist, Conflict for one
+    that consumers pull from, and Unavailable
     or psycopg's OperationalError when the database cannot be reached at the start; afterwards it may come and go.
     """
     if settings.database_url is None:

@@ -10,7 +10,8 @@ from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 
-from pgsched.api import backfills, creation, edits, executions, health, jobs
+from pgsched.api import backfills, creation, edits, executions, health, jobs, pulls
+from pgsched.api.arrivals import Arrivals
 from pgsched.api.database import Database
 from pgsched.api.problems import failed, refused, refused_by_litestar
 from pgsched.api.requests import ApiRequest, check_request
@@ -45,6 +46,11 @@ _ROUTES = [
     executions.get_execution,
     executions.cancel_execution,
     executions.reschedule,
+    pulls.claim,
+    pulls.complete,
+    pulls.fail,
+    pulls.extend,
+    pulls.release,
 ]
 
 
@@ -57,6 +63,7 @@ def create_app(settings: Settings, *, events: Events | None = None) -> Litestar:
         raise InvalidSettings("database_url is missing: set PGSCHED_DATABASE_URL or give --database-url")
     events = events or Events()
     database = Database(settings.database_url, events)
+    arrivals = Arrivals(settings.database_url, database, events)
 
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
@@ -72,7 +79,10 @@ def create_app(settings: Settings, *, events: Events | None = None) -> Litestar:
             health.alive,
             health.ready,
         ],
-        dependencies={"database": Provide(lambda: database, sync_to_thread=False)},
+        dependencies={
+            "database": Provide(lambda: database, sync_to_thread=False),
+            "arrivals": Provide(lambda: arrivals, sync_to_thread=False),
+        },
         lifespan=[lifespan],
         request_class=ApiRequest,
         request_max_body_size=LARGEST_REQUEST,

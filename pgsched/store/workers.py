@@ -8,7 +8,7 @@ from typing import Any
 from psycopg import AsyncConnection, Connection
 from psycopg.rows import class_row
 
-from pgsched.errors import NotFound
+from pgsched.errors import Conflict, NotFound
 from pgsched.store.sql import statement
 
 PARTITIONS_PER_QUEUE = 16
@@ -67,9 +67,10 @@ async def forget(connection: AsyncConnection[Any], workers: Sequence[int]) -> No
 
 
 async def partitions_of(connection: AsyncConnection[Any], queues: Sequence[str]) -> list[int]:
-    """The partitions of these queues, as far as they exist."""
+    """The partitions of these queues, as far as they exist and are not pulled."""
     cursor = await connection.execute(statement("queue_partitions"), {"queues": list(queues)})
-    return [row[1] + slot for row in await cursor.fetchall() for slot in range(PARTITIONS_PER_QUEUE)]
+    served = [row[1] for row in await cursor.fetchall() if not row[2]]
+    return [first + slot for first in served for slot in range(PARTITIONS_PER_QUEUE)]
 
 
 async def watch_queues(connection: AsyncConnection[Any], partitions: Iterable[int]) -> bool:
@@ -93,11 +94,13 @@ def _numbers(partitions: Iterable[int]) -> list[int]:
 
 
 def check_queues(connection: Connection[Any], queues: Sequence[str]) -> None:
-    """Raises NotFound unless every one of these queues exists."""
-    found = {row[0] for row in connection.execute(statement("queue_partitions"), {"queues": list(queues)})}
+    """Raises NotFound unless every one of these queues exists, and Conflict for one that consumers pull from."""
+    found = {row[0]: row[2] for row in connection.execute(statement("queue_partitions"), {"queues": list(queues)})}
     missing = [name for name in queues if name not in found]
     if missing:
         raise NotFound(f"there is no queue {missing[0]!r}; the queues are in pgsched.queues")
+    if pulled := [name for name in queues if found[name]]:
+        raise Conflict(f"consumers pull from the queue {pulled[0]!r}: serve another, and claim from this one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

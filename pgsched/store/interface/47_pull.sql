@@ -47,6 +47,19 @@ end $$;
 comment on function pgsched.check_claim(text, text, integer, interval)
   is 'The first partition of a queue that can be claimed from so; raises PS000, PS010 or PS011 otherwise.';
 
+-- Whatever stands in a queue stands at the instant at which a claim may have it, also what is leased.
+create or replace function pgsched.until_next(queue text) returns double precision language sql volatile
+  set enable_seqscan = off set enable_bitmapscan = off as $$
+  select extract(epoch from min(next.fire_at) - clock_timestamp())::float8
+    from pgsched.queues q cross join generate_series(0, 15) as slot
+   cross join lateral (select e.fire_at from pgsched.executions e
+                        where e.partition = (q.first_partition + slot)::smallint and e.fire_at < 'infinity'
+                        order by e.fire_at limit 1) next
+   where q.name = until_next.queue
+$$;
+comment on function pgsched.until_next(text)
+  is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits.';
+
 create or replace function pgsched.clients_of_role() returns text[] language sql stable parallel safe as $$
   select array(select c.client_id from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
                 where pg_catalog.pg_has_role(pgsched.acting_role(), r.oid, 'MEMBER'))

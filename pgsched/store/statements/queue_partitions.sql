@@ -1,2 +1,2 @@
--- The first partitions of the queues a worker serves.
-select name, first_partition from pgsched.queues where name = any (%(queues)s) order by first_partition
+-- The first partitions of the queues a worker serves, and whether consumers pull from them.
+select name, first_partition, pulled from pgsched.queues where name = any (%(queues)s) order by first_partition
