@@ -3,7 +3,7 @@
 import asyncio
 import time
 from datetime import datetime, timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -140,7 +140,9 @@ async def _claim_later(
     until = time.monotonic() + wait.total_seconds()
     async with database.connection() as connection:
         number = await in_hand.first_partition(connection, name)
-    gone = asyncio.ensure_future(request.receive())  # after the body nothing comes but the end of the connection
+    gone: asyncio.Future[Any] = asyncio.ensure_future(
+        request.receive()
+    )  # after the body nothing comes but the end of the connection
     try:
         async with arrivals.queue(name, number or 0) as queue:
             while not gone.done() and (left := until - time.monotonic()) > 0:
@@ -149,12 +151,13 @@ async def _claim_later(
                 if found := await _claim(database, name, data, lease):
                     queue.wake_one()
                     return found
+            queue.wake_one()  # it might have been this one's turn
     finally:
         gone.cancel()
     return []
 
 
-async def _turn(queue: Queue, gone: asyncio.Future[object], seconds: float) -> bool:
+async def _turn(queue: Queue, gone: asyncio.Future[Any], seconds: float) -> bool:
     """Whether it is this request's turn to claim."""
     turn = asyncio.create_task(queue.wait(seconds))
     await asyncio.wait({turn, gone}, return_when=asyncio.FIRST_COMPLETED)

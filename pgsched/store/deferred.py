@@ -36,9 +36,7 @@ def new_token(partition: int) -> int:
 
 async def with_own_tokens(connection: AsyncConnection[Any], rows: list[Execution]) -> list[Execution]:
     """The same claimed rows, those that may be deferred each leased under a token of its own."""
-    own = {
-        row.id: new_token(row.partition) for row in rows if row.options is not None and _may_be_deferred(row.options)
-    }
+    own = {row.id: new_token(row.partition) for row in rows if row.options and _may_be_deferred(row.options)}
     if not own:
         return rows
     partitions: dict[int, list[Execution]] = defaultdict(list)
