@@ -11,6 +11,7 @@
     ├── Conflict                     pgsched.conflict             PS011  the row's state does not allow it
     ├── Refused                      pgsched.refused              PS012  the caller may not do it
     ├── StaleLease                   pgsched.stale_lease          PS013  leased anew; the result does not count
+    ├── QueueFull                    pgsched.queue_full           PS014  as many wait in the queue as may
     ├── SchemaMismatch               pgsched.schema_mismatch      the database is not at this release's schema
     ├── Unavailable                  pgsched.unavailable          the database cannot be reached
     └── EmbeddedPostgresError        pgsched.embedded_postgres    the embedded server cannot be used or started
@@ -99,6 +100,13 @@ class StaleLease(PgschedError):
     sqlstate = "PS013"
 
 
+class QueueFull(PgschedError):
+    """As many executions wait in the queue as may: schedule it again in a moment."""
+
+    code = "pgsched.queue_full"
+    sqlstate = "PS014"
+
+
 class SchemaMismatch(PgschedError):
     """The database's schema is not the one this release needs: run ``pgsched migrate``."""
 
@@ -129,6 +137,7 @@ _BY_SQLSTATE: dict[str, type[PgschedError]] = {
         Conflict,
         Refused,
         StaleLease,
+        QueueFull,
     )
     if error.sqlstate
 }

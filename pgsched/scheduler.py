@@ -2,21 +2,17 @@
 
 import asyncio
 import contextlib
-import gc
 import os
 import random
-import signal
 import socket
-import sys
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import psycopg
-import uvloop
 
 from pgsched.delivery.http import HttpChannel
+from pgsched.delivery.pushing import pushing_channels
 from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.router import Channels
 from pgsched.errors import InvalidSettings
@@ -25,15 +21,15 @@ from pgsched.service import Service
 from pgsched.settings import Settings
 from pgsched.store import executions, workers
 from pgsched.store.connect import Link
-from pgsched.store.migrate import check_schema
-from pgsched.store.workers import check_queues
 from pgsched.upkeep.backfiller import Backfiller
 from pgsched.upkeep.days import Days
 from pgsched.upkeep.directory import Directory
+from pgsched.upkeep.levels import Levels
 from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.pulled import PulledQueues
 from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.releaser import Releaser
+from pgsched.upkeep.replayer import Replayer
 from pgsched.upkeep.turns import Turns
 from pgsched.upkeep.zones import Zones
 from pgsched.worker.circuits import Circuits
@@ -41,6 +37,7 @@ from pgsched.worker.claimer import Claimer
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.completion import TransactionalCompletion
 from pgsched.worker.dispatcher import Dispatcher
+from pgsched.worker.fairness import Fairness
 from pgsched.worker.gatekeeper import Gatekeeper
 from pgsched.worker.renewer import Renewer
 from pgsched.worker.roster import Roster
@@ -70,6 +67,7 @@ class Worker:
         self._chores = Link(url, "upkeep")
         self._planning, self._renewing = Link(url, "plan", raw=False), Link(url, "renew", raw=False)
         self._backfilling, self._rezoning = Link(url, "backfill", raw=False), Link(url, "zones", raw=False)
+        self._replaying = Link(url, "replay", raw=False)
         self.directory = Directory(self._chores, self.events)
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
         self._threads = ThreadPoolExecutor(max_workers=min(settings.concurrency, 64), thread_name_prefix=_THREADS)
@@ -90,7 +88,7 @@ class Worker:
             ahead=settings.look_ahead,
             settle=self.settler.add,
             room=lambda: self.claimer.wake(),
-            relevant_for=self.directory.relevant_for,
+            defaults=self.directory.defaults,
         )
         self.gatekeeper = Gatekeeper(
             self._chores,
@@ -107,6 +105,7 @@ class Worker:
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
         self.planner = Planner(self._planning, self.events)
         self.releaser = Releaser(self._chores, self.events)
+        self.levels = Levels(self._chores, self.events, worker=lambda: self.roster.number)
         self.turns = Turns(self._chores, self.events, partitions=lambda: self.roster.own)
         self.pulled = PulledQueues(
             self._chores,
@@ -119,6 +118,7 @@ class Worker:
         )
         self.zones = Zones(self._chores, self._rezoning, self.events)
         self.backfiller = Backfiller(self._chores, self._backfilling, self.events)
+        self.replayer = Replayer(self._chores, self._replaying, self.events)
         self.waker = self._make_waker()
         self.renewer = Renewer(
             self._renewing,
@@ -163,6 +163,11 @@ class Worker:
             poll=timedelta(seconds=self.settings.poll_interval),
             supplied=lambda: self.directory.loaded and self.gatekeeper.loaded,
             gates=self.gatekeeper,
+            fairness=Fairness(
+                weight=self.directory.weight,
+                queue_weight=self.directory.queue_weight,
+                is_wanted=lambda: self.directory.count > 1,
+            ),
         )
 
     def _make_waker(self) -> Waker:
@@ -176,8 +181,10 @@ class Worker:
             changed={
                 "plan": self.planner.wake,
                 "clients": self.directory.wake,
+                "queues": self._queues_changed,
                 "release": self.releaser.look,
                 "backfill": self.backfiller.wake,
+                "replay": self.replayer.wake,
                 "gates": self.gatekeeper.look,
             },
             stop_row=lambda id: self.renewer.doubt(id),
@@ -191,7 +198,7 @@ class Worker:
             lease=self._lease,
             queues=self.settings.queue_names,
             partitions=lambda: self.roster.partitions,
-            seen=self.roster.share,
+            seen=self._seen,
             reaped=self._reaped,
         )
 
@@ -200,19 +207,20 @@ class Worker:
             connections_per_host=self.settings.connections_per_host,
             concurrency=self.settings.concurrency,
             allow_private=self.settings.allow_private_targets,
-            secrets=self.directory.signing_secret,
+            secrets=self.directory.signing_secrets,
             now=self.clock.epoch_seconds,
         )
         python = PythonChannel(app or App(), completion=self.completion, threads=self._threads)
-        return Channels(http=http, python=python)
+        others = pushing_channels(self.settings, self._url, role_of=self.directory.database_role)
+        return Channels(http=http, python=python, others=others)
 
     @property
     def services(self) -> list[Service]:
         """Everything that runs in the background but the settler, which is the last to stop."""
         return [
             self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
-            self.releaser, self.days, self.backfiller, self.zones, self.gatekeeper, self.turns,
-            self.circuits, self.pulled,
+            self.releaser, self.days, self.backfiller, self.replayer, self.zones, self.gatekeeper, self.turns,
+            self.circuits, self.levels, self.pulled,
         ]  # fmt: skip
 
     async def start(self) -> None:
@@ -229,6 +237,14 @@ class Worker:
     def _joined(self) -> None:
         self.events.emit("worker.joined", worker=self.roster.number)
         self.claimer.look()
+
+    def _seen(self, alive: list[workers.Worker]) -> None:
+        if self.roster.share(alive):
+            self.claimer.reopen()
+
+    def _queues_changed(self) -> None:
+        for service in (self.reaper, self.directory, self.levels):
+            service.wake()
 
     def _reaped(self) -> None:
         self.claimer.look()
@@ -272,53 +288,9 @@ class Worker:
                 await self.pulled.close()
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)
-        own = (self._chores, self._planning, self._renewing, self._backfilling, self._rezoning)
+        own = (self._chores, self._planning, self._renewing, self._backfilling, self._rezoning, self._replaying)
         links = (self.settler.close, *(link.drop for link in own), self.waker.close)
         for close in (*links, self.completion.close, self.channels.close):
             with contextlib.suppress(psycopg.Error, OSError):
                 await close()
         self._threads.shutdown(wait=False, cancel_futures=True)
-
-
-async def _run(settings: Settings, app: App | None, events: Events, ready: Callable[[], None] | None) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    worker = Worker(settings, app=app, events=events)
-    await worker.start()
-    if ready:
-        ready()
-    await stop.wait()
-    await worker.drain()
-    if worker.has_stragglers:
-        # A thread cannot be interrupted, and a coroutine may refuse to be. All is settled and handed back: what they
-        # still do is of no account, and the process must not wait for it.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
-
-
-def run_worker(
-    settings: Settings,
-    *,
-    app: App | None = None,
-    events: Events | None = None,
-    ready: Callable[[], None] | None = None,
-) -> None:
-    """Runs one worker process until SIGTERM or SIGINT, then drains and returns.
-
-    Raises SchemaMismatch when the database was not migrated, NotFound for a queue that does not exist, Conflict for one
-    that consumers pull from, and Unavailable
-    or psycopg's OperationalError when the database cannot be reached at the start; afterwards it may come and go.
-    """
-    if settings.database_url is None:
-        raise InvalidSettings("which database? set database_url, or PGSCHED_DATABASE_URL")
-    with psycopg.connect(settings.database_url, connect_timeout=10) as connection:
-        check_schema(connection)
-        check_queues(connection, settings.queue_names)
-    # Rows live for milliseconds; what start-up made lives for ever. Collecting seldom and young keeps pauses short.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
-    uvloop.run(_run(settings, app, events or Events(), ready))

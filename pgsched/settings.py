@@ -4,6 +4,7 @@
 once, at the end of the merge. Only the command line and the API's entry call ``load`` and read the environment.
 """
 
+import json
 import tomllib
 import types
 import typing
@@ -39,6 +40,10 @@ class Settings:
     connections_per_host: int = 100
     allow_private_targets: bool = False
     notify: bool = True
+    sql_role: str | None = None
+    sql_login: str = "user={role}"
+    kafka_brokers: str | None = None
+    kafka_config: str = "{}"
     log_level: str = "info"
 
     def __post_init__(self) -> None:
@@ -52,6 +57,8 @@ class Settings:
             raise InvalidSettings(f"log_level is {self.log_level!r}; it must be one of {', '.join(_LOG_LEVELS)}")
         if self.database_url is not None and not self.database_url.startswith(("postgresql://", "postgres://")):
             raise InvalidSettings("database_url must begin with postgresql://, such as postgresql://user@host/database")
+
+        _check_json_object("kafka_config", self.kafka_config)
 
     @property
     def queue_names(self) -> list[str]:
@@ -119,8 +126,19 @@ def _known(name: str, where: str) -> None:
         raise InvalidSettings(f"{where}there is no setting {name!r}; the settings are {', '.join(sorted(_TYPES))}")
 
 
+def _check_json_object(name: str, text: str) -> None:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise InvalidSettings(f'{name} is {text!r}; it must be a JSON object, such as {{"linger.ms": 5}}')
+
+
 def _convert(name: str, value: Any) -> Any:
     kind = _TYPES[name]
+    if name == "kafka_config" and isinstance(value, dict):  # a table of the file
+        return json.dumps(value)
     try:
         if kind is bool:
             return _boolean(value)

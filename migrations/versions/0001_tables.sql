@@ -29,6 +29,9 @@ create function pgsched.check_target(target text) returns boolean
 create function pgsched.check_options(options jsonb) returns boolean
   language sql immutable parallel safe as 'select true';
 
+create function pgsched.check_defaults(options jsonb) returns boolean
+  language sql immutable parallel safe as 'select true';
+
 create function pgsched.check_cron(cron text) returns boolean
   language sql immutable parallel safe as 'select true';
 
@@ -66,18 +69,35 @@ create domain pgsched.cron as text constraint cron_is_readable check (value is n
 create domain pgsched.rules as jsonb constraint rules_are_known check (value is null or pgsched.check_rules(value));
 create domain pgsched.labels as jsonb constraint labels_are_text check (value is null or pgsched.check_labels(value));
 create domain pgsched.options as jsonb constraint options_are_known check (value is null or pgsched.check_options(value));
+create domain pgsched.defaults as jsonb constraint defaults_are_known check (value is null or pgsched.check_defaults(value));
+create domain pgsched.weight as smallint constraint weight_is_1_to_100 check (value between 1 and 100);
+create domain pgsched.signing_secret as text constraint signing_secret_is_whsec_base64
+  check (value ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$');
 
+-- A client has a row once it has settings. Options are the defaults of its executions. Callbacks are signed with the
+-- signing secret, and until then with the former ones too.
 create table pgsched.clients (
   client_id      text primary key constraint client_id_is_1_to_100_characters check (length(client_id) between 1 and 100),
   keep           pgsched.keep not null default 'all',
-  relevant_for   interval constraint relevant_for_is_100_milliseconds_to_3653_days
-                   check (relevant_for between interval '100 ms' and interval '3653 days'),
-  signing_secret text constraint signing_secret_is_whsec_base64 
-                   check (signing_secret ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'),
+  options        pgsched.defaults,
+  weight         pgsched.weight not null default 1,
+  state          text not null default 'active' constraint client_is_active_or_held check (state in ('active', 'held')),
+  reason         text,
+  signing_secret pgsched.signing_secret,
   database_role  name,
+  dead_letter_target pgsched.target,
+  dead_letters_for   interval not null default interval '365 days' constraint dead_letters_for_is_1_hour_to_3653_days
+                       check (dead_letters_for between interval '1 hour' and interval '3653 days'),
   created_at     timestamptz not null default pgsched.now()
 );
 insert into pgsched.clients (client_id) values ('default');
+
+create table pgsched.former_secrets (
+  client_id   text not null references pgsched.clients on delete cascade,
+  secret      pgsched.signing_secret not null,
+  valid_until timestamptz not null,
+  primary key (client_id, secret)
+);
 
 create table pgsched.api_keys (
   id         uuid primary key default pgsched.new_id(),
@@ -90,12 +110,20 @@ create table pgsched.api_keys (
 
 -- A queue owns the sixteen partitions that start at first_partition; the slot of a key is the same in every queue.
 -- Workers leave a queue that is pulled to its consumers.
+-- Options are the defaults of its executions, below those of their clients. A queue that was last counted with max_waiting
+-- executions or more is full since then.
 create table pgsched.queues (
   name            text primary key constraint queue_name_is_plain check (name ~ '^[a-z][a-z0-9_-]{0,62}$'),
   first_partition smallint not null unique constraint first_partition_is_a_multiple_of_16
                     check (first_partition >= 0 and first_partition % 16 = 0),
+  options         pgsched.defaults,
+  weight          pgsched.weight not null default 1,
+  max_waiting     integer constraint max_waiting_is_1_to_100_million check (max_waiting between 1 and 100000000),
+  full_since      timestamptz,
+  paused_at       timestamptz,
+  reason          text,
   pulled          boolean not null default false constraint the_queue_default_is_not_pulled check (not (pulled and name = 'default'))
-);
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 insert into pgsched.queues values ('default', 0);
 
 create table pgsched.jobs (
@@ -192,7 +220,9 @@ begin
 end $$;
 
 -- A row with instants stands for so many of them that did not run, from scheduled_for to last_scheduled_for. By plan a job's
--- planned rows are told from those of backfills (0) and triggered ones (null).
+-- planned rows are told from those of backfills (0) and triggered ones (null). A failed row that was dealt with was either
+-- replayed as another execution, or discarded. Their index begins with the id, so that it serves one client's and
+-- everybody's alike; what else it has, it has so that the rest need not be looked up.
 create table pgsched.history (
   finished_at   timestamptz not null,
   fire_at       timestamptz not null,
@@ -215,12 +245,15 @@ create table pgsched.history (
   key           text,
   ordering_key  text,
   result        jsonb,
-  reason        text
+  reason        text,
+  replayed_as   uuid,
+  dealt_with_at timestamptz,
+  dealt_with_by text
 ) partition by range (finished_at);
 create index history_id on pgsched.history (id);
 create index history_key on pgsched.history (client_id, key) where key is not null;
 create index history_job on pgsched.history (job_id, scheduled_for) where job_id is not null;
-create index history_failed on pgsched.history (client_id, id) where status = 'failed';
+create index history_failed on pgsched.history (id, client_id, dealt_with_at) where status = 'failed';
 create index history_awaited on pgsched.history (id) where awaited;
 create table pgsched.history_default partition of pgsched.history default;
 
@@ -237,6 +270,14 @@ create table pgsched.attempts (
 ) partition by range (finished_at);
 create index attempts_execution on pgsched.attempts (execution_id);
 create table pgsched.attempts_default partition of pgsched.attempts default;
+
+-- Dead letters whose day of history is gone, each with its failed tries.
+create table pgsched.kept_dead_letters (
+  like pgsched.history,
+  tries jsonb not null,
+  primary key (id)
+);
+create index kept_dead_letters_finished_at on pgsched.kept_dead_letters (finished_at);
 
 -- Ordering keys whose execution failed for good and whose others are not to go on before somebody decides.
 create table pgsched.blocked_keys (
@@ -303,6 +344,26 @@ create table pgsched.backfills (
 );
 create index backfills_active on pgsched.backfills (id) where state = 'active';
 create index backfills_job on pgsched.backfills (job_id);
+
+-- Dead letters that somebody wants run again: those of these clients (null: of all) that failed before it was asked for
+-- and that its filter names. Up to reached, a dead letter's id, all have been looked at. What was replayed so far fires
+-- before paced_until.
+create table pgsched.replays (
+  id          uuid primary key default pgsched.new_id(),
+  clients     text[],
+  filter      jsonb not null,
+  target      pgsched.target,
+  rate        double precision not null default 10 constraint rate_is_positive check (rate > 0 and rate <= 100000),
+  state       text not null default 'active' constraint replay_state_is_known check (state in ('active', 'cancelled', 'finished')),
+  reached     uuid,
+  paced_until timestamptz,
+  replayed    bigint not null default 0,
+  passed_over bigint not null default 0,
+  actor       text not null,
+  created_at  timestamptz not null default pgsched.now(),
+  updated_at  timestamptz not null default pgsched.now()
+);
+create index replays_active on pgsched.replays (id) where state = 'active';
 
 -- What the whole installation has agreed on, such as the version of the time zone rules that rows are planned by.
 create table pgsched.facts (

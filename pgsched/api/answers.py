@@ -15,9 +15,10 @@ from pgsched.api.problems import MEDIA_TYPE, Fault, Problem, Unreadable
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import Fire
 from pgsched.store.backfills import Backfill
-from pgsched.store.rows import Attempt, Execution, JobRow, Json
+from pgsched.store.dead_letters import Replay
+from pgsched.store.rows import Attempt, DeadLetter, Execution, JobRow, Json
 
-_Item = TypeVar("_Item", JobRow, Execution, Backfill)
+_Item = TypeVar("_Item", JobRow, Execution, Backfill, DeadLetter, Replay)
 
 
 class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,6 +123,13 @@ class ExecutionDetail(Execution):
     waits_for: list[UUID]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterDetail(DeadLetter):
+    """A dead letter with its failed tries, the first one first."""
+
+    attempts: list[Attempt]
+
+
 class JobPage(msgspec.Struct, frozen=True, kw_only=True):
     """``next`` is the ``after`` of the next page; null on the last."""
 
@@ -153,11 +161,13 @@ def problems(*statuses: int) -> dict[int, ResponseSpec]:
 
 _WHY = {
     400: "The request is not what this description says.",
-    404: "There is no such job or execution.",
+    403: "The API's role may not do it.",
+    404: "There is no such thing.",
     409: "Its state does not allow it.",
     413: "The request is over 2 MiB.",
     415: "The body is not application/json.",
     422: "It cannot be meant; detail says what to write.",
+    429: "As many executions wait in the queue as may. Try again after Retry-After seconds.",
     503: "The database cannot be reached, or is not migrated. Try again.",
 }
 
@@ -177,6 +187,11 @@ def shown(fires: Iterable[Fire]) -> list[Instant]:
 def execution_detail(row: Execution, attempts: list[Attempt], waits_for: list[UUID]) -> ExecutionDetail:
     found = {field.name: getattr(row, field.name) for field in fields(row)}
     return ExecutionDetail(**found, attempts=attempts, waits_for=waits_for)
+
+
+def dead_letter_detail(row: DeadLetter, attempts: list[Attempt]) -> DeadLetterDetail:
+    found = {field.name: getattr(row, field.name) for field in fields(row)}
+    return DeadLetterDetail(**found, attempts=attempts)
 
 
 def split(found: list[_Item], limit: int) -> tuple[list[_Item], str | None]:

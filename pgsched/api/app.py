@@ -10,7 +10,20 @@ from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 
-from pgsched.api import backfills, creation, edits, executions, health, jobs, pulls
+from pgsched.api import (
+    backfills,
+    clients,
+    creation,
+    dead_letters,
+    edits,
+    executions,
+    health,
+    jobs,
+    limits,
+    pulls,
+    queues,
+    replays,
+)
 from pgsched.api.arrivals import Arrivals
 from pgsched.api.database import Database
 from pgsched.api.problems import failed, refused, refused_by_litestar
@@ -51,6 +64,35 @@ _ROUTES = [
     pulls.fail,
     pulls.extend,
     pulls.release,
+    dead_letters.list_dead_letters,
+    dead_letters.get_dead_letter,
+    dead_letters.replay,
+    dead_letters.discard,
+    dead_letters.discard_all,
+    replays.replay_all,
+    replays.list_replays,
+    replays.get_replay,
+    replays.cancel_replay,
+    clients.list_clients,
+    clients.get_client,
+    clients.put_client,
+    clients.patch_client,
+    clients.drop_client,
+    clients.hold_client,
+    clients.release_client,
+    clients.rotate_secret,
+    clients.drop_secret,
+    queues.list_queues,
+    queues.get_queue,
+    queues.create_queue,
+    queues.patch_queue,
+    queues.drop_queue,
+    queues.pause_queue,
+    queues.resume_queue,
+    limits.list_limits,
+    limits.get_limit,
+    limits.put_limit,
+    limits.drop_limit,
 ]
 
 

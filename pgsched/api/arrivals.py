@@ -20,6 +20,7 @@ from pgsched.events import Events
 from pgsched.store import in_hand
 
 _CHANNEL = "pgsched_wake"
+_RESUMED = "queues"  # a queue may have been paused until now
 _LOOK_EVERY = 1.0
 _QUEUE_SIZE = 16
 
@@ -117,5 +118,5 @@ class Arrivals:
         partitions = [item.partition("@")[0] for item in payload.split(",")]
         told = {int(partition) // _QUEUE_SIZE for partition in partitions if partition.isdigit()}
         for queue in self._queues.values():
-            if queue.number // _QUEUE_SIZE in told:
+            if payload == _RESUMED or queue.number // _QUEUE_SIZE in told:
                 queue.told.set()

@@ -44,7 +44,7 @@ _EXAMPLES = [
 @post(
     "/jobs",
     summary="Schedule a one-shot or a recurring job",
-    responses=problems(400, 409, 413, 415, 422),
+    responses=problems(400, 409, 413, 415, 422, 429),
     response_description="Committed: it will fire.",
 )
 async def create(

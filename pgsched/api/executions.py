@@ -53,8 +53,8 @@ async def list_executions(
         queue=queue,
         key=key,
         job=job,
-        start=_bound("from", start),
-        end=_bound("to", end),
+        start=bound("from", start),
+        end=bound("to", end),
     )
     async with database.connection() as connection:
         found = await listings.list_executions(connection, wanted, limit=limit + 1, after=position(after))
@@ -103,7 +103,7 @@ async def reschedule(
     return Rescheduled(id=execution_id, fire_at=fire_at)
 
 
-def _bound(name: str, text: str | None) -> datetime | None:
+def bound(name: str, text: str | None) -> datetime | None:
     """A bound in the query string, where a + has become a space."""
     if text is None:
         return None

@@ -13,6 +13,7 @@ from pgsched.errors import (
     InvalidPayload,
     NotFound,
     PgschedError,
+    QueueFull,
     Refused,
     SchemaMismatch,
     StaleLease,
@@ -27,6 +28,7 @@ _STATUS: list[tuple[type[PgschedError], int]] = [
     (Conflict, 409),
     (StaleLease, 409),
     (Refused, 403),
+    (QueueFull, 429),
     (SchemaMismatch, 503),
     (Unavailable, 503),
 ]
@@ -113,7 +115,7 @@ def _answer(
         code=kind.code,
         errors=faults,
     )
-    headers = {"Retry-After": "1"} if status == 503 else {}
+    headers = {"Retry-After": "1"} if status in {429, 503} else {}
     return Response(problem, status_code=status, media_type=MEDIA_TYPE, headers=headers)
 
 

@@ -76,7 +76,7 @@ async def _channel(url: str, numbers: range, ready: Any) -> Spent:
         connections_per_host=CONNECTIONS,
         concurrency=_LANES,
         allow_private=True,
-        secrets=lambda _: None,
+        secrets=lambda _: (),
         now=lambda: int(time.time()),
     )
     options, waiting = parse_options(None), iter(numbers)

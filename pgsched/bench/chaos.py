@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ import psycopg
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.embedded import EmbeddedPostgres
-from pgsched.scheduler import run_worker
+from pgsched.process import run_worker
 from pgsched.settings import Settings
 from pgsched.store.migrate import migrate
 
@@ -51,7 +52,7 @@ def _app(directory: str, seconds: float) -> App:
     return app
 
 
-def _work(url: str, directory: str, seconds: float) -> None:
+def _work(directory: str, seconds: float, url: str) -> None:
     logging.getLogger("psycopg").setLevel(logging.ERROR)  # broken connections are what this is about
     settings = Settings(database_url=url, lease=_LEASE, concurrency=200, drain_timeout=10)
     run_worker(settings, app=_app(directory, seconds))
@@ -62,8 +63,7 @@ class Fleet:
     """The worker processes, each started again when it is gone."""
 
     url: str
-    directory: str
-    seconds: float
+    work: Callable[[str], None]
     processes: list[Any] = field(default_factory=list)
     kills: int = 0
 
@@ -71,7 +71,7 @@ class Fleet:
         self.processes = [self._start() for _ in range(count)]
 
     def _start(self) -> Any:
-        process = _context.Process(target=_work, args=(self.url, self.directory, self.seconds), daemon=True)
+        process = _context.Process(target=self.work, args=(self.url,), daemon=True)
         process.start()
         return process
 
@@ -106,7 +106,8 @@ def run_chaos(
         trace.mkdir()
         with EmbeddedPostgres(Path(directory) / "postgres") as server:
             migrate(server.url)
-            fleet = Fleet(server.url, str(trace), processes * 200 * seconds * 0.6 / count)
+            pause = processes * 200 * seconds * 0.6 / count
+            fleet = Fleet(server.url, partial(_work, str(trace), pause))
             fleet.start(processes)
             try:
                 result = _ordeal(server, fleet, count, seconds, progress)

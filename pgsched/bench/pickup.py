@@ -22,7 +22,7 @@ from pgsched.bench.schedule import spread
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.events import Events, Field
-from pgsched.scheduler import run_worker
+from pgsched.process import run_worker
 from pgsched.settings import Settings
 from pgsched.worker.waker import Waker
 

@@ -1,11 +1,12 @@
-"""A local receiver of callbacks in a process of its own: answers 204 as fast as it can and keeps each webhook-id."""
+"""A local receiver of callbacks in a process of its own: answers 204, or as it is told, as fast as it can, and keeps
+each webhook-id and the moment at which it came."""
 
 import asyncio
 import multiprocessing
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -19,9 +20,11 @@ _context = multiprocessing.get_context("spawn")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """The webhook-ids as they came, one each request, and the CPU seconds of the receiver since it was last asked."""
+    """The webhook-ids as they came, one each request, their moments (monotonic), and the CPU seconds of the receiver
+    since it was last asked."""
 
     ids: list[bytes]
+    moments: list[float]
     cpu_seconds: float
 
 
@@ -31,6 +34,10 @@ class Receiver:
 
     url: str
     pipe: Connection
+
+    def answer(self, answer: bytes) -> None:
+        """Has it answer so from now on."""
+        self.pipe.send(answer)
 
     def take(self) -> Received:
         """What has come since the last time."""
@@ -73,21 +80,33 @@ def _main(pipe: Connection) -> None:
 
 async def _serve(pipe: Connection) -> None:
     loop = asyncio.get_running_loop()
-    ids: list[bytes] = []
-    server = await loop.create_server(lambda: _Answering(ids), "127.0.0.1", 0, backlog=1024)
+    kept = _Kept()
+    server = await loop.create_server(lambda: _Answering(kept), "127.0.0.1", 0, backlog=1024)
     pipe.send(server.sockets[0].getsockname()[1])
     cpu = time.process_time()
     while True:
-        await loop.run_in_executor(None, pipe.recv)
-        received = Received(ids=ids.copy(), cpu_seconds=time.process_time() - cpu)
-        ids.clear()
+        answer = await loop.run_in_executor(None, pipe.recv)
+        if answer is not None:
+            kept.answer = answer
+            continue
+        received = Received(ids=kept.ids, moments=kept.moments, cpu_seconds=time.process_time() - cpu)
+        kept.ids, kept.moments = [], []
         await loop.run_in_executor(None, pipe.send, received)
         cpu = time.process_time()
 
 
+@dataclass(slots=True)
+class _Kept:
+    """What all connections share."""
+
+    answer: bytes = _ANSWER
+    ids: list[bytes] = field(default_factory=list)
+    moments: list[float] = field(default_factory=list)
+
+
 class _Answering(asyncio.Protocol):
-    def __init__(self, ids: list[bytes]) -> None:
-        self._ids = ids
+    def __init__(self, kept: _Kept) -> None:
+        self._kept = kept
         self._parser = httptools.HttpRequestParser(self)
         self._transport: Any = None
 
@@ -99,7 +118,8 @@ class _Answering(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if name == b"webhook-id" or name.lower() == b"webhook-id":
-            self._ids.append(value)
+            self._kept.ids.append(value)
+            self._kept.moments.append(time.monotonic())
 
     def on_message_complete(self) -> None:
-        self._transport.write(_ANSWER)
+        self._transport.write(self._kept.answer)

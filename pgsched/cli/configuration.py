@@ -38,6 +38,10 @@ _FLAGS: dict[str, tuple[str | None, str]] = {
     "connections_per_host": ("NUMBER", "Most connections of one process to one target host."),
     "allow_private_targets": (None, "Whether targets at private and loopback addresses are called."),
     "notify": (None, "Whether workers listen for notifications; without, they poll."),
+    "sql_role": ("ROLE", "Role as which functions of clients without a database_role are called."),
+    "sql_login": ("PARAMETERS", "How workers log in to call functions; {role} stands for the role."),
+    "kafka_brokers": ("HOSTS", "Kafka brokers, host:port separated by commas."),
+    "kafka_config": ("JSON", "Further librdkafka settings, as a JSON object."),
     "log_level": ("LEVEL", "debug, info, warning or error."),
 }
 DATABASE = ("database_url", "data_dir")

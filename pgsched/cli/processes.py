@@ -64,7 +64,7 @@ def _work(settings: Settings, reply: Reply, *, supervised: bool) -> None:
     from pgsched.cli.app import load_app
     from pgsched.cli.database import explained
     from pgsched.events import Events, logging_listener
-    from pgsched.scheduler import run_worker
+    from pgsched.process import run_worker
 
     _begin(settings, supervised=supervised)
     app = load_app(settings.app) if settings.app else None

@@ -11,6 +11,7 @@
 What goes wrong is raised as one of ``pgsched.errors``, the same classes on both ways.
 """
 
+from pgsched.client import settings
 from pgsched.client.http import AsyncClient, Client
 from pgsched.client.many import Request, schedule_many, schedule_many_async
 from pgsched.client.transaction import schedule, schedule_async
@@ -18,12 +19,15 @@ from pgsched.client.values import (
     Attempt,
     Backfill,
     Backfilled,
+    DeadLetter,
     EditPreview,
     Execution,
     Fire,
     Job,
     Page,
     Recurrence,
+    Replay,
+    Replaying,
     Scheduled,
 )
 
@@ -33,16 +37,20 @@ __all__ = [
     "Backfill",
     "Backfilled",
     "Client",
+    "DeadLetter",
     "EditPreview",
     "Execution",
     "Fire",
     "Job",
     "Page",
     "Recurrence",
+    "Replay",
+    "Replaying",
     "Request",
     "Scheduled",
     "schedule",
     "schedule_async",
     "schedule_many",
     "schedule_many_async",
+    "settings",
 ]

@@ -135,6 +135,69 @@ class Backfill:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """An execution that failed for good. ``state`` is ``open``, ``replayed`` or ``discarded``; ``attempts`` is None in
+    listings.
+    """
+
+    id: UUID
+    client: str
+    key: str | None
+    job_id: UUID | None
+    queue: str | None
+    state: str
+    target: str
+    payload: Any
+    options: dict[str, Any] | None
+    ordering_key: str | None
+    scheduled_for: datetime
+    created_at: datetime
+    finished_at: datetime
+    attempt: int
+    status_code: int | None
+    reason: str | None
+    replayed_as: UUID | None
+    dealt_with_at: datetime | None
+    dealt_with_by: str | None
+    expires_at: datetime
+    attempts: tuple[Attempt, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replaying:
+    """How many dead letters a filter names; if not ``complete``, at least so many. ``id`` is None after a dry run."""
+
+    id: UUID | None
+    matched: int
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """A replay of many and how far it is. ``clients`` is None where it is of all."""
+
+    id: UUID
+    clients: tuple[str, ...] | None
+    filter: dict[str, Any]
+    target: str | None
+    rate: float
+    state: str
+    replayed: int
+    passed_over: int
+    actor: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscardedMany:
+    """How many were discarded; where not ``complete``, there may be more to discard."""
+
+    discarded: int
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Page(Generic[_Item]):
     """``next`` is the ``after`` of the next page, None on the last."""
 

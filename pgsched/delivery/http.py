@@ -7,7 +7,7 @@ connection when the one it went out on had been closed by then; another try is t
 
 import random
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pgsched.delivery.answer import outcome_of_answer, parse_retry_after
 from pgsched.delivery.channel import outcome_of
@@ -26,9 +26,9 @@ class HttpChannel:
     """Calls http: and https: targets.
 
     ``connections_per_host`` bounds the connections to one scheme, host and port; ``concurrency`` those in all, as long
-    as the caller makes no more attempts than that at once. ``secrets`` answers with the key that signs a client's
-    callbacks, if it has one; ``now`` is the database's time in seconds since 1970. ``tls`` replaces the default
-    context: for an authority of one's own, or a client certificate.
+    as the caller makes no more attempts than that at once. ``secrets`` answers with the keys that sign a client's
+    callbacks, none where they are not signed; ``now`` is the database's time in seconds since 1970. ``tls`` replaces
+    the default context: for an authority of one's own, or a client certificate.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class HttpChannel:
         connections_per_host: int,
         concurrency: int,
         allow_private: bool,
-        secrets: Callable[[str], bytes | None],
+        secrets: Callable[[str], Sequence[bytes]],
         now: Callable[[], int],
         tls: ssl.SSLContext | None = None,
         rng: random.Random | None = None,
@@ -58,7 +58,7 @@ class HttpChannel:
                 options,
                 now=self._now(),
                 deadline=deadline,
-                secret=self._secrets(execution.client_id),
+                secrets=self._secrets(execution.client_id),
                 rng=self._rng,
             )
             answer = await self._pool.exchange(

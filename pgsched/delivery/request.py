@@ -6,9 +6,10 @@ more, whoever made them, and everything else is ours. What many callbacks have i
 
 import random
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
-from pgsched.delivery.signature import sign
+from pgsched.delivery.signature import sign_by_each
 from pgsched.delivery.url import Uncallable, Url
 from pgsched.domain.execution import Execution, instant_text, uuid_text
 from pgsched.domain.policy import METHODS, Options
@@ -33,7 +34,7 @@ def compose(
     *,
     now: int,
     deadline: float,
-    secret: bytes | None,
+    secrets: Sequence[bytes],
     rng: random.Random,
 ) -> bytes:
     """The whole request of one attempt. ``now`` is the database's time in seconds since 1970, ``deadline``
@@ -45,7 +46,7 @@ def compose(
     method = options.method
     body = None if method in _WITHOUT_BODY else execution.payload
     id = uuid_text(execution.id)
-    signature = "" if secret is None else f"webhook-signature: {sign(secret, id, now, body or b'')}\r\n"
+    signature = f"webhook-signature: {sign_by_each(secrets, id, now, body or b'')}\r\n" if secrets else ""
     completion = "" if options.deferred is None else f"pgsched-completion-token: {execution.token}\r\n"
     length = "" if method in _WITHOUT_BODY else f"Content-Length: {len(body or b'')}\r\n"
     head = (

@@ -1,6 +1,6 @@
 """Takes each execution to the channel of its target's scheme."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from pgsched.delivery.channel import Channel
@@ -29,10 +29,11 @@ class Undelivered:
 class Channels:
     """All channels of a worker, itself a channel."""
 
-    def __init__(self, *, http: Channel, python: Channel) -> None:
-        self._distinct = (http, python)
+    def __init__(self, *, http: Channel, python: Channel, others: Mapping[str, Channel] | None = None) -> None:
+        self._distinct = (http, python, *(others or {}).values())
         self._undelivered = Undelivered()
         self._by_scheme: dict[str, Channel] = {Scheme.HTTP: http, Scheme.HTTPS: http, Scheme.PYTHON: python}
+        self._by_scheme.update(others or {})
 
     def deliver(self, execution: Execution, options: Options, deadline: float) -> Coroutine[Any, Any, Outcome]:
         """One attempt by the channel that the target's scheme names."""

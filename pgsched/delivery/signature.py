@@ -8,6 +8,7 @@ bytes behind that.
 import base64
 import binascii
 import hmac
+from collections.abc import Sequence
 from functools import lru_cache
 
 from pgsched.errors import InvalidInput
@@ -15,8 +16,13 @@ from pgsched.errors import InvalidInput
 _PREFIX = "whsec_"
 
 
+def sign_by_each(secrets: Sequence[bytes], id: str, timestamp: int, body: bytes) -> str:
+    """The value of ``webhook-signature`` while several secrets are valid: one signature by each, spaces between."""
+    return " ".join(sign(secret, id, timestamp, body) for secret in secrets)
+
+
 def sign(secret: bytes, id: str, timestamp: int, body: bytes) -> str:
-    """The value of ``webhook-signature``, such as ``v1,K5oZ…=``. ``timestamp`` is seconds since 1970."""
+    """One signature, such as ``v1,K5oZ…=``. ``timestamp`` is seconds since 1970."""
     begun = _begun(secret).copy()
     begun.update(b"%b.%d.%b" % (id.encode(), timestamp, body))
     return "v1," + binascii.b2a_base64(begun.digest(), newline=False).decode("ascii")

@@ -1,7 +1,6 @@
 """How an execution is delivered and retried: the ``options`` of a row, checked and with their defaults."""
 
 import random
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,6 +10,7 @@ from typing import Any
 import orjson
 
 from pgsched.domain.duration import LONGEST, parse_duration
+from pgsched.domain.headers import parse_headers, shown
 from pgsched.domain.target import parse_target
 from pgsched.errors import InvalidOptions, InvalidSchedule
 
@@ -88,21 +88,54 @@ class Options:
 
 
 @lru_cache(maxsize=4096)
-def parse_options(raw: bytes | None) -> Options:
-    """The options in a JSON object; None and missing keys mean the defaults.
+def parse_options(raw: bytes | None, *defaults: bytes) -> Options:
+    """The options in a JSON object. Where it is silent those of ``defaults`` speak, the first of them first, and then
+    our own; None is silent. Headers are put together by name.
 
     Raises InvalidOptions, naming the key and what it may be, for an unknown key, a wrong type or a value
     out of range; InvalidTarget for one to be told that cannot be called.
     """
+    given = _given(raw)
+    for default in defaults:
+        given = _over(given, _given(default))
+    return Options(**given)
+
+
+def parse_defaults(raw: bytes) -> Options:
+    """The options that are to be defaults. Raises InvalidOptions also for those that each execution names itself."""
+    if named := sorted(_object(raw).keys() & _OF_EACH):
+        raise InvalidOptions(f"{named[0]} cannot be a default: give it with each execution or job")
+    return parse_options(raw)
+
+
+@lru_cache(maxsize=1024)
+def without_spans(raw: bytes) -> bytes:
+    """The same options without what bounds an execution by its age."""
+    return orjson.dumps({key: value for key, value in _object(raw).items() if key not in _SPANS})
+
+
+def _given(raw: bytes | None) -> dict[str, Any]:
     given = {} if raw is None else _object(raw)
     parsed = {_FIELDS.get(key, key): _parser(key)(key, value) for key, value in given.items()}
     backoff = parsed.get("backoff")
     if isinstance(backoff, Waits):
         parsed.setdefault("max_attempts", len(backoff.seconds) + 1)
-    options = Options(**parsed)
-    if both := sorted(options.retry_on & options.fail_on):
+    if both := sorted(parsed.get("retry_on", _NONE) & parsed.get("fail_on", _NONE)):
         raise InvalidOptions(f"retry_on and fail_on both name {both[0]}: leave it in one of them")
-    return options
+    return parsed
+
+
+def _over(given: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
+    """What is given, and what the default has beside it."""
+    merged = default | given
+    names = {name.lower() for name, _ in given.get("headers", ())}
+    if names:
+        kept = tuple(header for header in default.get("headers", ()) if header[0].lower() not in names)
+        merged["headers"] = kept + given["headers"]
+    for codes, opposite in (("retry_on", "fail_on"), ("fail_on", "retry_on")):
+        if codes in given and opposite in default and opposite not in given:
+            merged[opposite] = default[opposite] - given[codes]
+    return merged
 
 
 def _object(raw: bytes) -> dict[str, Any]:
@@ -126,7 +159,7 @@ def _seconds(low: float, high: float, span: str) -> Callable[[str, Any], float]:
     def parse(key: str, value: Any) -> float:
         wanted = f'{key} must be a duration from {span}, such as "PT5S" or "5s"'
         if not isinstance(value, str):
-            raise InvalidOptions(f"{wanted}; it is {_shown(value)}")
+            raise InvalidOptions(f"{wanted}; it is {shown(value)}")
         try:
             seconds = parse_duration(value).total_seconds()
         except InvalidSchedule as error:
@@ -143,7 +176,7 @@ def _number(low: float, high: float, *, whole: bool) -> Callable[[str, Any], flo
         fits = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
         if not fits or (whole and value != int(value)):
             kind = "whole number" if whole else "number"
-            raise InvalidOptions(f"{key} must be a {kind} from {low:g} to {high:g}; it is {_shown(value)}")
+            raise InvalidOptions(f"{key} must be a {kind} from {low:g} to {high:g}; it is {shown(value)}")
         return int(value) if whole else float(value)
 
     return parse
@@ -152,7 +185,7 @@ def _number(low: float, high: float, *, whole: bool) -> Callable[[str, Any], flo
 def _statuses(key: str, value: Any) -> frozenset[int]:
     number = _number(300, 599, whole=True)
     if not isinstance(value, list) or len(value) > 100:
-        raise InvalidOptions(f"{key} must be a list of at most 100 status codes, such as [404]; it is {_shown(value)}")
+        raise InvalidOptions(f"{key} must be a list of at most 100 status codes, such as [404]; it is {shown(value)}")
     return frozenset(int(number(f"each code of {key}", code)) for code in value)
 
 
@@ -162,7 +195,7 @@ def _backoff(key: str, value: Any) -> Backoff | Waits:
     if not isinstance(value, dict):
         raise InvalidOptions(
             f'{key} must be an object such as {{"initial": "1s", "factor": 2, "maximum": "1h"}}, '
-            f'or a list of waits such as ["5s", "1m"]; it is {_shown(value)}'
+            f'or a list of waits such as ["5s", "1m"]; it is {shown(value)}'
         )
     if unknown := sorted(value.keys() - _BACKOFF_PARSERS.keys()):
         raise InvalidOptions(f"there is no {key}.{unknown[0]}; {key} has {', '.join(_BACKOFF_PARSERS)}")
@@ -183,79 +216,32 @@ def _waits(key: str, value: list[Any]) -> Waits:
 
 def _method(key: str, value: Any) -> str:
     if value not in METHODS:
-        raise InvalidOptions(f"{key} must be one of {', '.join(METHODS)}; it is {_shown(value)}")
+        raise InvalidOptions(f"{key} must be one of {', '.join(METHODS)}; it is {shown(value)}")
     return str(value)
-
-
-def _headers(key: str, value: Any) -> tuple[tuple[str, str], ...]:
-    if not isinstance(value, dict) or len(value) > 50:
-        raise InvalidOptions(f'{key} must be an object of at most 50 headers, such as {{"X-Shop": "42"}}')
-    for name, text in value.items():
-        _check_header(key, name, text)
-    names = [name.lower() for name in value]
-    if len(set(names)) < len(names):
-        raise InvalidOptions(f"{key} names a header twice in different case: leave one of them")
-    return tuple(value.items())
-
-
-def _check_header(key: str, name: str, text: Any) -> None:
-    if not _HEADER_NAME.fullmatch(name):
-        raise InvalidOptions(
-            f"{key} has a name that HTTP does not allow, {_shown(name)}: use letters, digits and hyphens"
-        )
-    lower = name.lower()
-    if lower in _CONNECTION_HEADERS or lower.startswith("proxy-"):
-        raise InvalidOptions(f"{key} must not set {name}: it belongs to the connection, not to the request")
-    if lower in _OUR_HEADERS or lower.startswith(("webhook-", "pgsched-")):
-        raise InvalidOptions(f"{key} must not set {name}: pgsched sets it on every call")
-    if not isinstance(text, str) or len(text) > 8192 or not _HEADER_VALUE.fullmatch(text):
-        raise InvalidOptions(
-            f"the header {name} must be text of at most 8192 printable ASCII characters, without line breaks"
-        )
 
 
 def _told(key: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise InvalidOptions(f"{key} must be a target, such as https://shop.example/told; it is {_shown(value)}")
+        raise InvalidOptions(f"{key} must be a target, such as https://shop.example/told; it is {shown(value)}")
     return parse_target(value).text
 
 
 def _limit_key(key: str, value: Any) -> str:
     if not isinstance(value, str) or not 1 <= len(value) <= 200:
-        raise InvalidOptions(f"{key} must be text of 1 to 200 characters, such as merchant-42; it is {_shown(value)}")
+        raise InvalidOptions(f"{key} must be text of 1 to 200 characters, such as merchant-42; it is {shown(value)}")
     return value
 
 
 def _ordering(key: str, value: Any) -> str:
     if value not in ("continue", "block"):
-        raise InvalidOptions(f"{key} must be continue or block; it is {_shown(value)}")
+        raise InvalidOptions(f"{key} must be continue or block; it is {shown(value)}")
     return str(value)
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:60] + "…"
-
-
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
-_HEADER_VALUE = re.compile(r"(?:[!-~](?:[ \t!-~]*[!-~])?)?")
-_CONNECTION_HEADERS = frozenset(
-    {
-        "connection",
-        "content-length",
-        "expect",
-        "host",
-        "keep-alive",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
-_OUR_HEADERS = frozenset(
-    {"accept-encoding", "content-type", "idempotency-key", "traceparent", "tracestate", "user-agent"}
-)
 _FIELDS = {"timeout": "timeout_seconds"}
+_SPANS = frozenset({"relevant_for", "max_retry_age", "deadline"})
+_OF_EACH = frozenset({"on_success", "on_failure", "on_expired", "limit_key", "priority", "ordering", "deferred"})
+_NONE = frozenset[int]()
 _MOST_WAITS = 100
 _wait = _seconds(0.001, 604_800, "1 ms to 7 days")
 _span = _seconds(0.1, LONGEST.total_seconds(), f"0.1 s to {LONGEST.days} days")
@@ -267,7 +253,7 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "max_retry_age": _span,
     "deadline": _span,
     "method": _method,
-    "headers": _headers,
+    "headers": parse_headers,
     "retry_on": _statuses,
     "fail_on": _statuses,
     "on_success": _told,

@@ -78,29 +78,29 @@ async def set_clock_policy(connection: AsyncConnection[Any], job_id: UUID, *, ga
 async def cancel(
     connection: AsyncConnection[Any], id: UUID, *, note: str | None = None, actor: str | None = None
 ) -> bool:
-    return bool(await _value(connection, _CANCEL, id=id, note=note, actor=actor))
+    return bool(await value(connection, _CANCEL, id=id, note=note, actor=actor))
 
 
 async def pause(connection: AsyncConnection[Any], job_id: UUID, *, note: str | None, actor: str | None) -> bool:
-    return bool(await _value(connection, _PAUSE, id=job_id, note=note, actor=actor))
+    return bool(await value(connection, _PAUSE, id=job_id, note=note, actor=actor))
 
 
 async def resume(connection: AsyncConnection[Any], job_id: UUID, *, note: str | None, actor: str | None) -> bool:
-    return bool(await _value(connection, _RESUME, id=job_id, note=note, actor=actor))
+    return bool(await value(connection, _RESUME, id=job_id, note=note, actor=actor))
 
 
 async def trigger(connection: AsyncConnection[Any], job_id: UUID, *, actor: str | None) -> UUID:
-    execution_id: UUID = await _value(connection, _TRIGGER, id=job_id, actor=actor)
+    execution_id: UUID = await value(connection, _TRIGGER, id=job_id, actor=actor)
     return execution_id
 
 
 async def reschedule(connection: AsyncConnection[Any], id: UUID, fire_at: datetime, *, actor: str | None) -> None:
-    await _value(connection, _RESCHEDULE, id=id, fire_at=fire_at, actor=actor)
+    await value(connection, _RESCHEDULE, id=id, fire_at=fire_at, actor=actor)
 
 
 async def edit(connection: AsyncConnection[Any], job_id: UUID, changes: str, *, actor: str | None) -> bool:
     """``changes`` is the JSON text that ``pgsched.edit`` reads; planning what it changed is left to the caller."""
-    return bool(await _value(connection, _EDIT, id=job_id, changes=changes, actor=actor))
+    return bool(await value(connection, _EDIT, id=job_id, changes=changes, actor=actor))
 
 
 async def change_all(
@@ -113,17 +113,17 @@ async def change_all(
 ) -> int:
     """Does it to all jobs of a client, or with some labels; returns how many it changed."""
     labels = None if wanted.labels is None else orjson.dumps(wanted.labels).decode()
-    found = await _value(connection, _ALL[verb], client=wanted.client, labels=labels, note=note, actor=actor)
+    found = await value(connection, _ALL[verb], client=wanted.client, labels=labels, note=note, actor=actor)
     return int(found)
 
 
 async def may_plan(connection: AsyncConnection[Any]) -> bool:
     """Whether this session may plan; for those of clients a worker does, right after their commit."""
-    return bool(await _value(connection, _MAY_PLAN))
+    return bool(await value(connection, _MAY_PLAN))
 
 
 async def is_job(connection: AsyncConnection[Any], id: UUID) -> bool:
-    return bool(await _value(connection, _IS_JOB, id=id))
+    return bool(await value(connection, _IS_JOB, id=id))
 
 
 async def revisions(connection: AsyncConnection[Any]) -> list[str]:
@@ -133,7 +133,8 @@ async def revisions(connection: AsyncConnection[Any]) -> list[str]:
         return [str(row[0]) for row in await cursor.fetchall()]
 
 
-async def _value(connection: AsyncConnection[Any], query: LiteralString, **parameters: Any) -> Any:
+async def value(connection: AsyncConnection[Any], query: LiteralString, **parameters: Any) -> Any:
+    """The one value that a call of a function answers with."""
     async with connection.cursor(row_factory=tuple_row) as cursor:
         await cursor.execute(query, parameters)
         row = await cursor.fetchone()

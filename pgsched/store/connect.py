@@ -21,8 +21,9 @@ _SESSION: LiteralString = (
     "set plan_cache_mode = force_generic_plan"
 )
 _PREPARED = 1000  # texts over each partition of a queue, and over all of them: some dozens for each queue
-# What claiming inserts (successors) stands in a partition whose worker is inserting it: nobody is to be told.
-_SILENT: LiteralString = "set pgsched.notify = off"
+# What claiming inserts (successors) stands in a partition whose worker is inserting it: nobody is to be told, and no
+# queue is too full for it.
+_SILENT: LiteralString = "set pgsched.notify = off; set pgsched.unbounded = on"
 
 
 async def connect(url: str, role: str, *, raw: bool = True) -> Connection:

@@ -14,10 +14,10 @@ from pgsched.store.connect import Connection
 from pgsched.store.deferred import with_own_tokens
 from pgsched.store.sql import statement, statement_in, statement_over
 from pgsched.store.successors import NOTHING_PLANNED, plan_successors
+from pgsched.store.whose import EVERYBODY, Whose
 from pgsched.store.wire import FAR_OFF, LONG_AGO, Instant, Tokens, Uuids
 
 Answer = AsyncCursor[tuple[Any, ...]]
-_PASSING: LiteralString = "\n            and (due.client_id <> all (%(passed)s) or due.plan is not null)"
 
 
 class Share(NamedTuple):
@@ -57,30 +57,29 @@ async def claim(
     *,
     now: int,
     admit: Admit | None = None,
-    passed: Sequence[str] = (),
+    whose: Whose = EVERYBODY,
 ) -> Claimed:
-    """Leases due rows of several partitions in one transaction, but no one-shots of the clients ``passed``; ``now`` is
-    the database's time as a wire count.
+    """Leases due rows of several partitions in one transaction; ``now`` is the database's time as a wire count.
 
     The jobs of recurring rows are carried on in the same transaction: when this returns, their successors stand, and
     those of their rows that do not run are not among the rows. A claim that was cancelled leaves the connection in the
     middle of it.
     """
     try:
-        return await _claim(connection, lease, shares, _Claim(now, admit, passed, again=False))
+        return await _claim(connection, lease, shares, _Claim(now, admit, whose, again=False))
     except psycopg.errors.UniqueViolation:  # somebody else has planned a successor: rare, and all was rolled back
-        return await _claim(connection, lease, shares, _Claim(now, admit, passed, again=True))
+        return await _claim(connection, lease, shares, _Claim(now, admit, whose, again=True))
 
 
 class _Claim(NamedTuple):
     now: int
     admit: Admit | None
-    passed: Sequence[str]
+    whose: Whose
     again: bool
 
 
 async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], how: _Claim) -> Claimed:
-    claims = _claims(lease, shares, all_kinds=True, passed=how.passed)
+    claims = _claims(lease, shares, all_kinds=True, whose=how.whose)
     try:
         async with connection.pipeline() as pipeline:  # without a wait between begin and claim, plan and commit
             await connection.execute("begin")
@@ -134,33 +133,30 @@ async def warm_settles(connection: Connection, partitions: Sequence[int]) -> Non
 
 
 def _claims(
-    lease: Lease, shares: Sequence[Share], *, all_kinds: bool, passed: Sequence[str] = ()
+    lease: Lease, shares: Sequence[Share], *, all_kinds: bool, whose: Whose = EVERYBODY
 ) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
     """The claim's statements and their parameters."""
     wanted = {share.partition: share for share in shares}
     common = {"owner": lease.owner, "token": lease.token, "lease": lease.length, "ahead": lease.ahead}
     for partitions in _together(wanted):
-        parameters: dict[str, Any] = common | {"all_kinds": all_kinds}
-        if passed:
-            parameters["passed"] = list(passed)
+        parameters: dict[str, Any] = common | whose.parameters | {"all_kinds": all_kinds}
         for partition in partitions:
             share = wanted.get(partition) or Share(partition, LONG_AGO, 0)
             parameters[f"low_{partition}"] = Instant(share.low)
             parameters[f"batch_{partition}"] = share.batch
-        yield statement_over("claim", partitions, _PASSING if passed else ""), parameters
+        yield statement_over("claim", partitions, whose.condition), parameters
 
 
 async def next_due(
-    connection: Connection, lows: Mapping[int, int], *, passed: Sequence[str] = ()
+    connection: Connection, lows: Mapping[int, int], *, whose: Whose = EVERYBODY
 ) -> tuple[dict[int, int], int]:
     """The earliest instant that waits in each partition from its low mark on, where there is one, and the database's
     time; wire counts."""
     rows: list[tuple[Any, ...]] = []
     for partitions in _together(lows):
         parameters: dict[str, Any] = {f"low_{p}": Instant(lows.get(p, FAR_OFF)) for p in partitions}
-        if passed:
-            parameters["passed"] = list(passed)
-        text = statement_over("next_due", partitions, _PASSING if passed else "")
+        parameters |= whose.parameters
+        text = statement_over("next_due", partitions, whose.condition)
         cursor = await connection.execute(text, parameters, binary=True)
         rows += await cursor.fetchall()
     return {row[0]: row[1] for row in rows if row[1] is not None}, rows[-1][2]

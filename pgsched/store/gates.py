@@ -36,11 +36,9 @@ async def holding(connection: Connection, *, most: int) -> set[str]:
     return {row[0] for row in await cursor.fetchall()}
 
 
-async def read(
-    connection: Connection, names: Sequence[str], *, worker: int, own: Mapping[str, int], lock: bool = True
-) -> dict[str, Gate]:
+async def read(connection: Connection, names: Sequence[str], *, worker: int, lock: bool = True) -> dict[str, Gate]:
     """How gates stand, locked until the transaction ends unless they are only looked at. One that is no more is left
-    out. ``own`` is what this worker has in hand of each."""
+    out. What is in hand of each is counted without this worker's."""
     parameters = {"names": sorted(names), "worker": worker}
     text = statement("read_gates")
     gates = await connection.execute(text + _LOCKED if lock else text, parameters, binary=True)
@@ -48,7 +46,7 @@ async def read(
     found = {
         row[0]: Gate(
             name=row[0], interval=row[1], burst=row[2], concurrency=row[3], next_at=row[4], shut_until=row[5],
-            recovers_from=row[6], running=own.get(row[0], 0),
+            recovers_from=row[6],
         )
         for row in await gates.fetchall()
     }  # fmt: skip

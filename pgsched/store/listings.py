@@ -1,4 +1,4 @@
-"""What can be looked up: executions, their attempts, jobs. Pages go from the newest id to the oldest.
+"""What can be looked up: executions, their attempts, dead letters, jobs. Pages go from the newest id to the oldest.
 
 Instants are in UTC. What Python cannot hold is read as None (``infinity``: held) or as its last instant.
 """
@@ -17,8 +17,9 @@ from psycopg.types.datetime import TimestamptzLoader
 from sqlalchemy.dialects import postgresql
 
 from pgsched.store import tables
+from pgsched.store.dead_letter_pages import one_dead_letter, page_of_dead_letters
 from pgsched.store.pages import one_execution, page_of_executions
-from pgsched.store.rows import Attempt, Execution, ExecutionFilter, JobFilter, JobRow
+from pgsched.store.rows import Attempt, DeadLetter, DeadLetterFilter, Execution, ExecutionFilter, JobFilter, JobRow
 from pgsched.store.sql import statement
 
 _Row = TypeVar("_Row")
@@ -45,13 +46,22 @@ async def get_execution(connection: AsyncConnection[Any], id: UUID) -> Execution
 
 async def attempts_of(connection: AsyncConnection[Any], id: UUID) -> list[Attempt]:
     """The failed tries of an execution, the first one first."""
-    tries = tables.attempts.c
-    query = (
-        sa.select(tries.attempt, tries.finished_at, tries.duration, tries.worker, tries.status_code, tries.error)
-        .where(tries.execution_id == id)
-        .order_by(tries.attempt, tries.finished_at)
-    )
-    return await _fetch(connection, query, Attempt)
+    async with connection.cursor(row_factory=class_row(Attempt)) as cursor:
+        read_exactly(cursor)
+        await cursor.execute(statement("attempts"), {"execution": id})
+        return await cursor.fetchall()
+
+
+async def list_dead_letters(
+    connection: AsyncConnection[Any], wanted: DeadLetterFilter, *, state: str, limit: int, after: UUID | None = None
+) -> list[DeadLetter]:
+    """At most ``limit`` dead letters in this state, older than the one with the id ``after``, the newest first."""
+    return await _fetch(connection, page_of_dead_letters(wanted, state=state, limit=limit, after=after), DeadLetter)
+
+
+async def get_dead_letter(connection: AsyncConnection[Any], id: UUID) -> DeadLetter | None:
+    found = await _fetch(connection, one_dead_letter(id), DeadLetter)
+    return found[0] if found else None
 
 
 async def list_jobs(

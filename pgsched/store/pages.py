@@ -1,8 +1,8 @@
 """How a page of executions is found without reading more than it shows, however many there are.
 
 Of each partition of the live rows the newest are reached by its primary key (id, partition), of history by
-``history_id``; the page is the newest of them all. That is why the two halves of ``pgsched.status`` stand
-here: sorted together, as the view has them, every row would be read.
+``history_id``, of the dead letters that are kept longer by theirs; the page is the newest of them all. That is why the
+parts of ``pgsched.status`` stand here: sorted together, as the view has them, every row would be read.
 """
 
 from collections.abc import Sequence
@@ -29,6 +29,9 @@ _executions = _half("executions", "lease_token", "lease_owner", "lease_expires_a
 _history = _half(
     "history", "status", "finished_at", "status_code", "result", "reason", "instants", "last_scheduled_for"
 )
+_kept = _half(
+    "kept_dead_letters", "status", "finished_at", "status_code", "result", "reason", "instants", "last_scheduled_for"
+)
 _waiting = _executions.c.lease_token.is_(None)
 _held = _executions.c.fire_at == sa.text("'infinity'::timestamptz")
 _AS_LIVE: dict[str, sa.ColumnElement[bool]] = {
@@ -50,12 +53,15 @@ def page_of_executions(wanted: ExecutionFilter, *, limit: int, after: UUID | Non
         conditions = _conditions(_history, wanted, after)
         if wanted.status is not None:
             conditions.append(_history.c.status == sa.cast(wanted.status, tables.status.c.status.type))
-        halves.append(_ended(conditions, queue=wanted.queue, limit=limit))
+        halves.append(_ended(_history, conditions, queue=wanted.queue, limit=limit))
+    if wanted.status in (None, "failed"):
+        halves.append(_ended(_kept, _conditions(_kept, wanted, after), queue=wanted.queue, limit=limit))
     return _newest(halves, limit=limit)
 
 
 def one_execution(id: UUID) -> sa.Select[Any]:
-    return _newest([_live([_executions.c.id == id], limit=1), _ended([_history.c.id == id], limit=1)], limit=1)
+    ended = [_ended(half, [half.c.id == id], limit=1) for half in (_history, _kept)]
+    return _newest([_live([_executions.c.id == id], limit=1), *ended], limit=1)
 
 
 def _conditions(half: sa.TableClause, wanted: ExecutionFilter, after: UUID | None) -> list[sa.ColumnElement[bool]]:
@@ -85,13 +91,15 @@ def _live(conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: st
     return sa.select(*_as_row(newest, home.c.name)).select_from(home.join(newest, sa.true()))
 
 
-def _ended(conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: str | None = None) -> sa.Select[Any]:
+def _ended(
+    half: sa.TableClause, conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: str | None = None
+) -> sa.Select[Any]:
     """The newest finished rows, through the index on their id."""
     of_queue = sa.select(_queues.c.first_partition).where(_queues.c.name == queue).scalar_subquery()
-    finished = sa.select(_history).where(*conditions)
+    finished = sa.select(half).where(*conditions)
     if queue is not None:
-        finished = finished.where(_history.c.partition.between(of_queue, of_queue + 15))
-    newest = finished.order_by(_history.c.id.desc()).limit(limit).subquery("newest")
+        finished = finished.where(half.c.partition.between(of_queue, of_queue + 15))
+    newest = finished.order_by(half.c.id.desc()).limit(limit).subquery("newest")
     first_partition = newest.c.partition.op("&")(sa.text("~15"))
     return sa.select(*_as_row(newest, _queues.c.name)).select_from(
         newest.outerjoin(_queues, _queues.c.first_partition == first_partition)

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import orjson
+
 from pgsched.domain.schedule import Fire
 from pgsched.store.recurring import Recurring
 
@@ -57,6 +59,32 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """An execution that failed for good: ``open``, ``replayed`` as another execution, or ``discarded``."""
+
+    id: UUID
+    client: str
+    key: str | None
+    job_id: UUID | None
+    queue: str | None
+    state: str
+    target: str
+    payload: Json
+    options: Json
+    ordering_key: str | None
+    scheduled_for: datetime
+    created_at: datetime
+    finished_at: datetime
+    attempt: int
+    status_code: int | None
+    reason: str | None
+    replayed_as: UUID | None
+    dealt_with_at: datetime | None
+    dealt_with_by: str | None
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow(Recurring):
     """A recurring definition."""
 
@@ -104,3 +132,26 @@ class ExecutionFilter:
     job: UUID | None = None
     start: datetime | None = None
     end: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterFilter:
+    """``target`` is how the target begins, ``reason`` a part of the reason in any case; ``start`` and ``end`` bound
+    finished_at: from start on, before end.
+    """
+
+    client: str | None = None
+    target: str | None = None
+    host: str | None = None
+    job: UUID | None = None
+    key: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    reason: str | None = None
+    status_code: int | None = None
+
+    def as_json(self) -> str:
+        """What ``pgsched.replay_all`` and its like read."""
+        renamed = {"start": "from", "end": "to"}
+        given = {renamed.get(name, name): getattr(self, name) for name in self.__dataclass_fields__}
+        return orjson.dumps({name: value for name, value in given.items() if value is not None}).decode()

@@ -71,17 +71,30 @@ jobs = Table(
     Column("updated_at", _instant),
 )
 
-attempts = Table(
-    "attempts",
+dead_letters = Table(
+    "dead_letters",
     metadata,
-    Column("execution_id", Uuid),
-    Column("attempt", SmallInteger),
-    Column("finished_at", _instant),
-    Column("duration", Interval),
-    Column("worker", Integer),
-    Column("status_code", SmallInteger),
+    Column("id", Uuid),
     Column("client_id", Text),
-    Column("error", Text),
+    Column("key", Text),
+    Column("job_id", Uuid),
+    Column("queue", Text),
+    Column("target", Text),
+    Column("host", Text),
+    Column("payload", JSONB),
+    Column("options", JSONB),
+    Column("ordering_key", Text),
+    Column("scheduled_for", _instant),
+    Column("created_at", _instant),
+    Column("finished_at", _instant),
+    Column("attempt", SmallInteger),
+    Column("status_code", SmallInteger),
+    Column("reason", Text),
+    Column("state", Text),
+    Column("replayed_as", Uuid),
+    Column("dealt_with_at", _instant),
+    Column("dealt_with_by", Text),
+    Column("expires_at", _instant),
 )
 
 workers = Table(

@@ -16,10 +16,15 @@ PARTITIONS_PER_QUEUE = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """A worker as the others see it. ``gone``: its session is missing; ``lost``: for too long, or its lease ran out."""
+    """A worker as the others see it. ``served`` and ``paused`` are first partitions of queues.
+
+    ``gone``: its session is missing; ``lost``: for too long, or its lease ran out.
+    """
 
     id: int
     queues: list[str]
+    served: list[int]
+    paused: list[int]
     gone: bool
     lost: bool
 
@@ -66,11 +71,23 @@ async def forget(connection: AsyncConnection[Any], workers: Sequence[int]) -> No
     await connection.execute(statement("forget_workers"), {"workers": list(workers)})
 
 
-async def partitions_of(connection: AsyncConnection[Any], queues: Sequence[str]) -> list[int]:
-    """The partitions of these queues, as far as they exist and are not pulled."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """The first partitions of a worker's queues, as far as those exist and are not pulled, and of those that are paused."""
+
+    queues: list[int]
+    paused: list[int]
+
+
+async def served(connection: AsyncConnection[Any], queues: Sequence[str]) -> Served:
     cursor = await connection.execute(statement("queue_partitions"), {"queues": list(queues)})
-    served = [row[1] for row in await cursor.fetchall() if not row[2]]
-    return [first + slot for first in served for slot in range(PARTITIONS_PER_QUEUE)]
+    rows = [row for row in await cursor.fetchall() if not row[3]]
+    return Served(queues=[row[1] for row in rows], paused=[row[1] for row in rows if row[2]])
+
+
+def partitions_from(queues: Iterable[int]) -> list[int]:
+    """All partitions of the queues with these first ones."""
+    return [first + slot for first in queues for slot in range(PARTITIONS_PER_QUEUE)]
 
 
 async def watch_queues(connection: AsyncConnection[Any], partitions: Iterable[int]) -> bool:
@@ -95,7 +112,7 @@ def _numbers(partitions: Iterable[int]) -> list[int]:
 
 def check_queues(connection: Connection[Any], queues: Sequence[str]) -> None:
     """Raises NotFound unless every one of these queues exists, and Conflict for one that consumers pull from."""
-    found = {row[0]: row[2] for row in connection.execute(statement("queue_partitions"), {"queues": list(queues)})}
+    found = {row[0]: row[3] for row in connection.execute(statement("queue_partitions"), {"queues": list(queues)})}
     missing = [name for name in queues if name not in found]
     if missing:
         raise NotFound(f"there is no queue {missing[0]!r}; the queues are in pgsched.queues")
@@ -109,15 +126,24 @@ class ClientSettings:
 
     client_id: str
     keep: str
-    relevant_for: float | None
-    signing_secret: str | None
+    options: bytes | None
+    weight: int
+    database_role: str | None
+    signing_secrets: list[str]
 
 
 async def client_settings(connection: AsyncConnection[Any]) -> list[ClientSettings]:
-    """The clients that have settings of their own."""
+    """The clients that have settings of their own; on a connection that speaks ``store.wire``."""
     async with connection.cursor(row_factory=class_row(ClientSettings)) as cursor:
-        await cursor.execute(statement("client_settings"))
+        await cursor.execute(statement("client_settings"), binary=True)
         return await cursor.fetchall()
+
+
+async def queue_settings(connection: AsyncConnection[Any]) -> list[tuple[int, bytes | None, int]]:
+    """Of each queue its first partition, the defaults of its executions, and its weight; on a connection that speaks
+    ``store.wire``."""
+    cursor = await connection.execute(statement("queue_settings"), binary=True)
+    return await cursor.fetchall()
 
 
 async def prepare_days(connection: AsyncConnection[Any], *, ahead: int, kept: int) -> int | None:
@@ -125,6 +151,20 @@ async def prepare_days(connection: AsyncConnection[Any], *, ahead: int, kept: in
     cursor = await connection.execute(statement("prepare_days"), {"ahead": ahead, "kept": kept})
     row = await cursor.fetchone()
     return row[0] if row else None
+
+
+async def keep_dead_letters(connection: AsyncConnection[Any], *, kept: int, batch: int) -> int:
+    """Moves dead letters out of the days that are to be dropped, no more than ``batch``; returns how many."""
+    cursor = await connection.execute(statement("keep_dead_letters"), {"kept": kept, "most": batch})
+    row = await cursor.fetchone()
+    return row[0] or 0 if row else 0
+
+
+async def expire_dead_letters(connection: AsyncConnection[Any], *, batch: int) -> int:
+    """Deletes dead letters that have expired, no more than ``batch``; returns how many."""
+    cursor = await connection.execute(statement("expire_dead_letters"), {"most": batch})
+    row = await cursor.fetchone()
+    return int(row[0]) if row else 0
 
 
 async def delete_audit(connection: AsyncConnection[Any], *, kept: int, batch: int) -> int:

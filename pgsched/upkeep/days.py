@@ -1,4 +1,5 @@
-"""What is past its keeping goes: days of history, whole, ended jobs, the audit log. Days ahead are made in time."""
+"""What is past its keeping goes: days of history, whole, once their dead letters are out of them; dead letters that
+expired; ended jobs; the audit log. Days ahead are made in time."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -27,6 +28,7 @@ class Days(Service):
 
     async def turn(self) -> float:
         connection = await self._link.get()
+        await self._keep_dead_letters(connection)
         changed = await workers.prepare_days(connection, ahead=_AHEAD, kept=self._kept)
         if changed:
             self.events.emit("history.days", changed=changed)
@@ -35,6 +37,12 @@ class Days(Service):
         if self._audit_kept and (rows := await self._all_of(self._delete_audit(connection))):
             self.events.emit("audit.deleted", rows=rows)
         return self._every
+
+    async def _keep_dead_letters(self, connection: Connection) -> None:
+        moved = await self._all_of(partial(workers.keep_dead_letters, connection, kept=self._kept))
+        expired = await self._all_of(partial(workers.expire_dead_letters, connection))
+        if moved or expired:
+            self.events.emit("dead_letters.kept", moved=moved, expired=expired)
 
     def _delete_audit(self, connection: Connection) -> Callable[..., Awaitable[int]]:
         return partial(workers.delete_audit, connection, kept=self._audit_kept)

@@ -1,15 +1,20 @@
-"""What this worker knows of the clients: what they keep, for how long their executions matter, what they sign with.
-Read again when they change, and every few seconds."""
+"""What this worker knows of the clients and queues: what clients keep and sign with, as which role they act, and the
+defaults of executions. Read again when they change, and every few seconds."""
 
 import base64
 import binascii
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
-from pgsched.events import Events
+from pgsched.domain.policy import parse_defaults
+from pgsched.errors import InvalidInput
+from pgsched.events import Events, Field
 from pgsched.service import Service
 from pgsched.store import workers
 from pgsched.store.connect import Link
-from pgsched.store.workers import ClientSettings
+from pgsched.store.workers import PARTITIONS_PER_QUEUE, ClientSettings
+
+_Owner = TypeVar("_Owner", str, int)
 
 
 class Directory(Service):
@@ -21,26 +26,64 @@ class Directory(Service):
         super().__init__(events)
         self._link, self._every = link, every
         self._keep: dict[str, bool] = {}
-        self._secrets: dict[str, bytes] = {}
-        self._relevancy: dict[str, float] = {}
+        self._secrets: dict[str, tuple[bytes, ...]] = {}
+        self._options: dict[str, tuple[bytes, ...]] = {}
+        self._of_queues: dict[int, tuple[bytes, ...]] = {}
+        self._weights: dict[str, int] = {}
+        self._queue_weights: dict[int, int] = {}
+        self._roles: dict[str, str] = {}
         self.loaded = False
 
     async def turn(self) -> float:
         clients = await workers.client_settings(await self._link.get())
+        queues = await workers.queue_settings(await self._link.get())
         self._keep = {client.client_id: client.keep == "all" for client in clients}
+        self._weights = {client.client_id: client.weight for client in clients}
         self._secrets = dict(self._decoded(clients))
-        self._relevancy = {one.client_id: one.relevant_for for one in clients if one.relevant_for is not None}
+        self._options = dict(self._usable("client", ((client.client_id, client.options) for client in clients)))
+        self._of_queues = dict(self._usable("queue", ((first, options) for first, options, _ in queues)))
+        self._queue_weights = {first // PARTITIONS_PER_QUEUE: weight for first, _, weight in queues}
+        self._roles = {one.client_id: one.database_role for one in clients if one.database_role is not None}
         self.loaded = True
         return self._every
 
-    def _decoded(self, clients: Sequence[ClientSettings]) -> Iterator[tuple[str, bytes]]:
-        for client in clients:
-            if not client.signing_secret:
+    def _usable(
+        self, kind: str, found: Iterable[tuple[_Owner, bytes | None]]
+    ) -> Iterator[tuple[_Owner, tuple[bytes, ...]]]:
+        """Those that have defaults that can be meant: SQL does not check all that an execution's options must be."""
+        for owner, options in found:
+            if options is None:
                 continue
             try:
-                yield client.client_id, base64.b64decode(client.signing_secret.removeprefix("whsec_"))
+                parse_defaults(options)
+            except InvalidInput as error:
+                named: dict[str, Field] = {kind: owner, "reason": str(error)}
+                self.events.emit(f"{kind}.invalid", **named)
+            else:
+                yield owner, (options,)
+
+    def _decoded(self, clients: Sequence[ClientSettings]) -> Iterator[tuple[str, tuple[bytes, ...]]]:
+        for client in clients:
+            if not client.signing_secrets:
+                continue
+            try:
+                secrets = [base64.b64decode(secret.removeprefix("whsec_")) for secret in client.signing_secrets]
+                yield client.client_id, tuple(secrets)
             except binascii.Error:  # the table's own check forbids it; one client must not stop the others
                 self.events.emit("client.invalid", client=client.client_id, reason="signing_secret is not base64")
+
+    @property
+    def count(self) -> int:
+        """How many clients are known."""
+        return len(self._keep)
+
+    def weight(self, client_id: str) -> int:
+        """This client's part of what a saturated worker does."""
+        return self._weights.get(client_id, 1)
+
+    def queue_weight(self, queue: int) -> int:
+        """The part of a queue (partition // 16) in what a worker does that serves several."""
+        return self._queue_weights.get(queue, 1)
 
     async def recover(self, error: Exception) -> None:
         await self._link.drop(error)
@@ -49,10 +92,17 @@ class Directory(Service):
         """Whether succeeded executions of this client enter history."""
         return self._keep.get(client_id, True)
 
-    def relevant_for(self, client_id: str) -> float | None:
-        """Seconds after their instants for which this client's executions matter where they do not say so."""
-        return self._relevancy.get(client_id)
+    def defaults(self, client_id: str, partition: int) -> tuple[bytes, ...]:
+        """The options that hold where an execution's own are silent: its client's, then its queue's."""
+        own = self._options.get(client_id, ())
+        if not self._of_queues:
+            return own
+        return own + self._of_queues.get(partition - partition % PARTITIONS_PER_QUEUE, ())
 
-    def signing_secret(self, client_id: str) -> bytes | None:
-        """The key with which this client's callbacks are signed."""
-        return self._secrets.get(client_id)
+    def database_role(self, client_id: str) -> str | None:
+        """The role as which this client's functions are called."""
+        return self._roles.get(client_id)
+
+    def signing_secrets(self, client_id: str) -> tuple[bytes, ...]:
+        """The keys with which this client's callbacks are signed, one signature by each."""
+        return self._secrets.get(client_id, ())

@@ -43,6 +43,7 @@ class Reaper(Service):
         super().__init__(events)
         self._queues = set(queues)
         self._link, self._partitions, self._seen, self._reaped = link, partitions, seen, reaped
+        self._lease = lease.total_seconds()
         self._every, self._edge_every = every, max(lease.total_seconds() / 6, every)
         self._edge_at = self._trust_until = float("-inf")
 
@@ -59,9 +60,10 @@ class Reaper(Service):
         elif time.monotonic() - self._edge_at >= self._edge_every:
             started = time.monotonic()
             await self._reap_expired(connection)
-            # While an old snapshot is held open this reads what is dead, too: never more than a twentieth of the time.
-            took = time.monotonic() - started
-            self._edge_at = started + max(0.0, _SHARE_OF_TIME * took - self._edge_every)
+            # While an old snapshot is held open this reads what is dead, too: never more than a twentieth of the time,
+            # but once within a lease in any case.
+            pause = min(_SHARE_OF_TIME * (time.monotonic() - started), self._lease)
+            self._edge_at = started + max(0.0, pause - self._edge_every)
         missing = any(worker.gone for worker in found)
         return self._every / 4 if missing else self._every
 

@@ -16,21 +16,27 @@ _SHARE_OF_TIME = 20
 
 
 class Turns(Service):
-    """Looks at this worker's own partitions every few seconds, for no more than a twentieth of the time."""
+    """Looks at this worker's partitions every few seconds while somebody waits, in a twentieth of the time at most."""
 
     name = "turns"
 
     def __init__(
-        self, link: Link, events: Events, *, partitions: Callable[[], Sequence[int]], every: float = 2.0
+        self,
+        link: Link,
+        events: Events,
+        *,
+        partitions: Callable[[], Sequence[int]],
+        every: float = 2.0,
+        idle_every: float = 10.0,
     ) -> None:
         super().__init__(events)
-        self._link, self._partitions, self._every = link, partitions, every
+        self._link, self._partitions, self._every, self._idle_every = link, partitions, every, idle_every
 
     async def turn(self) -> float:
         started = time.monotonic()
         connection = await self._link.get()
         if not await ordering.anybody_waits(connection):
-            return self._every
+            return self._idle_every
         for partition in self._partitions():
             if count := await ordering.let_stuck(connection, partition):
                 self.events.emit("ordering.repaired", count=count)

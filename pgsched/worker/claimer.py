@@ -21,16 +21,19 @@ from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store import executions
 from pgsched.store.connect import Connection, Link
-from pgsched.store.executions import Lease, Share
+from pgsched.store.executions import Claimed, Lease, Share
+from pgsched.store.whose import EVERYBODY, Whose
 from pgsched.store.wire import LONG_AGO
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.dispatcher import Dispatcher
+from pgsched.worker.fairness import Backlog, Fairness
 from pgsched.worker.gatekeeper import Gatekeeper
 from pgsched.worker.roster import Roster
 from pgsched.worker.sight import Sight
 from pgsched.worker.watch import Watch
 
 _SMALLEST_SHARE = 16
+_QUEUE_SIZE = 16
 _HELP_AFTER = 50_000  # microseconds overdue before another worker's partition is helped with
 _LOOK_AGAIN = 0.05
 _LITTLE_ROOM = 0.005
@@ -56,21 +59,23 @@ class Claimer(Service):
         poll: timedelta,
         supplied: Callable[[], bool],
         gates: Gatekeeper,
+        fairness: Fairness,
     ) -> None:
         super().__init__(events)
         self._link, self._roster, self._dispatcher, self._clock = link, roster, dispatcher, clock
         self._batch, self._lease, self._ahead = batch, lease, ahead
         self._ahead_us = int(ahead.total_seconds() * 1e6)
         self._poll = poll.total_seconds()
-        self._supplied, self._gates = supplied, gates
+        self._supplied, self._gates, self._fairness = supplied, gates, fairness
         self._sight, self._watch = Sight(), Watch()
         self._looked_at = float("-inf")
         self._claimed_at = float("-inf")
         self._unanswered: list[int] = []
 
     def expect(self, partition: int, instant: int) -> bool:
-        """A row for this instant stands in this partition. False for one of a queue that this worker does not serve."""
-        if partition not in self._roster.partitions:
+        """A row for this instant stands in this partition. False for one of a queue that this worker does not serve, or
+        that is paused."""
+        if partition not in self._roster.open:
             return False
         self._sight.hear(partition, instant)
         self.wake()
@@ -86,12 +91,17 @@ class Claimer(Service):
         self._looked_at = float("-inf")
         self.wake()
 
+    def reopen(self) -> None:
+        """Other partitions than before may be claimed from."""
+        self._sight.keep(self._roster.open)
+        self.look()
+
     async def sweep(self, connection: Connection) -> None:
         """Looks for rows that stand where reading does not begin any more."""
         if not self._roster.own:
             return
         lows = dict.fromkeys(self._roster.own, LONG_AGO)
-        due, _ = await executions.next_due(connection, lows, passed=self._gates.passed_over)
+        due, _ = await executions.next_due(connection, lows, whose=self._whose)
         for partition, instant in due.items():
             if instant < self._sight.low(partition):
                 self.expect(partition, instant)
@@ -108,18 +118,35 @@ class Claimer(Service):
         if self._watch.on:
             return await self._keep_watch()
         wanted = self._wanted()
-        if not wanted:
+        if not wanted and not (self._fairness.clients and self._roster.open):
             return await self._until_next()
         free = self._dispatcher.free
-        pause = self._room_pause(free) or self._gathering_pause(wanted)
+        pause = self._room_pause(free) or (self._gathering_pause(wanted) if wanted else 0.0)
         if pause > 0:
             return pause
-        await self._claim(self._shares(wanted, free))
+        for backlog, budget in self._fairness.budgets(free):
+            free -= await self._claim_apart(backlog, budget)
+        if wanted:
+            await self._claim(self._shares(wanted, max(free, _SMALLEST_SHARE)))
         return 0.0
+
+    async def _claim_apart(self, backlog: Backlog, budget: int) -> int:
+        """Claims from a client that has its own share of the room; how many rows."""
+        shares = backlog.shares(self._roster.own or self._roster.open, budget, self._batch)
+        answer = await self._ask(shares, Whose(only=backlog.client))
+        backlog.read_to(shares, answer.taken)
+        self._fairness.served(backlog, budget, len(answer.taken))
+        return len(answer.taken)
+
+    @property
+    def _whose(self) -> Whose:
+        """Those of all who are not claimed from apart, without what a gate would hold."""
+        held, apart = self._gates.passed_over, self._fairness.clients
+        return Whose(held=held, apart=apart) if held or apart else EVERYBODY
 
     async def _keep_watch(self) -> float:
         """Claims from everywhere, every few milliseconds, as long as it is worth it and there is room."""
-        free = self._dispatcher.free
+        free = self._dispatcher.free if self._roster.open else 0
         pause = self._claimed_at + self._watch.interval - time.monotonic()
         if free and pause > 0:
             return pause
@@ -134,7 +161,7 @@ class Claimer(Service):
     async def leave_watch(self) -> None:
         """Has writers notify again, if this worker was on watch."""
         if self._watch.on:
-            await self._watch.leave(await self._link.get(), self._roster.partitions)
+            await self._watch.leave(await self._link.get())
 
     async def recover(self, error: Exception) -> None:
         self.events.emit("database.lost", role=self.name, error=str(error)[:200])
@@ -151,7 +178,7 @@ class Claimer(Service):
         if time.monotonic() - self._looked_at > _LOOK_AGAIN:
             return []
         overdue = horizon - self._ahead_us - _HELP_AFTER
-        others = [p for p in self._roster.partitions if self._sight.due.get(p, overdue + 1) <= overdue]
+        others = [p for p in self._roster.open if self._sight.due.get(p, overdue + 1) <= overdue]
         return sorted(others, key=self._sight.due.__getitem__)[:4]
 
     def _gathering_pause(self, wanted: list[int]) -> float:
@@ -169,58 +196,69 @@ class Claimer(Service):
 
     def _shares(self, wanted: list[int], free: int) -> list[Share]:
         shares = []
+        rooms = self._fairness.rooms({partition // _QUEUE_SIZE for partition in wanted}, free)
         for partition in wanted:
-            batch = min(self._batch, free, max(_SMALLEST_SHARE, 2 * self._sight.taken(partition)))
-            shares.append(Share(partition, self._sight.low(partition), batch))
-            free -= batch
-            if free <= 0:
-                break
+            room = rooms[partition // _QUEUE_SIZE]
+            batch = min(self._batch, room, max(_SMALLEST_SHARE, 2 * self._sight.taken(partition)))
+            if batch > 0:
+                shares.append(Share(partition, self._sight.low(partition), batch))
+                rooms[partition // _QUEUE_SIZE] -= batch
         return shares
 
     def _even_shares(self, free: int) -> list[Share]:
         """Of every partition: with room for few rows, those of any partition must come to their turn."""
-        partitions = random.sample(self._roster.partitions, k=len(self._roster.partitions))[:free]
+        partitions = random.sample(self._roster.open, k=len(self._roster.open))[:free]
         each = min(self._batch, free // len(partitions))
         return [Share(partition, self._sight.low(partition), each) for partition in partitions]
 
     async def _claim(self, shares: list[Share], *, look: bool = True) -> int:
         """Claims and submits; how many rows."""
-        token = self._roster.next_token()
-        lease = Lease(owner=self._roster.number, token=token, length=self._lease, ahead=self._ahead)
-        connection = await self._link.get()
-        now = self._clock.now()
-        needed = self._gates.is_needed
-        at_once = not needed and len(shares) == 1 and self._sight.is_heard(shares[0].partition, now)
-        self._unanswered.append(token)
+        now, whose = self._clock.now(), self._whose
+        plain = whose is EVERYBODY and not self._gates.is_needed
+        at_once = plain and len(shares) == 1 and self._sight.is_heard(shares[0].partition, now)
         self._sight.asking()
-        if at_once:
-            answer = await executions.claim_at_once(connection, lease, shares[0])
-        else:
-            passed = self._gates.passed_over
-            answer = await executions.claim(connection, lease, shares, now=now, admit=self._gates.admit, passed=passed)
-        self._unanswered.remove(token)
-        self._claimed_at = time.monotonic()
-        self._dispatcher.submit(answer.rows)
+        answer = await self._ask(shares, whose, at_once=at_once)
+        self._fairness.observe(answer.taken, sum(share.batch for share in shares), now)
         emptied = self._sight.claimed(shares, answer, all_kinds=not at_once)
         if look and emptied:
             await asyncio.sleep(0)  # what was claimed starts first
-            await self._look_on(connection, emptied, shares[0].low if at_once else now + self._ahead_us)
+            await self._look_on(emptied, shares[0].low if at_once else now + self._ahead_us)
         return len(answer.taken)
 
-    async def _look_on(self, connection: Connection, partitions: list[int], beyond: int) -> None:
+    async def _ask(self, shares: list[Share], whose: Whose, *, at_once: bool = False) -> Claimed:
+        """Claims and submits."""
+        connection, now = await self._link.get(), self._clock.now()
+        token = self._roster.next_token()
+        lease = Lease(owner=self._roster.number, token=token, length=self._lease, ahead=self._ahead)
+        self._unanswered.append(token)
+        if at_once:
+            answer = await executions.claim_at_once(connection, lease, shares[0])
+        else:
+            admit = self._gates.admit
+            answer = await executions.claim(connection, lease, shares, now=now, admit=admit, whose=whose)
+        self._unanswered.remove(token)
+        self._claimed_at = time.monotonic()
+        self._dispatcher.submit(answer.rows)
+        return answer
+
+    async def _look_on(self, partitions: list[int], beyond: int) -> None:
         """What waits in partitions that a claim has emptied up to its look-ahead."""
+        connection = await self._link.get()
         self._sight.asking()
         lows = dict.fromkeys(partitions, beyond)
-        due, now = await executions.next_due(connection, lows, passed=self._gates.passed_over)
+        due, now = await executions.next_due(connection, lows, whose=self._whose)
         self._sight.seen_beyond(partitions, due, now)
 
     async def _look(self) -> None:
         connection = await self._link.get()
-        partitions = self._roster.partitions
+        partitions = self._roster.open
+        if not partitions:
+            self._looked_at = time.monotonic()
+            return
         self._sight.asking()
         lows = {partition: self._sight.look_from(partition, self._clock.now()) for partition in partitions}
         sent = time.monotonic()
-        due, now = await executions.next_due(connection, lows, passed=self._gates.passed_over)
+        due, now = await executions.next_due(connection, lows, whose=self._whose)
         received = time.monotonic()
         self._clock.observe(now, sent, received)
         if self._sight.seen(partitions, due, now):
@@ -232,7 +270,7 @@ class Claimer(Service):
         until_poll = self._looked_at + min(self._poll, self._watch.look_interval) - time.monotonic()
         own = [self._sight.due[p] for p in self._roster.own if p in self._sight.due]
         until_own = (min(own) - self._ahead_us - now) / 1e6 if own else until_poll
-        theirs = [due for p, due in self._sight.due.items() if p not in self._roster.own]
+        theirs = [self._sight.due[p] for p in self._roster.open if p in self._sight.due and p not in self._roster.own]
         until_help = (min(theirs) + _HELP_AFTER - now) / 1e6 if theirs else until_poll
         if until_help <= 0:
             await self._look()

@@ -15,13 +15,12 @@ import heapq
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 
 from pgsched.delivery.channel import Channel
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Late, Outcome, Released, lateness
-from pgsched.domain.policy import Options, parse_options
+from pgsched.domain.policy import Options, parse_options, without_spans
 from pgsched.errors import InvalidInput
 from pgsched.worker.alarm import Alarm
 from pgsched.worker.clock import DatabaseClock
@@ -63,10 +62,10 @@ class Dispatcher:
         ahead: float,
         settle: Settle,
         room: Callable[[], None],
-        relevant_for: Callable[[str], float | None],
+        defaults: Callable[[str, int], tuple[bytes, ...]],
     ) -> None:
         self._channel, self._clock, self._settle, self._room = channel, clock, settle, room
-        self._relevant_for = relevant_for
+        self._defaults = defaults
         self.concurrency, self._ahead = concurrency, ahead
         self._typical = ahead  # seconds of an attempt, the last ones counting most
         self.in_hand: dict[bytes, Execution] = {}
@@ -244,14 +243,13 @@ class Dispatcher:
         self._settle(row, options, outcome, seconds)
 
     def _options_of(self, row: Execution) -> Options:
-        """Its own, and its client's where they are silent; those of neither are ``_DEFAULT`` itself."""
-        relevant_for = None if row.plan == 0 else self._relevant_for(row.client_id)  # a backfill is late by intent
-        if row.options is None and relevant_for is None:
+        """Its own, and where they are silent the defaults of its client and queue; without any ``_DEFAULT`` itself."""
+        defaults = self._defaults(row.client_id, row.partition)
+        if row.options is None and not defaults:
             return _DEFAULT
-        options = parse_options(row.options)
-        if relevant_for is not None and options.relevant_for is None:
-            options = replace(options, relevant_for=relevant_for)
-        return options
+        if row.plan == 0:  # a backfill is late by intent
+            defaults = tuple(map(without_spans, defaults))
+        return parse_options(row.options, *defaults)
 
     def _time_left(self, row: Execution, options: Options) -> tuple[float, Late | None]:
         """Seconds that an attempt may take now, and why it must not begin, if so."""

@@ -30,7 +30,7 @@ from pgsched.worker.roster import Roster
 
 _MOST_HOLDING = 1_000
 _LOOK_EVERY = 0.5
-_READ_EVERY = 5.0
+_READ_EVERY = 10.0
 _TIDIED = 1_000  # rows held by one statement
 _SHARE_OF_TIME = 10
 _SOONEST, _LATEST = 0.01, 0.5
@@ -65,6 +65,7 @@ class Gatekeeper(Service):
         self._holding: set[str] = set()
         self._counted: dict[bytes, list[str]] = {}
         self._running: Counter[str] = Counter()
+        self._missing: set[bytes] = set()
         self._changed: set[str] = set()
         self._due: dict[str, float] = {}
         self._read_at = self._looked_at = self._tidied_at = float("-inf")
@@ -85,6 +86,7 @@ class Gatekeeper(Service):
     def look(self) -> None:
         """Gates were made, changed or dropped."""
         self._read_at = float("-inf")
+        self._due.clear()
         self.wake()
 
     async def admit(self, connection: Connection, rows: list[Execution]) -> list[Execution]:
@@ -110,8 +112,9 @@ class Gatekeeper(Service):
         self, connection: Connection, rows: list[Execution], wanted: dict[bytes, list[str]], held: dict[bytes, str]
     ) -> list[Execution]:
         names = {name for id, gates in wanted.items() if id not in held for name in gates}
-        own = {name: self._running[name] for name in names}
-        locked = await gates.read(connection, [*names], worker=self._roster.number, own=own) if names else {}
+        locked = await gates.read(connection, [*names], worker=self._roster.number) if names else {}
+        for gate in locked.values():  # as it is now that the lock is there
+            gate.running += self._running[gate.name]
         now = self._clock.now()
         passing: list[Execution] = []
         for row in sorted(rows, key=lambda row: row.fire_at):
@@ -143,7 +146,7 @@ class Gatekeeper(Service):
         self, connection: Connection, rows: Sequence[Execution], held: dict[bytes, str], locked: dict[str, Gate]
     ) -> None:
         await gates.note_draws(connection, locked.values())
-        counting = {name: gate.running for name, gate in locked.items() if gate.drawn and name in self.book.counting}
+        counting = [name for name, gate in locked.items() if gate.drawn and name in self.book.counting]
         if counting:
             own = {name: self._running[name] + locked[name].drawn for name in counting}
             await gates.note_use(connection, self._roster.number, own)
@@ -173,6 +176,7 @@ class Gatekeeper(Service):
             self.book.read(await gates.standing(await self._chores.get()))
             self._read_at = time.monotonic()
             self.loaded = True
+            self._recount()
         if now - self._looked_at >= (_LOOK_EVERY if self.is_needed else _READ_EVERY):
             self._holding = await gates.holding(await self._chores.get(), most=_MOST_HOLDING) - {ORDER}
             self._looked_at = time.monotonic()
@@ -186,6 +190,13 @@ class Gatekeeper(Service):
                 await self._feed(name)
         await self._tidy()
         return self._pause()
+
+    def _recount(self) -> None:
+        """What was counted in a transaction that came to nothing is not in hand, and never leaves it."""
+        missing = self._counted.keys() - self._dispatcher.in_hand.keys()
+        for id in missing & self._missing:
+            self.left(id)
+        self._missing = missing
 
     async def _note_left(self) -> None:
         changed, self._changed = self._changed, set()
@@ -205,7 +216,7 @@ class Gatekeeper(Service):
                 return
             gate, room = await self._room_at(connection, name)
             lease = Lease(owner=self._roster.number, token=token, length=self._lease, ahead=timedelta(0))
-            partitions = self._roster.partitions
+            partitions = self._roster.open
             rows = await gates.claim_held(connection, lease, name, partitions, batch=room) if room else []
             held = await self._queue_up(connection, rows)
             wanted = self._gates_of(row for row in rows if row.id not in held)
@@ -218,12 +229,13 @@ class Gatekeeper(Service):
             return
         now = self._clock.now()
         wait = (gate.earliest(now) - now - _AHEAD / 2) / 1e6
-        self._due[name] = time.monotonic() + min(max(wait, _SOONEST), _LATEST)
+        latest = _READ_EVERY if gate.shut_until is not None else _LATEST
+        self._due[name] = time.monotonic() + min(max(wait, _SOONEST), latest)
 
     async def _room_at(self, connection: Connection, name: str) -> tuple[Gate, int]:
-        own = {name: self._running[name]}
-        found = await gates.read(connection, [name], worker=self._roster.number, own=own, lock=False)
+        found = await gates.read(connection, [name], worker=self._roster.number, lock=False)
         gate = found.get(name) or Gate(name=name)
+        gate.running += self._running[name]
         now = self._clock.now()
         free = min(self._dispatcher.free, _MOST_FED)
         return gate, gate.room(free, now=now, last=now + _AHEAD)

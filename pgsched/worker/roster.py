@@ -1,7 +1,8 @@
 """Which worker this is, and which partitions it prefers.
 
 Every worker sees the same list of those alive, so each can tell its own share without asking: partition by partition
-in turn. Shares are a preference, never a right: a worker with nothing to do helps where rows are overdue.
+in turn, in each queue among those who serve it. Shares are a preference, never a right: a worker with nothing to do
+helps where rows are overdue. Nothing is claimed from a queue that is paused.
 """
 
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from datetime import timedelta
 
 from pgsched.store import workers
 from pgsched.store.connect import Connection
+from pgsched.store.workers import partitions_from
 from pgsched.version import __version__
 
 # A worker counts as frozen after two thirds of a lease, so that others find it out and have its rows within the whole.
@@ -16,7 +18,10 @@ _TERM = 2 / 3
 
 
 class Roster:
-    """This worker's number and its share of the partitions."""
+    """This worker's number and its share of the partitions.
+
+    ``partitions`` are those of all its queues, ``open`` those that may be claimed from, ``own`` its share of these.
+    """
 
     def __init__(self, *, name: str, queues: Sequence[str], lease: timedelta) -> None:
         self._name, self._queues = name, list(queues)
@@ -24,29 +29,47 @@ class Roster:
         self._claims = 0
         self.number = 0
         self.partitions: list[int] = []
+        self.open: list[int] = []
         self.own: list[int] = []
 
     async def join(self, connection: Connection) -> None:
         """Registers, or takes the registration up again, on the session whose life stands for the worker's."""
-        self.partitions = await workers.partitions_of(connection, self._queues)
+        found = await workers.served(connection, self._queues)
+        self._take(found.queues, found.paused)
         if self.number and await workers.hold(connection, self.number, self._term):
             return
         self.number = await workers.register(
             connection, name=self._name, queues=self._queues, release=__version__, lease=self._term
         )
         self._claims = 0
-        self.own = self.own or list(self.partitions)
+        self.own = self.own or list(self.open)
 
     async def renew(self, connection: Connection) -> bool:
         """Says that this worker lives; False when it was declared lost meanwhile."""
         return not self.number or await workers.renew(connection, self.number, self._term)
 
-    def share(self, alive: Sequence[workers.Worker]) -> None:
-        """Works out this worker's partitions among the workers that serve the same queues."""
-        peers = [worker.id for worker in alive if not worker.gone and set(worker.queues) & set(self._queues)]
-        if self.number in peers:
-            rank = peers.index(self.number)
-            self.own = [p for place, p in enumerate(self.partitions) if place % len(peers) == rank]
+    def share(self, alive: Sequence[workers.Worker]) -> bool:
+        """Works out this worker's partitions among the workers that serve the same queues; whether other ones are open
+        now than before."""
+        me = next((worker for worker in alive if worker.id == self.number), None)
+        if me is None:
+            return False
+        before = self.open
+        self._take(me.served, me.paused)
+        if not me.gone:
+            self.own = [partition for queue in me.served for partition in self._own_of(queue, alive)]
+        return self.open != before
+
+    def _own_of(self, queue: int, alive: Sequence[workers.Worker]) -> list[int]:
+        peers = [worker.id for worker in alive if not worker.gone and queue in worker.served]
+        rank = peers.index(self.number)
+        mine = (p for place, p in enumerate(partitions_from([queue])) if place % len(peers) == rank)
+        return [partition for partition in mine if partition in self.open]
+
+    def _take(self, served: Sequence[int], paused: Sequence[int]) -> None:
+        self.partitions = partitions_from(served)
+        self.open = partitions_from(queue for queue in served if queue not in paused)
+        self.own = [partition for partition in self.own if partition in self.open]
 
     def next_token(self) -> int:
         """A token no claim of any worker has had: the worker's number and a count."""

@@ -5,7 +5,7 @@ an old snapshot is held open nothing can clear them away. ``low`` is a hint. A r
 by its notification; one whose notification was silenced or lost is found by the sweep.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from pgsched.store.executions import Claimed, Share
 from pgsched.store.wire import LONG_AGO
@@ -35,6 +35,12 @@ class Sight:
         """From now on everything is read from the left edge, until the next look."""
         self._low.clear()
         self._forgot = True
+
+    def keep(self, partitions: Container[int]) -> None:
+        """Forgets the rows of all other partitions."""
+        for known in (self.due, self._heard):
+            for partition in [partition for partition in known if partition not in partitions]:
+                del known[partition]
 
     def low(self, partition: int) -> int:
         return self._low.get(partition, LONG_AGO)

@@ -27,6 +27,7 @@ class Watch:
         self._rings, self._rung_since = 0, float("-inf")
         self._found, self._since = 0, float("-inf")
         self._left_at = float("-inf")
+        self._over: list[int] = []
         self.interval = _SHORTEST_INTERVAL
         """Seconds between two claims of one on watch."""
 
@@ -49,13 +50,13 @@ class Watch:
 
     async def enter(self, connection: Connection, partitions: Iterable[int]) -> None:
         """Takes the watch, unless another worker has it."""
-        self._rings = 0
-        self.on = await workers.watch_queues(connection, partitions)
+        self._rings, self._over = 0, list(partitions)
+        self.on = await workers.watch_queues(connection, self._over)
         self._found, self._since = 0, time.monotonic()
 
-    async def leave(self, connection: Connection, partitions: Iterable[int]) -> None:
+    async def leave(self, connection: Connection) -> None:
         self.lose()
-        await workers.unwatch_queues(connection, partitions)
+        await workers.unwatch_queues(connection, self._over)
 
     def lose(self) -> None:
         """The session that held the locks is gone, or gives them up."""

@@ -79,3 +79,16 @@ def test_an_address_left_by_one_that_crashed_is_not_used(tmp_path: Path) -> None
 def test_a_data_directory_has_one_owner(tmp_path: Path) -> None:
     with owned(tmp_path), pytest.raises(Conflict, match="another pgsched up"), owned(tmp_path):
         pass
+
+
+def test_what_kafka_is_told_is_a_table_of_the_file_or_json_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("pgsched.toml").write_text('[kafka_config]\n"linger.ms" = 5\n')
+    assert load_settings({}).kafka_config == '{"linger.ms": 5}'
+    monkeypatch.setenv("PGSCHED_KAFKA_CONFIG", '{"linger.ms": 7}')
+    assert load_settings({}).kafka_config == '{"linger.ms": 7}'
+
+
+@pytest.mark.parametrize("text", ["linger.ms=5", "[1]"])
+def test_what_kafka_is_told_must_be_an_object(text: str) -> None:
+    with pytest.raises(InvalidSettings, match="it must be a JSON object"):
+        load_settings({"kafka_config": text})

@@ -63,8 +63,8 @@ async def test_attempts_share_the_trace_and_have_spans_of_their_own() -> None:
 
 async def test_a_client_with_a_secret_signs_what_it_sends(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-    secrets = {"shop": parse_secret(text)}
-    async with receiving() as receiver, calling(secrets=secrets.get) as channel:
+    secrets = {"shop": [parse_secret(text)]}
+    async with receiving() as receiver, calling(secrets=lambda client: secrets.get(client, [])) as channel:
         await channel.deliver(execution(receiver.url), Options(), 5)
     [request] = receiver.requests
     names = ("webhook-id", "webhook-timestamp", "webhook-signature")
@@ -80,8 +80,8 @@ async def test_a_client_without_a_secret_signs_nothing() -> None:
 
 
 async def test_headers_of_one_row_do_not_reach_the_next() -> None:
-    secrets = {"shop": b"s" * 32}
-    async with receiving() as receiver, calling(secrets=secrets.get) as channel:
+    secrets = {"shop": [b"s" * 32]}
+    async with receiving() as receiver, calling(secrets=lambda client: secrets.get(client, [])) as channel:
         await channel.deliver(execution(receiver.url), Options(), 5)
         await channel.deliver(execution(receiver.url, id=bytes(15) + b"\2", client_id="bank"), Options(), 5)
     signed, plain = (request.headers for request in receiver.requests)

@@ -105,7 +105,7 @@ async def test_the_length_of_the_body_is_right(method: str, payload: bytes | Non
 
 
 async def test_a_callback_without_body_is_signed_without_one() -> None:
-    async with receiving() as receiver, calling(secrets=lambda client: b"s" * 32) as channel:
+    async with receiving() as receiver, calling(secrets=lambda client: [b"s" * 32]) as channel:
         await channel.deliver(execution(receiver.url), Options(method="GET"), 5)
     [request] = receiver.requests
     assert request.headers["webhook-signature"] == sign(b"s" * 32, request.headers["webhook-id"], NOW, b"")
@@ -118,6 +118,6 @@ def test_targets_of_one_host_do_not_share_their_paths() -> None:
 
 
 def _head(target: str) -> bytes:
-    arguments: dict[str, Any] = {"now": NOW, "deadline": 5.0, "secret": None, "rng": random.Random(1)}
+    arguments: dict[str, Any] = {"now": NOW, "deadline": 5.0, "secrets": (), "rng": random.Random(1)}
     row = execution(target, id=ID, payload=None)
     return compose(row, parse_url(target), Options(), **arguments)

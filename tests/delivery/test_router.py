@@ -4,6 +4,7 @@ from pgsched.delivery.router import Channels
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options
+from pgsched.domain.target import Scheme
 from tests.delivery.receiver import execution
 
 
@@ -30,8 +31,16 @@ async def test_each_target_reaches_the_channel_of_its_scheme() -> None:
     assert python.targets == ["python:work"]
 
 
+async def test_a_channel_serves_further_schemes_beside_the_two_that_each_worker_has() -> None:
+    kafka = Noting()
+    channels = Channels(http=Noting(), python=Noting(), others={Scheme.KAFKA: kafka})
+    assert await channels.deliver(execution("kafka:orders"), Options(), 5) == Succeeded()
+    await channels.close()
+    assert (kafka.targets, kafka.closed) == (["kafka:orders"], 1)
+
+
 @pytest.mark.parametrize("target", ["sql:billing.settle", "notify:orders", "queue:", "kafka:orders", "gopher:x"])
-async def test_targets_of_later_releases_fail_for_good(target: str) -> None:
+async def test_targets_that_no_channel_serves_fail_for_good(target: str) -> None:
     outcome = await Channels(http=Noting(), python=Noting()).deliver(execution(target), Options(), 5)
     assert isinstance(outcome, Failed)
     assert not outcome.retryable

@@ -35,6 +35,17 @@ def test_migrating_twice_changes_nothing(database_url: str) -> None:
         assert connection.execute("select key from pgsched.jobs").fetchall() == [("hourly",)]
 
 
+def test_migrating_leaves_queues_as_they_are(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("select pgsched.create_queue('orders', '{\"weight\": 3, \"max_waiting\": 10}')")
+        connection.execute("select pgsched.schedule('python:settle', delay => '1 hour', queue => 'orders')")
+        before = dump(connection)
+        migrate(database_url)
+        assert dump(connection) == before
+        waiting = "select weight, max_waiting, pgsched.count_live(name, 10) from pgsched.queues where name = 'orders'"
+        assert connection.execute(waiting).fetchall() == [(3, 10, 1)]
+
+
 def test_the_printed_migration_makes_the_same_schema(database_url: str, empty_database_url: str) -> None:
     with (
         psycopg.connect(database_url) as migrated,

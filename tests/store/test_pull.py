@@ -191,10 +191,51 @@ def test_past_its_relevancy_it_expires_instead(db: Connection) -> None:
 
 
 def test_its_clients_relevancy_counts_too(db: Connection) -> None:
-    db.execute("insert into pgsched.clients (client_id, relevant_for) values ('hasty', '1 minute')")
+    db.execute("""insert into pgsched.clients (client_id, options) values ('hasty', '{"relevant_for": "1m"}')""")
     put(db, client="hasty", fire_at=datetime.now(UTC) - timedelta(hours=1))
     assert claim(db) == []
     assert column(db, "select status::text from pgsched.history") == ["expired"]
+
+
+def test_its_queues_relevancy_counts_too_and_a_backfill_is_late_by_intent(db: Connection) -> None:
+    db.execute("""update pgsched.queues set options = '{"relevant_for": "1m"}' where name = 'orders'""")
+    late = datetime.now(UTC) - timedelta(hours=1)
+    put(db, fire_at=late)
+    asked = put(db, fire_at=late)
+    db.execute("update pgsched.executions set plan = 0 where id = %s", [asked])
+    assert [handed.id for handed in claim(db)] == [asked]
+    db.execute("update pgsched.queues set options = null")
+
+
+def test_the_defaults_of_its_client_say_how_often_it_is_tried(db: Connection) -> None:
+    db.execute("""insert into pgsched.clients (client_id, options) values ('brisk', '{"max_attempts": 1}')""")
+    put(db, client="brisk")
+    assert fail(db, claim_one(db)) == "failed"
+
+
+def test_of_a_client_that_is_held_nothing_is_handed_out(db: Connection) -> None:
+    put(db, client="late_payer")
+    call(db, "hold_client", client="late_payer")
+    assert claim(db) == []
+    call(db, "release_client", client="late_payer")
+    assert len(claim(db)) == 1
+
+
+def test_from_a_queue_that_is_paused_nothing_is_handed_out(db: Connection) -> None:
+    put(db)
+    call(db, "pause_queue", name="orders")
+    assert claim(db) == []
+    call(db, "resume_queue", name="orders")
+    assert len(claim(db)) == 1
+
+
+def test_a_failure_for_good_is_told_where_its_client_has_dead_letters_told(db: Connection) -> None:
+    db.execute("insert into pgsched.clients (client_id, dead_letter_target) values ('sad', 'https://a.example/dead')")
+    put(db, client="sad")
+    fail(db, claim_one(db), retryable=False)
+    assert row(db, "select target, queue from pgsched.status where status = 'scheduled'") == (
+        "https://a.example/dead", "default",
+    )  # fmt: skip
 
 
 def test_a_batch_is_filled_past_what_expires(db: Connection) -> None:

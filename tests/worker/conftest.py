@@ -49,6 +49,16 @@ async def db(database_url: str) -> AsyncIterator[Connection]:
         yield connection
 
 
+@pytest.fixture
+async def billing(db: Connection) -> AsyncIterator[Connection]:
+    """The client ``shop``, with its role and its functions; a connection of the database's owner."""
+    from tests.worker import call_arrange  # which stands on this module
+
+    await db.execute(call_arrange.MAKE.encode())
+    yield db
+    await db.execute(call_arrange.DROP.encode())
+
+
 Running = Callable[..., Any]
 
 

@@ -95,7 +95,7 @@ async def dispatcher(
         ahead=AHEAD,
         settle=settled.take,
         room=room.set,
-        relevant_for=lambda client: 60.0 if client == "brief" else None,
+        defaults=lambda client, partition: (b'{"relevant_for": "60s"}',) if client == "brief" else (),
     )
     settled.dispatcher = made
     made.start()

@@ -286,6 +286,6 @@ async def test_one_that_finds_the_watch_taken_is_called_anew_only_by_new_rings(
     assert yours.called
     await yours.enter(sessions[1], range(16))
     assert (mine.on, yours.on, yours.called) == (True, False, False)
-    await mine.leave(sessions[0], range(16))
+    await mine.leave(sessions[0])
     await yours.enter(sessions[1], range(16))
     assert (mine.on, yours.on) == (False, True)

@@ -122,11 +122,11 @@ async def test_a_deadline_cuts_the_last_attempt_short(db: Connection, running: R
         await asyncio.sleep(60)
 
     async with running(app):
-        await db.execute("select pgsched.schedule('python:slow', options => '{\"deadline\": \"500ms\"}')")
+        await db.execute("select pgsched.schedule('python:slow', options => '{\"deadline\": \"2s\"}')")
         await until_history(db, 1, status="failed")
     reason = await value(db, "select reason from pgsched.history")
-    assert reason.startswith("no answer within 0.")
-    assert reason.endswith("not begun before its deadline, PT0.5S after its instant")
+    assert reason.startswith("no answer within ")
+    assert reason.endswith("not begun before its deadline, PT2S after its instant")
     assert await value(db, "select finished_at < scheduled_for + interval '5 seconds' from pgsched.history")
 
 

@@ -150,6 +150,24 @@ comment on function pgsched.check_told(jsonb, text)
 
 comment on function pgsched.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.';
 
+create or replace function pgsched.check_defaults(options jsonb) returns boolean
+  language plpgsql immutable parallel safe as $$
+begin
+  if jsonb_typeof(options) = 'object' and options ?| array['on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering', 'deferred'] then
+    return pgsched.refuse('PS004', 'on_success, on_failure, on_expired, limit_key, priority, ordering and deferred cannot be defaults', 'give them with each execution or job');
+  end if;
+  return pgsched.check_options(options);
+end $$;
+comment on function pgsched.check_defaults(jsonb)
+  is 'True for options that can be the defaults of a client or a queue; raises PS004 with what to write otherwise.';
+
+create or replace function pgsched.attempts_in(options jsonb) returns numeric
+  language sql immutable parallel safe as $$
+  select coalesce((options ->> 'max_attempts')::numeric,
+                  case jsonb_typeof(options -> 'backoff') when 'array' then jsonb_array_length(options -> 'backoff') + 1 end)
+$$;
+comment on function pgsched.attempts_in(jsonb) is 'How many attempts these options allow; null where they do not say.';
+
 -- Not in SQL: a statement would inline its body anew, which costs more than the insert of a row.
 create or replace function pgsched.check_partition(partition smallint, client_id text, key text, ordering_key text)
   returns boolean language plpgsql immutable parallel safe as $$

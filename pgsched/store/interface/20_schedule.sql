@@ -90,7 +90,8 @@ begin
   end if;
   home := pgsched.partition_for(queue, client, null, schedule.ordering_key);
   if told then  -- the trigger would have to look through what the statement inserted for what is known here
-    perform set_config('pgsched.notify', 'off', true);
+    perform pgsched.refuse_full(home & ~15) from pgsched.queues q where q.full_since is not null limit 1;
+    perform set_config('pgsched.notify', 'told', true);
   end if;
   insert into pgsched.executions as e (fire_at, client_id, target, payload, options, ordering_key, partition)
   values (instant, client, schedule.target, schedule.payload, schedule.options, schedule.ordering_key, home)

@@ -162,7 +162,7 @@ begin
     perform pgsched.refuse('PS011', format('execution %s belongs to job %s', reschedule.id, waiting.job_id),
       'edit the job''s schedule, or trigger it');
   end if;
-  update pgsched.executions e set fire_at = reschedule.fire_at, scheduled_for = null
+  update pgsched.executions e set fire_at = reschedule.fire_at, scheduled_for = null, gate = null
    where e.partition = waiting.partition and e.id = waiting.id;
   if waiting.fire_at = 'infinity' then
     perform pgsched.forget_dependencies(reschedule.id);

@@ -147,8 +147,11 @@ create or replace function pgsched.tell_outcome(
   attempt smallint, status pgsched.execution_status, status_code smallint, result jsonb, reason text
 ) returns uuid language plpgsql volatile as $$
 declare
-  told constant text := options ->> case status when 'succeeded' then 'on_success' when 'failed' then 'on_failure'
-                                                when 'expired' then 'on_expired' end;
+  told constant text := coalesce(options ->> case status when 'succeeded' then 'on_success' when 'failed' then 'on_failure'
+                                                         when 'expired' then 'on_expired' end,
+    case when status = 'failed' then (  -- the word itself, where it fails, is not told there once more
+      select c.dead_letter_target from pgsched.clients c
+       where c.client_id = tell_outcome.client_id and c.dead_letter_target <> tell_outcome.target) end);
   before constant text := coalesce(nullif(current_setting('pgsched.notify', true), ''), 'on');
   new_id uuid;
 begin
@@ -156,16 +159,18 @@ begin
     return null;
   end if;
   perform set_config('pgsched.notify', 'on', true);  -- a settling session is silent
+  perform set_config('pgsched.unbounded', 'on', true);  -- an end is told also where its queue is full
   insert into pgsched.executions as e (fire_at, client_id, target, partition, payload)
   values (pgsched.now(), tell_outcome.client_id, told, pgsched.queue_to_tell(tell_outcome.partition, told) + floor(random() * 16)::smallint,
     jsonb_build_object('execution', id, 'job', job_id, 'client', client_id, 'key', key, 'target', target, 'status', status,
         'scheduled_for', scheduled_for, 'finished_at', pgsched.now(), 'attempt', attempt, 'status_code', status_code, 'reason', reason)
       || case when coalesce(pg_column_size(result), 0) <= 524288 then jsonb_build_object('result', result) else '{}' end)
   returning e.id into new_id;
+  perform set_config('pgsched.unbounded', 'off', true);
   perform set_config('pgsched.notify', before, true);
   return new_id;
 end $$;
 comment on function pgsched.tell_outcome(uuid, uuid, text, text, text, jsonb, smallint, timestamptz, smallint,
                                          pgsched.execution_status, smallint, jsonb, text)
   is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the
-options name no target for this outcome.';
+options name no target for this outcome. A failure is told to its client''s dead_letter_target where they name none.';

@@ -23,9 +23,26 @@ begin
 end $$;
 comment on function pgsched.notify_wake(smallint, timestamptz) is 'Tells the workers that a near-term row stands in a partition.';
 
+-- What belongs to a job was accepted with the job; what tells of an end must not hold that end up.
+create or replace function pgsched.refuse_full(first_partition integer) returns void language plpgsql stable as $$
+declare
+  queue pgsched.queues;
+begin
+  select * into queue from pgsched.queues q where q.first_partition = refuse_full.first_partition and q.full_since is not null;
+  if found and (current_setting('pgsched.unbounded', true) is distinct from 'on' or not has_table_privilege('pgsched.executions', 'UPDATE')) then
+    perform pgsched.refuse('PS014', format('the queue %L is full: %s executions wait in it, as many as may', queue.name, queue.max_waiting),
+      'try again in a second, or give it a higher max_waiting by pgsched.set_queue');
+  end if;
+end $$;
+comment on function pgsched.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.';
+
 create or replace function pgsched.executions_inserted() returns trigger language plpgsql volatile as $$
 begin
-  if exists (select from inserted i where i.fire_at < now() + interval '2 seconds') then
+  if exists (select from pgsched.queues q where q.full_since is not null) then
+    perform pgsched.refuse_full(i.first_partition) from (select distinct partition & ~15 as first_partition from inserted where job_id is null) i;
+  end if;
+  if current_setting('pgsched.notify', true) is distinct from 'off'
+     and exists (select from inserted i where i.fire_at < now() + interval '2 seconds') then
     perform pg_notify('pgsched_wake', string_agg(near.partition || '@' || (extract(epoch from near.fire_at) * 1000000)::bigint, ','))
        from (select i.partition, min(i.fire_at) as fire_at from inserted i
               where i.fire_at < now() + interval '2 seconds' group by i.partition) near
@@ -34,10 +51,13 @@ begin
   end if;
   return null;
 end $$;
-comment on function pgsched.executions_inserted() is 'Wakes the workers for the near-term rows of one insert statement.';
+comment on function pgsched.executions_inserted()
+  is 'Refuses the one-shots of an insert statement whose queue is full, and wakes the workers for its near-term rows.';
 create or replace trigger executions_inserted after insert on pgsched.executions
   referencing new table as inserted for each statement
-  when (current_setting('pgsched.notify', true) is distinct from 'off') execute function pgsched.executions_inserted();
+  when (current_setting('pgsched.notify', true) is distinct from 'told'
+        and (current_setting('pgsched.notify', true) is distinct from 'off' or current_setting('pgsched.unbounded', true) is distinct from 'on'))
+  execute function pgsched.executions_inserted();
 
 create or replace function pgsched.jobs_changed() returns trigger language plpgsql volatile as $$
 begin
@@ -53,6 +73,15 @@ end $$;
 comment on function pgsched.clients_changed() is 'Has the workers read the clients'' settings again.';
 create or replace trigger clients_changed after insert or update or delete on pgsched.clients
   for each statement execute function pgsched.clients_changed();
+
+create or replace function pgsched.queues_changed() returns trigger language plpgsql volatile as $$
+begin
+  perform pg_notify('pgsched_wake', 'queues');
+  return null;
+end $$;
+comment on function pgsched.queues_changed() is 'Has the workers look at the queues again.';
+create or replace trigger queues_changed after insert or delete or update of name, first_partition, options, weight, max_waiting, paused_at
+  on pgsched.queues for each statement execute function pgsched.queues_changed();
 
 create or replace trigger jobs_inserted after insert on pgsched.jobs for each statement execute function pgsched.jobs_changed();
 create or replace trigger jobs_edited after update of revision on pgsched.jobs for each statement execute function pgsched.jobs_changed();

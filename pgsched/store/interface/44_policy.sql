@@ -31,21 +31,30 @@ comment on function pgsched.duration_text(double precision) is 'A length of time
 
 create or replace function pgsched.attempts_allowed(options jsonb) returns numeric
   language sql immutable parallel safe as $$
-  select coalesce((options ->> 'max_attempts')::numeric,
-                  case jsonb_typeof(options -> 'backoff') when 'array' then jsonb_array_length(options -> 'backoff') + 1 end, 5)
+  select coalesce(pgsched.attempts_in(options), 5)
 $$;
 comment on function pgsched.attempts_allowed(jsonb) is 'After how many attempts an execution with these options has failed for good.';
 
--- Of a backfill, which is late by intent, only its own options count.
+-- A list of waits says how many attempts there are, also where what it is laid over says otherwise.
+create or replace function pgsched.laid_over(options jsonb, defaults jsonb) returns jsonb
+  language sql immutable parallel safe as $$
+  select coalesce(defaults, '{}') || coalesce(options, '{}')
+         || case when pgsched.attempts_in(options) is not null
+                 then jsonb_build_object('max_attempts', pgsched.attempts_in(options)) else '{}' end
+$$;
+comment on function pgsched.laid_over(jsonb, jsonb) is 'Options, and what the defaults have beside them.';
+
+-- Of a backfill, which is late by intent, only its own options bound the age.
 create or replace function pgsched.options_of(execution pgsched.executions) returns jsonb
   language sql stable parallel safe as $$
-  select case when execution.plan = 0 then '{}'
-              else coalesce((select jsonb_build_object('relevant_for', c.relevant_for) from pgsched.clients c
-                              where c.client_id = execution.client_id and c.relevant_for is not null), '{}') end
-         || coalesce(execution.options, '{}')
+  select pgsched.laid_over(execution.options, case when execution.plan = 0
+           then defaults - array['relevant_for', 'deadline', 'max_retry_age'] else defaults end)
+    from (select pgsched.laid_over(
+                   (select c.options from pgsched.clients c where c.client_id = execution.client_id),
+                   pgsched.laid_over((select q.options from pgsched.queues q where q.first_partition = (execution.partition & ~15)), null))) d(defaults)
 $$;
 comment on function pgsched.options_of(pgsched.executions)
-  is 'The options that hold for an execution: its own, and its client''s where they are silent.';
+  is 'The options that hold for an execution: its own, its client''s where they are silent, and then its queue''s.';
 
 create or replace function pgsched.lateness(
   options jsonb, attempt integer, age double precision, out status pgsched.execution_status, out reason text

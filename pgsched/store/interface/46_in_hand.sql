@@ -59,7 +59,7 @@ begin
             end_in_hand.status, held.plan, held.partition, held.attempt, held.client_id, held.target, held.payload,
             held.options, held.key, held.ordering_key, held.awaited, end_in_hand.result, end_in_hand.reason);
   end if;
-  if held.options ?| array['on_success', 'on_failure', 'on_expired'] then
+  if status = 'failed' or held.options ?| array['on_success', 'on_failure', 'on_expired'] then
     perform pgsched.tell_outcome(held.id, held.job_id, held.client_id, held.key, held.target, held.options, held.partition,
       nominal, held.attempt, status, null, result, reason);
   end if;

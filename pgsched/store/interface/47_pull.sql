@@ -55,10 +55,10 @@ create or replace function pgsched.until_next(queue text) returns double precisi
    cross join lateral (select e.fire_at from pgsched.executions e
                         where e.partition = (q.first_partition + slot)::smallint and e.fire_at < 'infinity'
                         order by e.fire_at limit 1) next
-   where q.name = until_next.queue
+   where q.name = until_next.queue and q.paused_at is null
 $$;
 comment on function pgsched.until_next(text)
-  is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits.';
+  is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.';
 
 create or replace function pgsched.clients_of_role() returns text[] language sql stable parallel safe as $$
   select array(select c.client_id from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
@@ -124,6 +124,8 @@ create or replace function pgsched.due_to_pull(
   set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan as $$
 declare
   last constant smallint := due_to_pull.first + 15;
+  spans constant text[] := array['relevant_for', 'deadline', 'max_retry_age'];
+  hasty constant boolean := coalesce((select q.options ?| spans from pgsched.queues q where q.first_partition = due_to_pull.first), false);
 begin
   select array_agg(d.partition order by d.fire_at), array_agg(d.id order by d.fire_at), array_agg(d.plain order by d.fire_at),
          array_agg(distinct d.partition order by d.partition) filter (where d.ordered)
@@ -134,11 +136,13 @@ begin
            cross join lateral (
              select e.partition, e.id, e.fire_at, e.ordering_key is not null as ordered,
                     e.lease_token is null and e.target = 'queue:' and e.ordering_key is null
-                      and not coalesce(e.options ?| array['relevant_for', 'deadline', 'max_retry_age'], false)
-                      and not exists (select from pgsched.clients c where c.client_id = e.client_id and c.relevant_for is not null) as plain
+                      and not coalesce(e.options ?| spans, false)
+                      and not exists (select from pgsched.clients c where c.client_id = e.client_id and c.options ?| spans)
+                      and not hasty as plain
                from pgsched.executions e
               where e.partition = p.partition and e.partition between due_to_pull.first and last and e.fire_at <= pgsched.now()
                 and (e.lease_token is null or e.lease_owner is null and e.lease_expires_at <= pgsched.now())
+                and not exists (select from pgsched.clients c where c.client_id = e.client_id and c.state = 'held')
                 and coalesce(e.plan, 0) = 0 and (due_to_pull.clients is null or e.client_id = any (due_to_pull.clients))
               order by e.fire_at limit due_to_pull.share for update of e skip locked) due
            limit due_to_pull.wanted) d;
@@ -162,14 +166,18 @@ declare
   until constant timestamptz := pgsched.now() + claim.lease;
   share integer := (claim.batch + 15) / 16;
   wanted integer := claim.batch;
-  found integer;
+  count integer;
   due record;
 begin
+  perform from pgsched.queues q where q.name = claim.queue and q.paused_at is not null;
+  if found then
+    return;
+  end if;
   for round in 1..20 loop
     due := pgsched.due_to_pull(first, wanted, share, clients);
-    found := coalesce(cardinality(due.ids), 0);
+    count := coalesce(cardinality(due.ids), 0);
     perform pg_advisory_xact_lock(1885631332, o.partition) from unnest(due.ordered) as o(partition);
-    for n in 1..found loop
+    for n in 1..count loop
       continue when not (due.plain[n] or pgsched.may_be_handed_out(due.homes[n], due.ids[n]));
       return query
       update pgsched.executions e
@@ -180,7 +188,7 @@ begin
                 e.job_id, e.payload::jsonb, e.target::text, e.options::jsonb, e.lease_expires_at;
       wanted := wanted - 1;
     end loop;
-    exit when wanted = 0 or found < share and not false = any (due.plain) or found = 0;
+    exit when wanted = 0 or count < share and not false = any (due.plain) or count = 0;
     share := claim.batch;
   end loop;
 end $$;

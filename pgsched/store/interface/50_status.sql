@@ -1,4 +1,4 @@
--- Live and finished rows in one view; the status of a live row is read off its lease and its instant.
+-- Live and finished rows, and dead letters that are kept longer, in one view; the status of a live row is read off its lease and its instant.
 create or replace view pgsched.status with (security_invoker = true) as
 select e.id, e.client_id, e.key, e.job_id, q.name as queue,
        case when e.lease_token is not null then 'running'
@@ -14,5 +14,10 @@ union all
 select h.id, h.client_id, h.key, h.job_id, q.name, h.status, h.target, h.payload, h.scheduled_for, h.fire_at, h.attempt,
        h.created_at, h.finished_at, h.status_code, h.result, h.reason, h.options, h.ordering_key, null, null,
        h.instants, h.last_scheduled_for
-  from pgsched.history h left join pgsched.queues q on q.first_partition = (h.partition & ~15);
+  from pgsched.history h left join pgsched.queues q on q.first_partition = (h.partition & ~15)
+union all
+select k.id, k.client_id, k.key, k.job_id, q.name, k.status, k.target, k.payload, k.scheduled_for, k.fire_at, k.attempt,
+       k.created_at, k.finished_at, k.status_code, k.result, k.reason, k.options, k.ordering_key, null, null,
+       k.instants, k.last_scheduled_for
+  from pgsched.kept_dead_letters k left join pgsched.queues q on q.first_partition = (k.partition & ~15);
 comment on view pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.';

@@ -1,5 +1,5 @@
--- History and attempts are kept in days: made ahead, dropped whole. Both functions are the workers' and run with the
--- rights of the tables' owner; a lock they do not get at once they leave to the next turn.
+-- History and attempts are kept in days: made ahead, dropped whole, once the dead letters are out of them. The functions
+-- are the workers' and run with the rights of the tables' owner; a lock they do not get at once they leave to the next turn.
 
 create or replace function pgsched.prepare_days(ahead integer) returns integer
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '2s' as $$
@@ -28,11 +28,59 @@ begin
 end $$;
 comment on function pgsched.prepare_days(integer) is 'Makes the partitions of history and attempts for today and the days ahead; returns how many.';
 
+create or replace function pgsched.is_kept(client text, finished_at timestamptz) returns boolean language sql stable as $$
+  select is_kept.finished_at > pgsched.now() - coalesce(
+    (select c.dead_letters_for from pgsched.clients c where c.client_id = is_kept.client), interval '365 days')
+$$;
+comment on function pgsched.is_kept(text, timestamptz) is 'Whether a dead letter of this client that failed then has not expired.';
+
+-- Row by row, so that a dead letter is in one of the two tables at any moment, and so many at a time.
+create or replace function pgsched.keep_dead_letters(kept integer, most integer) returns integer
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '2s' as $$
+declare
+  oldest constant timestamptz := ((pgsched.now() at time zone 'UTC')::date - kept)::timestamp at time zone 'UTC';
+  moved integer;
+begin
+  with taken as (
+    select h.id, h.finished_at from pgsched.history h
+     where h.status = 'failed' and h.dealt_with_at is null and h.finished_at < oldest
+       and pgsched.is_kept(h.client_id, h.finished_at)
+     limit most for update skip locked
+  ), gone as (
+    delete from pgsched.history h using taken t where h.id = t.id and h.finished_at = t.finished_at returning h.*
+  )
+  insert into pgsched.kept_dead_letters
+  select g.*, coalesce((select jsonb_agg(to_jsonb(a) - 'execution_id' - 'client_id' order by a.attempt, a.finished_at)
+                          from pgsched.attempts a where a.execution_id = g.id), '[]')
+    from gone g
+  on conflict do nothing;
+  get diagnostics moved = row_count;
+  return moved;
+end $$;
+comment on function pgsched.keep_dead_letters(integer, integer)
+  is 'Moves open dead letters, no more than so many, out of the days of history that are to be dropped; returns how many.';
+
+create or replace function pgsched.expire_dead_letters(most integer) returns integer
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  expired integer;
+begin
+  delete from pgsched.kept_dead_letters k where k.id = any (array(
+    select o.id from pgsched.kept_dead_letters o
+     where o.finished_at < pgsched.now() - interval '1 hour' and not pgsched.is_kept(o.client_id, o.finished_at)
+     order by o.finished_at limit most for update skip locked));
+  get diagnostics expired = row_count;
+  return expired;
+end $$;
+comment on function pgsched.expire_dead_letters(integer)
+  is 'Deletes dead letters that have expired and whose day of history is gone, no more than so many; returns how many.';
+
 create or replace function pgsched.drop_days(kept integer) returns integer
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '2s' as $$
 declare
   oldest constant date := (pgsched.now() at time zone 'UTC')::date - kept;
   child record;
+  unmoved boolean;
   dropped integer := 0;
 begin
   for child in
@@ -40,6 +88,11 @@ begin
      where i.inhparent in ('pgsched.history'::regclass, 'pgsched.attempts'::regclass) and c.relname ~ '_[0-9]{8}$'
        and to_date(right(c.relname, 8), 'YYYYMMDD') < oldest
   loop
+    if child.name like 'history%' then
+      execute format('select exists (select from pgsched.%I h where h.status = ''failed'' and h.dealt_with_at is null'
+        ' and pgsched.is_kept(h.client_id, h.finished_at))', child.name) into unmoved;
+      continue when unmoved;
+    end if;
     begin
       execute format('drop table pgsched.%I', child.name);
       dropped := dropped + 1;
@@ -48,7 +101,8 @@ begin
       when lock_not_available then return dropped;
     end;
   end loop;
-  delete from pgsched.history_default where finished_at < oldest::timestamp at time zone 'UTC';
+  delete from pgsched.history_default h where h.finished_at < oldest::timestamp at time zone 'UTC'
+     and not (h.status = 'failed' and h.dealt_with_at is null and pgsched.is_kept(h.client_id, h.finished_at));
   delete from pgsched.attempts_default where finished_at < oldest::timestamp at time zone 'UTC';
   return dropped;
 end $$;

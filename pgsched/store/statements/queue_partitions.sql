@@ -1,2 +1,3 @@
--- The first partitions of the queues a worker serves, and whether consumers pull from them.
-select name, first_partition, pulled from pgsched.queues where name = any (%(queues)s) order by first_partition
+-- The queues a worker serves: their names and first partitions, and whether they are paused, or pulled from by consumers.
+select name, first_partition, paused_at is not null, pulled
+  from pgsched.queues where name = any (%(queues)s) order by first_partition

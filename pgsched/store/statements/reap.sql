@@ -3,8 +3,9 @@
 -- the due rows of one partition, so it runs only where there is something to take back. Skips what a settle holds at
 -- this moment. Index: executions_fire_at.
 with lost as (
-  select e.ctid, e.attempt >= coalesce((e.options ->> 'max_attempts')::numeric,
-           case jsonb_typeof(e.options -> 'backoff') when 'array' then jsonb_array_length(e.options -> 'backoff') + 1 end,
+  select e.ctid, e.attempt >= coalesce(pgsched.attempts_in(e.options),
+           (select pgsched.attempts_in(c.options) from pgsched.clients c where c.client_id = e.client_id),
+           (select pgsched.attempts_in(q.options) from pgsched.queues q where q.first_partition = %(partition)s::int & ~15),
            5) as exhausted
     from pgsched.executions e
    where e.partition = %(partition)s and e.fire_at <= pgsched.now() + interval '1 minute'
@@ -31,10 +32,9 @@ with lost as (
   union all select pgsched.now(), id, attempt, client_id, 'the worker was lost' from failed
 )
 select (select count(*) from returned), (select count(*) from failed),
-       (select count(case when options ? 'on_failure' then
-                 pgsched.tell_outcome(id, job_id, client_id, key, target, options, partition,
-                   coalesce(scheduled_for, fire_at), attempt, 'failed', null, null,
-                   'the worker was lost on the last attempt') end) from failed),
+       (select count(pgsched.tell_outcome(id, job_id, client_id, key, target, options, partition,
+                       coalesce(scheduled_for, fire_at), attempt, 'failed', null, null,
+                       'the worker was lost on the last attempt')) from failed),
        (select count(case when job_id is not null and coalesce(plan, 1) > 0 then pgsched.count_outcome(job_id, 'failed') end)
           from failed),
        (select count(case when options ->> 'ordering' = 'block' then pgsched.block_key(partition, client_id, ordering_key, id,

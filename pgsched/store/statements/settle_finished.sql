@@ -1,6 +1,7 @@
 -- settle: rows that ended in a way of their own (a result, a status code, a failure) leave the live table and enter
 -- history. A failed try writes its attempt; one that never began, and so took no seconds, does not count. What they
--- name as on_success, on_failure or on_expired is scheduled with them, and jobs that pause after failures count them.
+-- name as on_success, on_failure or on_expired is scheduled with them, for failures else what their client names, and jobs
+-- that pause after failures count them.
 -- Fenced by (id, token); index: the primary key; "any (array[…])" keeps it from being read whole to be joined in its order.
 with outcome as (
   select * from unnest(%(ids)s::uuid[], %(tokens)s::bigint[], %(statuses)s::pgsched.execution_status[],
@@ -25,7 +26,7 @@ with outcome as (
            when 'all' then true when 'failures' then s.status <> 'succeeded' else false end
 )
 select count(*),
-       count(case when options ?| array['on_success', 'on_failure', 'on_expired'] then
+       count(case when status = 'failed' or options ?| array['on_success', 'on_failure', 'on_expired'] then
          pgsched.tell_outcome(id, job_id, client_id, key, target, options, partition, coalesce(scheduled_for, fire_at),
                               attempt, status, status_code, result, reason) end),
        count(case when job_id is not null and coalesce(plan, 1) > 0 and exists (

@@ -1,0 +1,68 @@
+"""What requests about clients, queues and limits carry: only what is named is set, null is the default."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar.params import QueryParameter
+from msgspec import UNSET, Meta, UnsetType
+
+from pgsched.api.requests import Duration, Note
+
+Weight = Annotated[int, Meta(ge=1, le=100, description="Its share where workers are saturated; 1 is the default.")]
+Defaults = Annotated[
+    dict[str, Any],
+    Meta(description="What holds where an execution's own options are silent: timeout, max_attempts, headers, …"),
+]
+Name = Annotated[str | None, QueryParameter(name="after", max_length=400, description="next of the page before.")]
+
+
+class _Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    def changes(self) -> dict[str, Any]:
+        """By the names that the database's functions have for them."""
+        given = {name: getattr(self, name) for name in self.__struct_fields__ if name != "name"}
+        return {name: value for name, value in given.items() if value is not UNSET}
+
+
+class ClientSettings(_Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What shall be different for a client. What is given of options takes the place of all that was there."""
+
+    keep: Literal["all", "failures", "nothing"] | UnsetType | None = UNSET
+    options: Defaults | UnsetType | None = UNSET
+    weight: Weight | UnsetType | None = UNSET
+    database_role: Annotated[str, Meta(min_length=1, max_length=63)] | UnsetType | None = UNSET
+
+
+class QueueSettings(_Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What shall be different for a queue. What is given of options takes the place of all that was there."""
+
+    options: Defaults | UnsetType | None = UNSET
+    weight: Weight | UnsetType | None = UNSET
+    max_waiting: Annotated[int, Meta(ge=1, le=100_000_000)] | UnsetType | None = UNSET
+
+
+class NewQueue(QueueSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A queue to make."""
+
+    name: Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,62}$", examples=["orders"])]
+    pulled: Annotated[bool, Meta(description="Consumers pull from it; workers leave it alone.")] | UnsetType = UNSET
+
+
+class Rotation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A random secret is made where none is given. Former ones stay valid for keep_for, a day where it is left out."""
+
+    secret: Annotated[str, Meta(description="whsec_ and the base64 of 24 to 64 random bytes.")] | None = None
+    keep_for: Duration | None = None
+
+
+class Limit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """rate in each per begin, burst of them at once after a lull; concurrency run at once. At least one of rate and
+    concurrency."""
+
+    rate: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    per: Duration = "PT1S"
+    burst: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    concurrency: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+
+
+def note_in(data: Note | None) -> str | None:
+    return data.note if data else None

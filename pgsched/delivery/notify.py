@@ -1,0 +1,60 @@
+"""notify: targets: a notification with the payload, sent in the transaction that settles the execution.
+
+Who listens hears of it once, when its execution is done; who does not listen at that moment never does.
+"""
+
+from functools import partial
+
+from pgsched.delivery.channel import Verdict, outcome_of
+from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import Failed, Outcome, Settled
+from pgsched.domain.policy import Options
+from pgsched.store import called
+from pgsched.store.sessions import Connection, Sessions
+
+LONGEST_PAYLOAD = 7999
+"""Bytes that PostgreSQL takes with a notification."""
+
+_PREFIX = len("notify:")
+_OURS = "pgsched"
+
+
+class NotifyChannel:
+    """Notifies the channels of notify: targets, in sessions of the worker's own login."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+        """One notification; one without a payload is empty."""
+        channel, payload = execution.target[_PREFIX:], execution.payload or b""
+        try:
+            _check(channel, payload)
+            await self._sessions.work("", partial(_notify, execution, channel, payload.decode()))
+        except Exception as error:
+            return outcome_of(error)
+        return Settled()
+
+    async def close(self) -> None:
+        await self._sessions.close()
+
+
+class Unnotifiable(Verdict):
+    """PostgreSQL, or pgsched, does not take this notification, now or later."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, Failed(error=message, retryable=False))
+
+
+def _check(channel: str, payload: bytes) -> None:
+    if channel.startswith(_OURS):
+        raise Unnotifiable(f"the channel {channel} is pgsched's own: write one that does not begin with {_OURS}")
+    if len(payload) > LONGEST_PAYLOAD:
+        raise Unnotifiable(
+            f"the payload has {len(payload)} bytes, and PostgreSQL sends at most {LONGEST_PAYLOAD} with a "
+            "notification: put the data into a table and schedule its key"
+        )
+
+
+async def _notify(execution: Execution, channel: str, payload: str, connection: Connection) -> None:
+    await called.notify_target(connection, execution, channel, payload)

@@ -1,0 +1,27 @@
+"""The channels that hold nothing open until a target needs them: functions, notifications, Kafka."""
+
+import json
+from collections.abc import Callable
+
+from pgsched.delivery.channel import Channel
+from pgsched.delivery.kafka import KafkaChannel
+from pgsched.delivery.notify import NotifyChannel
+from pgsched.delivery.sql import SqlChannel
+from pgsched.domain.target import Scheme
+from pgsched.settings import Settings
+from pgsched.store.sessions import Sessions
+
+_CALLING, _NOTIFYING = 10, 4
+
+
+def pushing_channels(settings: Settings, url: str, *, role_of: Callable[[str], str | None]) -> dict[str, Channel]:
+    """A channel for each of their schemes. ``role_of`` is the role of a client, where it has one of its own.
+
+    Raises InvalidSettings for a ``sql_login`` that cannot be meant.
+    """
+    calling = Sessions(url, settings.sql_login, most=_CALLING)
+    return {
+        Scheme.SQL: SqlChannel(calling, role_of=lambda client: role_of(client) or settings.sql_role),
+        Scheme.NOTIFY: NotifyChannel(Sessions(url, "", most=_NOTIFYING)),
+        Scheme.KAFKA: KafkaChannel(settings.kafka_brokers, json.loads(settings.kafka_config)),
+    }

@@ -1,0 +1,114 @@
+"""sql: targets: functions of clients, called with the payload in the transaction that settles their execution.
+
+The function runs in a session of its client's role (``store.sessions``), never with a worker's rights. One call is one
+transaction: what it writes commits with the completion or not at all, whoever dies when. A call that may have committed
+before its connection broke is made once more: the fence refuses it if it had.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from functools import lru_cache, partial
+
+import psycopg
+
+from pgsched.delivery.channel import Verdict, outcome_of
+from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import Failed, Outcome, Settled
+from pgsched.domain.policy import Options
+from pgsched.store import called
+from pgsched.store.sessions import Connection, Sessions, cut
+
+_PREFIX = len("sql:")
+_TIMED_OUT, _UNDEFINED = "57014", "42883"
+_GRACE = 2.0  # for a cancelled function to end by itself, before its session is cut
+# Another try would meet the same: what is wrong is how things were set up, or what was asked for.
+_FINAL = {
+    _UNDEFINED: "write create function {name}(payload jsonb)",
+    "3F000": "its schema must exist, and the role {role} have usage on it and on pgsched",
+    "42501": "grant what it needs to the role {role}: execute, usage on its schema, pgsched_client",
+    "42809": "it must be a function, not a procedure",
+    "42725": "one function of this name must take a jsonb, and no other fit as well",
+    "21000": "it must return one row",
+    "2D000": "a function that is called cannot commit: it commits with its execution",
+    "PS000": "", "PS001": "", "PS002": "", "PS003": "", "PS004": "", "PS010": "",
+}  # fmt: skip
+
+
+class SqlChannel:
+    """Calls sql: targets. ``role_of`` answers with the role as which a client's functions are called, if any."""
+
+    def __init__(self, sessions: Sessions, *, role_of: Callable[[str], str | None]) -> None:
+        self._sessions, self._role_of = sessions, role_of
+
+    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+        """One call, which the server ends after ``deadline`` seconds."""
+        role = self._role_of(execution.client_id)
+        try:
+            if role is None:
+                raise NoRole(execution.client_id)
+            await self._sessions.work(role, partial(_call, execution, role, deadline))
+        except Exception as error:
+            if _is_cancelled():  # the session was cut after that, or the function ended all the same
+                raise asyncio.CancelledError from error
+            if isinstance(error, psycopg.Error) and error.sqlstate:
+                return outcome_of(CallFailed(error, execution.target[_PREFIX:], role or "", deadline))
+            return outcome_of(error)
+        return Settled()
+
+    async def close(self) -> None:
+        await self._sessions.close()
+
+
+async def _call(execution: Execution, role: str, deadline: float, connection: Connection) -> None:
+    """psycopg waits for the server to say that a statement was cancelled; a function can see to it that none does."""
+    guard = asyncio.get_running_loop().call_later(deadline + _GRACE, cut, connection)
+    try:
+        function = function_of(execution.target)
+        await called.call_target(connection, execution, function, role, timedelta(seconds=deadline))
+    finally:
+        guard.cancel()
+
+
+@lru_cache(maxsize=4096)
+def function_of(target: str) -> tuple[str, str]:
+    """Schema and name of a target's function; as in SQL, without quotes they are in lower case."""
+    schema, _, name = target[_PREFIX:].lower().partition(".")
+    return schema, name
+
+
+class NoRole(Verdict):
+    """Nobody has said with whose rights this client's functions are called."""
+
+    def __init__(self, client_id: str) -> None:
+        message = (
+            f"client {client_id} has no role to call functions as: set its database_role, or sql_role for all "
+            "clients that have none"
+        )
+        super().__init__(message, Failed(error=message, retryable=False))
+
+
+class CallFailed(Verdict):
+    """The function raised, or could not be called."""
+
+    def __init__(self, error: psycopg.Error, name: str, role: str, deadline: float) -> None:
+        state = error.sqlstate or ""
+        message = f"{state}: {error.diag.message_primary or error}"
+        if state == _TIMED_OUT:
+            message = f"no answer within {round(deadline, 3):g} s"
+        elif hint := _hint(error, state, name, role):
+            message += f" ({hint})"
+        super().__init__(message, Failed(error=message, retryable=state not in _FINAL))
+
+
+def _hint(error: psycopg.Error, state: str, name: str, role: str) -> str | None:
+    """What to do about it. A function that is missing may be one that the function itself calls."""
+    ours = _FINAL.get(state, "").format(name=name, role=role)
+    if state == _UNDEFINED and name not in (error.diag.message_primary or ""):
+        ours = ""
+    return ours or error.diag.message_hint
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -1,0 +1,60 @@
+"""The headers that an execution's options may carry, and those that are not theirs to set."""
+
+import re
+from typing import Any
+
+from pgsched.errors import InvalidOptions
+
+
+def parse_headers(key: str, value: Any) -> tuple[tuple[str, str], ...]:
+    """Raises InvalidOptions, with what to write."""
+    if not isinstance(value, dict) or len(value) > 50:
+        raise InvalidOptions(f'{key} must be an object of at most 50 headers, such as {{"X-Shop": "42"}}')
+    for name, text in value.items():
+        _check_header(key, name, text)
+    names = [name.lower() for name in value]
+    if len(set(names)) < len(names):
+        raise InvalidOptions(f"{key} names a header twice in different case: leave one of them")
+    return tuple(value.items())
+
+
+def _check_header(key: str, name: str, text: Any) -> None:
+    if not _HEADER_NAME.fullmatch(name):
+        raise InvalidOptions(
+            f"{key} has a name that HTTP does not allow, {shown(name)}: use letters, digits and hyphens"
+        )
+    lower = name.lower()
+    if lower in _CONNECTION_HEADERS or lower.startswith("proxy-"):
+        raise InvalidOptions(f"{key} must not set {name}: it belongs to the connection, not to the request")
+    if lower in _OUR_HEADERS or lower.startswith(("webhook-", "pgsched-")):
+        raise InvalidOptions(f"{key} must not set {name}: pgsched sets it on every call")
+    if not isinstance(text, str) or len(text) > 8192 or not _HEADER_VALUE.fullmatch(text):
+        raise InvalidOptions(
+            f"the header {name} must be text of at most 8192 printable ASCII characters, without line breaks"
+        )
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:60] + "…"
+
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
+_HEADER_VALUE = re.compile(r"(?:[!-~](?:[ \t!-~]*[!-~])?)?")
+_CONNECTION_HEADERS = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+_OUR_HEADERS = frozenset(
+    {"accept-encoding", "content-type", "idempotency-key", "traceparent", "tracestate", "user-agent"}
+)

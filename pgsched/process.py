@@ -1,0 +1,62 @@
+"""One worker as a process of its own: checked, run until it is told to stop, drained."""
+
+import asyncio
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+import psycopg
+import uvloop
+
+from pgsched.delivery.python import App
+from pgsched.errors import InvalidSettings
+from pgsched.events import Events
+from pgsched.scheduler import Worker
+from pgsched.settings import Settings
+from pgsched.store.migrate import check_schema
+from pgsched.store.workers import check_queues
+
+
+async def _run(settings: Settings, app: App | None, events: Events, ready: Callable[[], None] | None) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    worker = Worker(settings, app=app, events=events)
+    await worker.start()
+    if ready:
+        ready()
+    await stop.wait()
+    await worker.drain()
+    if worker.has_stragglers:
+        # A thread cannot be interrupted, and a coroutine may refuse to be. All is settled and handed back: what they
+        # still do is of no account, and the process must not wait for it.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def run_worker(
+    settings: Settings,
+    *,
+    app: App | None = None,
+    events: Events | None = None,
+    ready: Callable[[], None] | None = None,
+) -> None:
+    """Runs one worker process until SIGTERM or SIGINT, then drains and returns.
+
+    Raises SchemaMismatch when the database was not migrated, NotFound for a queue that does not exist, and Unavailable
+    or psycopg's OperationalError when the database cannot be reached at the start; afterwards it may come and go.
+    """
+    if settings.database_url is None:
+        raise InvalidSettings("which database? set database_url, or PGSCHED_DATABASE_URL")
+    with psycopg.connect(settings.database_url, connect_timeout=10) as connection:
+        check_schema(connection)
+        check_queues(connection, settings.queue_names)
+    # Rows live for milliseconds; what start-up made lives for ever. Collecting seldom and young keeps pauses short.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    uvloop.run(_run(settings, app, events or Events(), ready))

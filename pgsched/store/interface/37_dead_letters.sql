@@ -1,0 +1,203 @@
+-- Dead letters: executions that failed for good, in history and, once their day of it is gone, in kept_dead_letters. Each is
+-- open until it is replayed or discarded. Whoever deals with one locks its row first, so of two the second sees what the
+-- first did. The verbs run with their owner's rights, since no client may change history, and judge by the role that the
+-- session acts as.
+
+create or replace function pgsched.target_host(target text) returns text language sql immutable parallel safe as $$
+  select lower(substring(target from '^[Hh][Tt][Tt][Pp][Ss]?://(\[[^]]*\]|[^/:?]*)'))
+$$;
+comment on function pgsched.target_host(text) is 'The host that an http: or https: target names, in lower case; null for others.';
+
+-- The status is asked for outside the union: so its halves are read in the order of their ids, by their own indexes.
+create or replace view pgsched.dead_letters with (security_invoker = true) as
+select d.id, d.client_id, d.key, d.job_id, q.name as queue, d.target, pgsched.target_host(d.target) as host, d.payload, d.options,
+       d.ordering_key, d.scheduled_for, d.created_at, d.finished_at, d.attempt, d.status_code, d.reason,
+       case when d.dealt_with_at is null then 'open' when d.replayed_as is null then 'discarded' else 'replayed' end as state,
+       d.replayed_as, d.dealt_with_at, d.dealt_with_by,
+       d.finished_at + coalesce(c.dead_letters_for, interval '365 days') as expires_at
+  from (select h.id, h.client_id, h.key, h.job_id, h.target, h.payload, h.options, h.ordering_key, h.scheduled_for, h.created_at,
+               h.finished_at, h.attempt, h.status_code, h.reason, h.replayed_as, h.dealt_with_at, h.dealt_with_by, h.partition,
+               h.status
+          from pgsched.history h
+        union all
+        select k.id, k.client_id, k.key, k.job_id, k.target, k.payload, k.options, k.ordering_key, k.scheduled_for, k.created_at,
+               k.finished_at, k.attempt, k.status_code, k.reason, k.replayed_as, k.dealt_with_at, k.dealt_with_by, k.partition,
+               k.status
+          from pgsched.kept_dead_letters k) d
+  left join pgsched.queues q on q.first_partition = (d.partition & ~15)
+  left join pgsched.clients c on c.client_id = d.client_id
+ where d.status = 'failed' and d.finished_at + coalesce(c.dead_letters_for, interval '365 days') > pgsched.now();
+comment on view pgsched.dead_letters is 'The executions that failed for good and what was done about them, until they expire.';
+
+-- An unknown one and another client's are told apart by nothing.
+create or replace function pgsched.lock_dead_letter(id uuid, out letter pgsched.history) language plpgsql volatile as $$
+declare
+  shown boolean;
+begin
+  select h.* into letter from pgsched.history h
+   where h.id = lock_dead_letter.id order by h.status = 'failed' desc, h.finished_at desc limit 1 for update;
+  if not found then  -- in a later statement: one that was being moved has arrived
+    select k.* into letter from pgsched.kept_dead_letters k where k.id = lock_dead_letter.id for update;
+  end if;
+  if letter.id is null then
+    select e.id, e.client_id into letter.id, letter.client_id from pgsched.executions e where e.id = lock_dead_letter.id;
+  end if;
+  if letter.id is null or not pgsched.acts_for(letter.client_id) then
+    perform pgsched.refuse('PS010', format('there is no dead letter %s', lock_dead_letter.id), 'look it up in pgsched.dead_letters');
+  elsif letter.status is null then
+    perform pgsched.refuse('PS011', format('execution %s has not ended', lock_dead_letter.id),
+      'wait for its end: only what has failed is replayed or discarded');
+  elsif letter.status <> 'failed' then
+    perform pgsched.refuse('PS011', format('execution %s has ended as %s', lock_dead_letter.id, letter.status),
+      'only what has failed is replayed or discarded; schedule it anew');
+  end if;
+  select exists (select from pgsched.dead_letters d where d.id = lock_dead_letter.id) into shown;
+  if not shown then
+    perform pgsched.refuse('PS011', format('dead letter %s has expired', lock_dead_letter.id),
+      'schedule it anew; pgsched.clients.dead_letters_for says how long they are kept');
+  end if;
+end $$;
+comment on function pgsched.lock_dead_letter(uuid)
+  is 'Locks a dead letter that is the caller''s and has not expired; PS010 or PS011 otherwise.';
+
+create or replace function pgsched.unblock_after(ids uuid[]) returns void language plpgsql volatile as $$
+declare
+  freed pgsched.blocked_keys;
+begin
+  for freed in delete from pgsched.blocked_keys b where b.execution_id = any (ids) returning b.* loop
+    perform pgsched.let_next(freed.partition, freed.client_id, freed.ordering_key);
+  end loop;
+end $$;
+comment on function pgsched.unblock_after(uuid[])
+  is 'Lets ordering keys go on that were blocked by these dead letters, since somebody has decided about them.';
+
+create or replace function pgsched.mark_dead_letter(letter pgsched.history, replayed_as uuid, actor text) returns void
+  language plpgsql volatile as $$
+begin
+  update pgsched.history h
+     set replayed_as = mark_dead_letter.replayed_as, dealt_with_at = pgsched.now(),
+         dealt_with_by = coalesce(mark_dead_letter.actor, pgsched.acting_role())
+   where h.id = letter.id and h.finished_at = letter.finished_at;
+  if not found then
+    update pgsched.kept_dead_letters k
+       set replayed_as = mark_dead_letter.replayed_as, dealt_with_at = pgsched.now(),
+           dealt_with_by = coalesce(mark_dead_letter.actor, pgsched.acting_role())
+     where k.id = letter.id;
+  end if;
+  if letter.ordering_key is not null then
+    perform pgsched.unblock_after(array[letter.id]);
+  end if;
+end $$;
+comment on function pgsched.mark_dead_letter(pgsched.history, uuid, text)
+  is 'Notes on a dead letter that is locked what was done about it, and by whom; an ordering key that it blocked goes on.';
+
+-- Its work, where it has a name by which that can be told, is under way or has been done since.
+create or replace function pgsched.superseded_by(letter pgsched.history) returns uuid language plpgsql stable as $$
+declare
+  found_id uuid;
+begin
+  if letter.job_id is not null then
+    select e.id into found_id from pgsched.executions e
+     where e.job_id = letter.job_id and e.scheduled_for = letter.scheduled_for limit 1;
+    if found_id is null then
+      select h.id into found_id from pgsched.history h
+       where h.job_id = letter.job_id and h.scheduled_for = letter.scheduled_for and h.status = 'succeeded' limit 1;
+    end if;
+  elsif letter.key is not null then
+    select e.id into found_id from pgsched.executions e
+     where e.client_id = letter.client_id and e.key = letter.key limit 1;
+    if found_id is null then
+      select h.id into found_id from pgsched.history h
+       where h.client_id = letter.client_id and h.key = letter.key and h.status = 'succeeded'
+         and h.finished_at > letter.finished_at limit 1;
+    end if;
+  end if;
+  return found_id;
+end $$;
+comment on function pgsched.superseded_by(pgsched.history)
+  is 'The execution that waits, runs or has succeeded under the same key since, or for the same instant of the job; else null.';
+
+-- It keeps its nominal instant, which may be what its work is about; what bounds an execution by its age is left out, for
+-- that instant passed long ago. A plan of 0 says so for what its client gives by default. It belongs to no job: the job's
+-- own runs neither wait for it nor end it.
+create or replace function pgsched.revive(
+  letter pgsched.history, fire_at timestamptz, target text, payload jsonb, options jsonb, actor text
+) returns uuid language plpgsql volatile as $$
+declare
+  new_id uuid;
+begin
+  if pgsched.superseded_by(letter) is not null then
+    return null;
+  end if;
+  insert into pgsched.executions as e (fire_at, scheduled_for, plan, partition, client_id, target, payload, options, key, ordering_key)
+  values (revive.fire_at, letter.scheduled_for, 0, letter.partition, letter.client_id, coalesce(revive.target, letter.target),
+          coalesce(revive.payload, letter.payload),
+          nullif(coalesce(revive.options, letter.options) - array['relevant_for', 'max_retry_age', 'deadline'], '{}'),
+          letter.key, letter.ordering_key)
+  on conflict do nothing returning e.id into new_id;
+  if new_id is not null then
+    perform pgsched.mark_dead_letter(letter, new_id, revive.actor);
+  end if;
+  return new_id;
+end $$;
+comment on function pgsched.revive(pgsched.history, timestamptz, text, jsonb, jsonb, text)
+  is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its
+work is under way or was done since.';
+
+create or replace function pgsched.replay(
+  id uuid, target text default null, payload jsonb default null, options jsonb default null, note text default null,
+  actor text default null
+) returns uuid language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  letter constant pgsched.history := pgsched.lock_dead_letter(replay.id);
+  ended pgsched.execution_status;
+  new_id uuid;
+begin
+  if replay.target is not null then
+    perform pgsched.check_target(replay.target);
+  end if;
+  if replay.options is not null then
+    perform pgsched.check_options(replay.options);
+  end if;
+  if letter.replayed_as is not null then
+    select h.status into ended from pgsched.history h where h.id = letter.replayed_as order by h.finished_at desc limit 1;
+    if ended = 'failed' then
+      return pgsched.replay(letter.replayed_as, replay.target, replay.payload, replay.options, replay.note, replay.actor);
+    elsif ended is null or ended = 'succeeded' then
+      return letter.replayed_as;
+    end if;  -- it was taken back, or expired, and never ran to an end
+  elsif letter.dealt_with_at is not null then
+    perform pgsched.refuse('PS011', format('dead letter %s was discarded by %s', letter.id, letter.dealt_with_by), 'schedule it anew');
+  end if;
+  new_id := pgsched.revive(letter, pgsched.now(), replay.target, replay.payload, replay.options, replay.actor);
+  if new_id is null then
+    perform pgsched.refuse('PS011', format('what dead letter %s was to do waits, runs or has succeeded as execution %s', letter.id,
+      coalesce(pgsched.superseded_by(letter)::text, 'of another call')), 'discard the dead letter; or schedule it anew, under another key');
+  end if;
+  perform pgsched.write_log('replay', letter.id, replay.actor,
+    jsonb_strip_nulls(jsonb_build_object('execution', new_id, 'note', replay.note)));
+  return new_id;
+end $$;
+comment on function pgsched.replay(uuid, text, jsonb, jsonb, text, text)
+  is 'Runs a dead letter again, with another target, payload or options where they are given: as a new execution, whose id it
+returns. Called again it answers with the same id, unless that one has failed too. PS010 for an unknown id, PS011 for one
+that has not failed, was discarded, has expired, or whose work is under way or was done since.';
+
+create or replace function pgsched.discard(id uuid, note text default null, actor text default null) returns boolean
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  letter constant pgsched.history := pgsched.lock_dead_letter(discard.id);
+begin
+  if letter.replayed_as is not null then
+    perform pgsched.refuse('PS011', format('dead letter %s was replayed as %s', letter.id, letter.replayed_as),
+      'cancel that execution, or discard it once it has failed');
+  elsif letter.dealt_with_at is not null then
+    return false;
+  end if;
+  perform pgsched.mark_dead_letter(letter, null, discard.actor);
+  perform pgsched.write_log('discard', letter.id, discard.actor, pgsched.detail_of(discard.note));
+  return true;
+end $$;
+comment on function pgsched.discard(uuid, text, text)
+  is 'Takes a dead letter off the open ones; in history it stays. False if it was discarded before; PS010 for an unknown id,
+PS011 for one that has not failed, was replayed or has expired.';

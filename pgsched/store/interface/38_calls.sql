@@ -1,0 +1,69 @@
+-- What takes effect in the transaction that settles it: sql: and notify: targets.
+
+-- With the owner's rights, for the session belongs to the role of a client, which may not settle by itself. Knowing the
+-- id and the token of the lease is the permission; a client sees those of its own rows, and nobody can guess others'.
+create or replace function pgsched.settle_called(partition smallint, id uuid, token bigint, result jsonb) returns void
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  settled pgsched.executions;
+  client pgsched.clients;
+begin
+  if octet_length(result::text) > 1048576 then
+    perform pgsched.refuse('PS003', 'the result is over the limit of 1 MiB', 'store it elsewhere and return a reference to it');
+  end if;
+  -- The partition's own table: a plan over all of them would be made, or its tables be opened, each time.
+  execute format('delete from pgsched.executions_%s e where e.id = $1 and e.lease_token = $2 returning e.*', partition)
+     into settled using settle_called.id, token;
+  if settled.id is null then
+    perform pgsched.refuse('PS013', format('execution %s was leased anew, or has ended', settle_called.id), 'drop the result');
+  end if;
+  select c.* into client from pgsched.clients c where c.client_id = settled.client_id;
+  if client.database_role is not null and not pgsched.acts_for(settled.client_id) then
+    perform pgsched.refuse('PS012', format('%I may not settle for client %s', pgsched.acting_role(), settled.client_id),
+      'act as a role of its client');
+  end if;
+  if settled.key is not null or settled.awaited or coalesce(client.keep, 'all') = 'all' then
+    insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,
+                                 client_id, target, payload, options, key, ordering_key, awaited, result)
+    values (pgsched.now(), settled.fire_at, coalesce(settled.scheduled_for, settled.fire_at), settled.created_at, settled.id,
+            settled.job_id, 'succeeded', settled.plan, settled.partition, settled.attempt, settled.client_id, settled.target,
+            settled.payload, settled.options, settled.key, settled.ordering_key, settled.awaited, settle_called.result);
+  end if;
+  if settled.options ? 'on_success' then
+    perform pgsched.tell_outcome(settled.id, settled.job_id, settled.client_id, settled.key, settled.target, settled.options,
+      settled.partition, coalesce(settled.scheduled_for, settled.fire_at), settled.attempt, 'succeeded', null,
+      settle_called.result, null);
+  end if;
+  if settled.job_id is not null and coalesce(settled.plan, 1) > 0
+     and exists (select from pgsched.jobs j where j.id = settled.job_id and j.rules ? 'pause_after') then
+    perform pgsched.count_outcome(settled.job_id, 'succeeded');
+  end if;
+  if settled.ordering_key is not null then
+    perform pgsched.let_next(settled.partition, settled.client_id, settled.ordering_key);
+  end if;
+end $$;
+comment on function pgsched.settle_called(smallint, uuid, bigint, jsonb)
+  is 'Records the success of a leased execution in the caller''s transaction; fenced by its id and token.';
+
+-- With the caller's rights: the function of a target can do what the session's role can, and no more. It is called
+-- before the row is locked, so that its lease can be renewed however long it takes.
+create or replace function pgsched.call_target(
+  schema text, function text, payload jsonb, client text, attempt integer, scheduled_for timestamptz,
+  partition smallint, id uuid, token bigint
+) returns void language plpgsql volatile as $$
+declare
+  result jsonb;
+begin
+  perform pg_catalog.set_config('pgsched.execution_id', id::text, true), pg_catalog.set_config('pgsched.client', client, true),
+          pg_catalog.set_config('pgsched.attempt', attempt::text, true),
+          pg_catalog.set_config('pgsched.scheduled_for', scheduled_for::text, true);
+  -- As a scalar subquery, so that a second row is refused and not dropped.
+  execute pg_catalog.format(
+    'select (select case when pg_catalog.pg_typeof(called) operator(pg_catalog.<>) ''pg_catalog.void''::pg_catalog.regtype
+                         then pg_catalog.to_jsonb(called) end from (select %I.%I($1) as called offset 0) calling)',
+    schema, function) into result using payload;
+  perform pgsched.settle_called(partition, id, token, result);
+end $$;
+comment on function pgsched.call_target(text, text, jsonb, text, integer, timestamptz, smallint, uuid, bigint)
+  is 'Calls the function of an sql: target with the payload and records the execution''s success with what it returned, in one
+transaction. Tells it who it is by the settings pgsched.execution_id, pgsched.attempt, pgsched.scheduled_for and pgsched.client.';

@@ -1,0 +1,53 @@
+"""Finds out which queues are full: those in which as many executions wait as may.
+
+Whoever schedules looks at a mark on the queue and counts nothing. The mark is set and taken away here, by the first of
+the living workers, once a second while there is a queue with a maximum. Counting takes longer the higher the maximum;
+it never takes more than a tenth of the time. What comes in between two counts comes in above the maximum.
+"""
+
+import time
+from collections.abc import Callable
+
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store import levels
+from pgsched.store.connect import Link
+
+_SHARE_OF_TIME = 10
+
+
+class Levels(Service):
+    """Woken when something is set for a queue; without a maximum anywhere it looks once a minute."""
+
+    name = "levels"
+
+    def __init__(
+        self, link: Link, events: Events, *, worker: Callable[[], int], every: float = 1.0, look_every: float = 60.0
+    ) -> None:
+        super().__init__(events)
+        self._link, self._worker, self._every, self._look_every = link, worker, every, look_every
+        self._counted_at = self._rests_until = float("-inf")
+
+    async def turn(self) -> float:
+        if not (worker := self._worker()):
+            return self._every
+        if (rest := self._rests_until - time.monotonic()) > 0:
+            return rest
+        bounded = await levels.bounded_queues(await self._link.get(), worker)
+        started = time.monotonic()
+        for queue in bounded:
+            await self._count(queue)
+        took = time.monotonic() - started
+        self._rests_until = time.monotonic() + _SHARE_OF_TIME * took
+        return max(self._every, _SHARE_OF_TIME * took) if bounded else self._look_every
+
+    async def _count(self, queue: levels.Bounded) -> None:
+        connection = await self._link.get()
+        waiting = await levels.count(connection, queue)
+        full = waiting >= queue.max_waiting
+        if full != queue.full and await levels.note(connection, queue, full=full):
+            event = "queue.full" if full else "queue.has_room"
+            self.events.emit(event, queue=queue.name, waiting=waiting, maximum=queue.max_waiting)
+
+    async def recover(self, error: Exception) -> None:
+        await self._link.drop(error)

@@ -1,0 +1,231 @@
+"""Dead letters over REST: listed and searched, replayed one or many, discarded."""
+
+import uuid
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from tests.store.dead_letter_arrange import advance, dead_letter
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+async def ids(api: httpx.AsyncClient, query: str = "") -> list[str]:
+    return [item["id"] for item in (await api.get(f"/v1/dead-letters{query}")).json()["items"]]
+
+
+async def test_a_dead_letter_is_listed_with_why(api: httpx.AsyncClient, db: Connection) -> None:
+    id = dead_letter(db, client="payments", key="k", payload={"n": 1})
+    [item] = (await api.get("/v1/dead-letters")).json()["items"]
+    shown = {
+        name: item[name] for name in ("id", "client", "key", "state", "payload", "attempt", "status_code", "reason")
+    }
+    assert shown == {
+        "id": str(id), "client": "payments", "key": "k", "state": "open", "payload": {"n": 1}, "attempt": 5,
+        "status_code": 503, "reason": "503 Service Unavailable",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "client=payments",
+        "target=https://moved.example/",
+        "host=MOVED.example",
+        "key=k",
+        "status_code=404",
+        "reason=not FOUND",
+        "from=2020-01-01T00:00:00Z&client=payments",
+        "to=2090-01-01T00:00:00%2B01:00&client=payments",
+        "state=all&client=payments",
+    ],
+)
+async def test_each_filter_finds_what_it_says(api: httpx.AsyncClient, db: Connection, query: str) -> None:
+    id = dead_letter(
+        db, client="payments", target="https://moved.example/a", key="k", status_code=404, reason="404 Not Found"
+    )
+    dead_letter(db)
+    assert await ids(api, f"?{query}") == [str(id)]
+
+
+async def test_they_are_listed_page_by_page_from_the_newest(api: httpx.AsyncClient, db: Connection) -> None:
+    made = sorted((str(dead_letter(db)) for _ in range(3)), reverse=True)
+    first = (await api.get("/v1/dead-letters?limit=2")).json()
+    second = (await api.get(f"/v1/dead-letters?limit=2&after={first['next']}")).json()
+    assert [item["id"] for item in [*first["items"], *second["items"]]] == made
+    assert second["next"] is None
+
+
+async def test_one_is_shown_with_all_its_tries(api: httpx.AsyncClient, db: Connection) -> None:
+    id = dead_letter(db)
+    shown = (await api.get(f"/v1/dead-letters/{id}")).json()
+    [attempt] = shown["attempts"]
+    assert (attempt["attempt"], attempt["status_code"], attempt["error"]) == (5, 503, "503 Service Unavailable")
+
+
+async def test_one_that_outlived_its_day_is_shown_with_its_tries(api: httpx.AsyncClient, db: Connection) -> None:
+    id = dead_letter(db, ago="40 days")
+    db.execute("select pgsched.keep_dead_letters(30, 10)")
+    db.execute("delete from pgsched.attempts")
+    for path in ("dead-letters", "executions"):
+        shown = (await api.get(f"/v1/{path}/{id}")).json()
+        assert [attempt["error"] for attempt in shown["attempts"]] == ["503 Service Unavailable"]
+    assert [item["id"] for item in (await api.get("/v1/executions?status=failed")).json()["items"]] == [str(id)]
+
+
+async def test_a_replay_is_found_where_the_answer_says(api: httpx.AsyncClient, db: Connection) -> None:
+    id = dead_letter(db, payload={"n": 1})
+    answer = await api.post(f"/v1/executions/{id}/retry")
+    assert (answer.status_code, answer.json()["dead_letter"]) == (201, str(id))
+    again = await api.post(f"/v1/executions/{id}/retry")
+    assert again.json() == answer.json()
+    found = (await api.get(answer.headers["location"])).json()
+    assert (found["id"], found["status"], found["payload"]) == (answer.json()["id"], "scheduled", {"n": 1})
+    assert await ids(api) == []
+    [item] = (await api.get("/v1/dead-letters?state=replayed")).json()["items"]
+    assert (item["replayed_as"], item["dealt_with_by"]) == (found["id"], "api 127.0.0.1")
+
+
+async def test_a_replay_takes_other_values(api: httpx.AsyncClient, db: Connection) -> None:
+    body = '{"target": "python:repaired", "payload": {"n": 1.50}, "options": {"timeout": "9s"}, "note": "moved"}'
+    headers = {"Content-Type": "application/json"}
+    path = f"/v1/executions/{dead_letter(db, payload={'n': 1})}/retry"
+    answer = await api.post(path, content=body, headers=headers)
+    found = db.execute("select target::text, payload::text, options from pgsched.executions").fetchall()
+    assert (answer.status_code, found) == (201, [("python:repaired", '{"n": 1.50}', {"timeout": "9s"})])
+
+
+async def test_discarding_says_whether_it_did(api: httpx.AsyncClient, db: Connection) -> None:
+    id = dead_letter(db)
+    path = f"/v1/dead-letters/{id}?note=known"
+    assert [(await api.delete(path)).json() for _ in range(2)] == [
+        {"id": str(id), "changed": True},
+        {"id": str(id), "changed": False},
+    ]
+    assert await ids(api, "?state=discarded") == [str(id)]
+
+
+async def test_many_are_discarded_by_a_filter(api: httpx.AsyncClient, db: Connection) -> None:
+    dead_letter(db, client="payments")
+    kept = dead_letter(db)
+    answer = await api.delete("/v1/dead-letters?client=payments&note=known")
+    assert (answer.status_code, answer.json()) == (200, {"discarded": 1, "complete": True})
+    assert await ids(api) == [str(kept)]
+
+
+async def test_a_dry_run_counts_and_replays_nothing(api: httpx.AsyncClient, db: Connection) -> None:
+    dead_letter(db)
+    answer = await api.post("/v1/dead-letters/replay", json={"filter": {"client": "default"}, "dry_run": True})
+    assert (answer.status_code, answer.json()) == (200, {"id": None, "matched": 1, "complete": True})
+    assert (await api.get("/v1/dead-letters/replays")).json() == {"items": [], "next": None}
+
+
+async def test_many_are_replayed_looked_at_and_cancelled(api: httpx.AsyncClient, db: Connection) -> None:
+    for _ in range(3):
+        dead_letter(db)
+    body = {"filter": {"host": "shop.example", "from": "2020-01-01T00:00:00Z"}, "rate": 1, "target": "python:repaired"}
+    answer = await api.post("/v1/dead-letters/replay", json=body)
+    assert (answer.status_code, answer.json()["matched"]) == (201, 3)
+    advance(db, uuid.UUID(answer.json()["id"]))
+    place = answer.headers["location"]
+    found = (await api.get(place)).json()
+    shown = {name: found[name] for name in ("state", "replayed", "passed_over", "rate", "target", "actor")}
+    assert shown == {
+        "state": "active", "replayed": 2, "passed_over": 0, "rate": 1, "target": "python:repaired",
+        "actor": "api 127.0.0.1",
+    }  # fmt: skip
+    assert [(await api.delete(place)).json()["changed"] for _ in range(2)] == [True, False]
+    [listed] = (await api.get("/v1/dead-letters/replays")).json()["items"]
+    assert (listed["id"], listed["state"]) == (found["id"], "cancelled")
+    assert len(await ids(api)) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        ({"target": "shop.example"}, 422, "write one of"),
+        ({"target": "a\x00b"}, 422, "NUL"),
+        ({"options": {"retries": 3}}, 422, "the options are"),
+        ({"options": []}, 400, "options"),
+        ({"paylod": 1}, 400, "the fields are"),
+        ({"note": 5}, 400, "note"),
+    ],
+)
+async def test_a_replay_that_cannot_be_meant_is_refused(
+    api: httpx.AsyncClient, db: Connection, body: dict[str, Any], status: int, words: str
+) -> None:
+    id = dead_letter(db)
+    answer = await api.post(f"/v1/executions/{id}/retry", json=body)
+    assert (answer.status_code, words in answer.json()["detail"]) == (status, True), answer.text
+    assert await ids(api) == [str(id)]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        ({}, 400, "filter"),
+        ({"filter": {}}, 422, "at least one"),
+        ({"filter": {"clinet": "a"}}, 400, "the fields are client"),
+        ({"filter": {"client": ""}}, 422, "must be text"),
+        ({"filter": {"host": "a\x00b"}}, 422, "NUL"),
+        ({"filter": {"from": "yesterday"}}, 422, "from 'yesterday' is no instant"),
+        ({"filter": {"to": "2026-03-01T09:00:00"}}, 422, "no offset"),
+        ({"filter": {"job": "42"}}, 400, "job"),
+        ({"filter": {"status_code": 5}}, 400, "status_code"),
+        ({"rate": 0}, 400, "rate"),
+        ({"rate": "fast"}, 400, "rate"),
+        ({"target": "shop.example"}, 422, "write one of"),
+    ],
+)
+async def test_a_replay_of_many_that_cannot_be_meant_is_refused(
+    api: httpx.AsyncClient, db: Connection, body: dict[str, Any], status: int, words: str
+) -> None:
+    dead_letter(db)
+    given = ({"filter": {"client": "default"}} if body and "filter" not in body else {}) | body
+    answer = await api.post("/v1/dead-letters/replay", json=given)
+    assert (answer.status_code, words in answer.json()["detail"]) == (status, True), answer.text
+    assert (await api.get("/v1/dead-letters/replays")).json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("?clinet=a", "the parameters are"),
+        ("?state=dead", "write one of"),
+        ("?status_code=5", ">= 100"),
+        ("?from=yesterday", "ISO 8601"),
+        ("?job=42", "write one such as"),
+        ("?after=abc", "next of the page before"),
+        ("?host=%00", "NUL"),
+    ],
+)
+async def test_a_search_that_cannot_be_meant_is_refused(api: httpx.AsyncClient, query: str, words: str) -> None:
+    answer = await api.get(f"/v1/dead-letters{query}")
+    assert (answer.status_code, words in answer.json()["detail"]) == (400, True), answer.text
+
+
+async def test_discarding_asks_for_a_filter(api: httpx.AsyncClient, db: Connection) -> None:
+    id = dead_letter(db)
+    answer = await api.delete("/v1/dead-letters")
+    assert (answer.status_code, "at least one" in answer.json()["detail"]) == (422, True), answer.text
+    assert await ids(api) == [str(id)]
+
+
+async def test_what_has_not_failed_is_a_conflict(api: httpx.AsyncClient) -> None:
+    id = (await api.post("/v1/jobs", json={"target": "notify:a", "schedule": {"delay": "1h"}})).json()["id"]
+    for answer in (await api.post(f"/v1/executions/{id}/retry"), await api.delete(f"/v1/dead-letters/{id}")):
+        assert (answer.status_code, answer.json()["code"]) == (409, "pgsched.conflict")
+
+
+async def test_what_is_not_there_is_not_found(api: httpx.AsyncClient) -> None:
+    unknown = uuid.uuid4()
+    answers = [
+        await api.get(f"/v1/dead-letters/{unknown}"),
+        await api.delete(f"/v1/dead-letters/{unknown}"),
+        await api.post(f"/v1/executions/{unknown}/retry"),
+        await api.get(f"/v1/dead-letters/replays/{unknown}"),
+        await api.delete(f"/v1/dead-letters/replays/{unknown}"),
+    ]
+    assert [answer.status_code for answer in answers] == [404] * 5

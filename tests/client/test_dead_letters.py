@@ -1,0 +1,115 @@
+"""Dead letters by Client and AsyncClient, against the real API."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+
+from pgsched.client import AsyncClient, Client, Replaying
+from pgsched.errors import Conflict, InvalidInput, InvalidSchedule, InvalidTarget, NotFound
+from tests.store.dead_letter_arrange import dead_letter
+
+
+@pytest.fixture
+def client(address: str) -> Iterator[Client]:
+    with Client(address) as client:
+        yield client
+
+
+@pytest.fixture
+def db(served_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(served_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def whose() -> str:
+    """A client of the test's own."""
+    return f"c-{uuid4().hex[:8]}"
+
+
+def test_dead_letters_are_searched_and_shown_with_their_tries(
+    client: Client, db: psycopg.Connection[Any], whose: str
+) -> None:
+    id = dead_letter(db, client=whose, payload={"n": 1})
+    [found] = client.list_dead_letters(client=whose, host="shop.example", end=datetime(2090, 1, 1, tzinfo=UTC)).items
+    assert (found.id, found.state, found.payload, found.reason) == (id, "open", {"n": 1}, "503 Service Unavailable")
+    attempts = client.get_dead_letter(id).attempts
+    assert attempts is not None
+    assert [attempt.error for attempt in attempts] == ["503 Service Unavailable"]
+
+
+def test_all_are_read_page_by_page(client: Client, db: psycopg.Connection[Any], whose: str) -> None:
+    made = {dead_letter(db, client=whose) for _ in range(3)}
+    assert {found.id for found in client.iter_dead_letters(client=whose)} == made
+
+
+def test_one_is_replayed_with_other_values(client: Client, db: psycopg.Connection[Any], whose: str) -> None:
+    id = dead_letter(db, client=whose, payload={"n": 1})
+    new = client.replay(id, target="python:repaired", payload=None, options={"timeout": "9s"}, note="moved")
+    assert client.replay(id) == new
+    found = client.get_execution(new)
+    assert (found.target, found.payload, found.options) == ("python:repaired", None, {"timeout": "9s"})
+    assert client.get_dead_letter(id).replayed_as == new
+
+
+def test_many_are_counted_replayed_looked_at_and_cancelled(
+    client: Client, db: psycopg.Connection[Any], whose: str
+) -> None:
+    dead_letter(db, client=whose)
+    assert client.replay_all(client=whose, dry_run=True) == Replaying(id=None, matched=1, complete=True)
+    started = client.replay_all(client=whose, rate=0.5, new_target="python:repaired", start="2020-01-01T00:00:00Z")
+    assert started.id is not None
+    found = client.get_replay(started.id)
+    assert (found.state, found.rate, found.target) == ("active", 0.5, "python:repaired")
+    assert found.filter == {"client": whose, "from": "2020-01-01T00:00:00+00:00"}
+    assert [client.cancel_replay(started.id) for _ in range(2)] == [True, False]
+
+
+def test_they_are_discarded_one_by_one_and_by_a_filter(client: Client, db: psycopg.Connection[Any], whose: str) -> None:
+    one, _, _ = (dead_letter(db, client=whose) for _ in range(3))
+    assert [client.discard(one, note="known") for _ in range(2)] == [True, False]
+    assert client.discard_all(client=whose, note="known") == 2
+    assert len(client.list_dead_letters(client=whose, state="discarded").items) == 3
+
+
+async def test_the_async_client_does_the_same(address: str, db: psycopg.Connection[Any], whose: str) -> None:
+    replayed, discarded, _ = (dead_letter(db, client=whose) for _ in range(3))
+    async with AsyncClient(address) as client:
+        assert len([found.id async for found in client.iter_dead_letters(client=whose)]) == 3
+        new = await client.replay(replayed)
+        assert (await client.get_dead_letter(replayed)).replayed_as == new
+        assert await client.discard(discarded)
+        started = await client.replay_all(client=whose)
+        assert started.id is not None
+        assert (await client.get_replay(started.id)).state == "active"
+        assert await client.cancel_replay(started.id)
+        assert await client.discard_all(client=whose) == 1
+
+
+def test_what_cannot_be_meant_is_refused(client: Client, db: psycopg.Connection[Any], whose: str) -> None:
+    id = dead_letter(db, client=whose)
+    with pytest.raises(InvalidTarget):
+        client.replay(id, target="shop.example")
+    with pytest.raises(InvalidInput, match="at least one"):
+        client.replay_all()
+    with pytest.raises(InvalidInput, match="at least one"):
+        client.discard_all()
+    with pytest.raises(InvalidSchedule, match="start 2026-03-01T00:00:00 has no offset"):
+        client.list_dead_letters(start="2026-03-01T00:00:00")
+    with pytest.raises(TypeError, match="clinet"):
+        client.list_dead_letters(clinet="a")  # type: ignore[call-arg]
+
+
+def test_what_has_not_failed_is_a_conflict(client: Client) -> None:
+    with pytest.raises(Conflict):
+        client.replay(client.schedule("notify:a", delay="1h").id)
+
+
+def test_what_is_not_there_is_not_found(client: Client) -> None:
+    for ask in (client.get_dead_letter, client.replay, client.discard, client.get_replay, client.cancel_replay):
+        with pytest.raises(NotFound):
+            ask(UUID(int=1))

@@ -1,0 +1,212 @@
+"""kafka: targets, over the real protocol: brokers that librdkafka plays itself."""
+
+import asyncio
+import random
+import sys
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from pgsched.delivery import producer
+from pgsched.delivery.kafka import KafkaChannel
+from pgsched.domain.outcome import Failed, Outcome, Succeeded
+from pgsched.domain.policy import Options
+from tests.delivery.kafka_cluster import (
+    NO_REPLICAS,
+    NOT_LEADER,
+    TOO_LARGE,
+    UNAUTHORIZED,
+    UNKNOWN_TOPIC,
+    KafkaCluster,
+    kafka_cluster,
+)
+from tests.delivery.receiver import ID, execution
+
+UUID = "0198c0de-0000-7000-8000-000000000001"
+
+
+@pytest.fixture
+def cluster() -> Iterator[KafkaCluster]:
+    with kafka_cluster() as running:
+        running.create("orders", partitions=4)
+        yield running
+
+
+@pytest.fixture
+async def channel(cluster: KafkaCluster) -> AsyncIterator[KafkaChannel]:
+    opened = KafkaChannel(cluster.brokers, {"topic.metadata.propagation.max.ms": 100}, rng=random.Random(1))
+    yield opened
+    await opened.close()
+
+
+async def send(channel: KafkaChannel, target: str = "kafka:orders", **row: Any) -> Outcome:
+    async with asyncio.timeout(20):
+        return await channel.deliver(execution(target, **row), Options(), 20)
+
+
+def failed(outcome: Outcome, says: str, *, retryable: bool = False) -> None:
+    assert isinstance(outcome, Failed)
+    assert says in outcome.error
+    assert outcome.retryable is retryable
+
+
+async def test_a_message_is_the_payload_with_what_a_consumer_may_want_to_know(
+    cluster: KafkaCluster, channel: KafkaChannel
+) -> None:
+    assert await send(channel, attempt=2) == Succeeded()
+    [message] = cluster.read("orders", 1)
+    assert (message.key(), message.value()) == (UUID.encode(), b'{"order": 42}')
+    headers = dict(message.headers() or [])
+    span = headers.pop("traceparent")
+    assert headers == {
+        "pgsched-execution-id": UUID.encode(),
+        "pgsched-attempt": b"2",
+        "pgsched-scheduled-for": b"2026-09-21T14:13:20Z",
+        "pgsched-client": b"shop",
+    }
+    assert isinstance(span, bytes)
+    assert span.startswith(b"00-" + ID.hex().encode())
+
+
+async def test_messages_of_an_ordering_key_share_a_partition_in_their_order(
+    cluster: KafkaCluster, channel: KafkaChannel
+) -> None:
+    for n in range(5):
+        assert await send(channel, ordering_key="order-7", payload=b"%d" % n) == Succeeded()
+    messages = cluster.read("orders", 5)
+    assert {message.key() for message in messages} == {b"order-7"}
+    assert len({message.partition() for message in messages}) == 1
+    assert [message.value() for message in messages] == [b"0", b"1", b"2", b"3", b"4"]
+
+
+async def test_without_a_payload_the_message_is_empty_and_no_tombstone(
+    cluster: KafkaCluster, channel: KafkaChannel
+) -> None:
+    await send(channel, payload=None)
+    assert cluster.read("orders", 1)[0].value() == b""
+
+
+async def test_it_has_succeeded_only_once_the_brokers_have_confirmed(
+    cluster: KafkaCluster, channel: KafkaChannel
+) -> None:
+    assert await send(channel) == Succeeded()
+    cluster.stop()
+    sending = asyncio.create_task(send(channel))
+    done, _ = await asyncio.wait([sending], timeout=0.3)
+    assert not done
+    cluster.start()
+    assert await sending == Succeeded()
+    assert len(cluster.read("orders", 2)) == 2
+
+
+async def test_brokers_that_are_slow_are_waited_for(cluster: KafkaCluster, channel: KafkaChannel) -> None:
+    await send(channel)
+    cluster.delay(200)
+    started = asyncio.get_running_loop().time()
+    assert await send(channel) == Succeeded()
+    assert asyncio.get_running_loop().time() - started >= 0.2
+
+
+@pytest.mark.parametrize("error", [NOT_LEADER, NO_REPLICAS])
+async def test_what_passes_is_sent_again_within_the_attempt(
+    cluster: KafkaCluster, channel: KafkaChannel, error: int
+) -> None:
+    cluster.answer(error)
+    assert await send(channel) == Succeeded()
+    assert len(cluster.read("orders", 1)) == 1
+
+
+async def test_a_message_that_brokers_find_too_large_fails_at_once(
+    cluster: KafkaCluster, channel: KafkaChannel
+) -> None:
+    cluster.answer(TOO_LARGE)
+    failed(await send(channel), "MSG_SIZE_TOO_LARGE: ")
+
+
+async def test_a_message_over_the_configured_size_fails_at_once(cluster: KafkaCluster) -> None:
+    channel = KafkaChannel(cluster.brokers, {"message.max.bytes": 1000})
+    failed(await send(channel, payload=b'"%b"' % (b"x" * 1000)), "MSG_SIZE_TOO_LARGE: ")
+    await channel.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "says"), [(UNKNOWN_TOPIC, "UNKNOWN_TOPIC_OR_PART: "), (UNAUTHORIZED, "TOPIC_AUTHORIZATION_FAILED: ")]
+)
+async def test_a_topic_that_is_not_there_or_not_ours_fails_at_once(
+    cluster: KafkaCluster, channel: KafkaChannel, error: int, says: str
+) -> None:
+    cluster.refuse_topic("secret", error)
+    failed(await send(channel, "kafka:secret"), says)
+
+
+async def test_brokers_that_cannot_be_reached_are_worth_another_try() -> None:
+    channel = KafkaChannel("127.0.0.1:1", {"message.timeout.ms": 100})
+    failed(await send(channel), "_MSG_TIMED_OUT: ", retryable=True)
+    await channel.close()
+
+
+async def test_an_attempt_that_is_cancelled_leaves_the_channel_usable(
+    cluster: KafkaCluster, channel: KafkaChannel
+) -> None:
+    await send(channel)
+    cluster.stop()
+    sending = asyncio.create_task(send(channel))
+    await asyncio.wait([sending], timeout=0.1)
+    sending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
+    cluster.start()
+    assert await send(channel) == Succeeded()
+
+
+async def test_many_messages_at_once_are_all_confirmed(cluster: KafkaCluster, channel: KafkaChannel) -> None:
+    sent = await asyncio.gather(*(send(channel, payload=b"%d" % n) for n in range(500)))
+    assert set(sent) == {Succeeded()}
+    assert sorted(int(message.value() or b"") for message in cluster.read("orders", 500)) == list(range(500))
+
+
+async def test_what_is_configured_can_neither_give_up_confirmation_nor_order(
+    cluster: KafkaCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import confluent_kafka
+
+    given = dict[str, Any]()
+
+    def note(config: dict[str, Any], **_: Any) -> Any:
+        given.update(config)
+        return real(config)
+
+    real = confluent_kafka.Producer
+    monkeypatch.setattr(confluent_kafka, "Producer", note)
+    channel = KafkaChannel(cluster.brokers, {"acks": 0, "enable.idempotence": False, "linger.ms": 1})
+    assert await send(channel) == Succeeded()
+    await channel.close()
+    assert (given["acks"], given["enable.idempotence"], given["linger.ms"]) == ("all", True, 1)
+
+
+async def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    failed(await send(KafkaChannel("127.0.0.1:9092", {})), "pip install 'pgsched[kafka]'")
+
+
+async def test_without_brokers_it_says_what_to_set() -> None:
+    failed(await send(KafkaChannel(None, {})), "set kafka_brokers, or PGSCHED_KAFKA_BROKERS")
+
+
+async def test_a_setting_that_librdkafka_does_not_know_fails_at_once() -> None:
+    failed(await send(KafkaChannel("127.0.0.1:1", {"lingering": 1})), 'No such configuration property: "lingering"')
+
+
+async def test_a_producer_that_has_failed_for_good_is_replaced(
+    cluster: KafkaCluster, channel: KafkaChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from confluent_kafka import KafkaError, KafkaException
+
+    async def fenced(self: producer.Producer, *message: Any) -> None:
+        raise KafkaException(KafkaError(KafkaError._FATAL, "fenced", fatal=True))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(producer.Producer, "send", fenced)
+        failed(await send(channel), "_FATAL: fenced", retryable=True)
+    assert await send(channel) == Succeeded()

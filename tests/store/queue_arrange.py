@@ -1,0 +1,23 @@
+"""What the tests of queues share: a database of their own, since a queue has tables."""
+
+from typing import Any
+
+import psycopg
+
+from tests.store.store_arrange import Connection, call
+
+
+def queue(db: Connection, name: str, **changes: Any) -> int:
+    """A new queue; its first partition."""
+    first = call(db, "create_queue", name=name, changes=changes)
+    assert isinstance(first, int)
+    return first
+
+
+def fill(db: Connection, name: str) -> None:
+    """Marks a queue as full, as a worker would that counted it."""
+    db.execute("update pgsched.queues set max_waiting = 1, full_since = now() where name = %s", [name])
+
+
+def session(url: str) -> Connection:
+    return psycopg.connect(url, autocommit=True)

@@ -1,0 +1,99 @@
+"""Dead letters that several deal with at the same moment."""
+
+import threading
+from uuid import UUID
+
+import psycopg
+
+from tests.store.dead_letter_arrange import advance, dead_letter, replay, state
+from tests.store.store_arrange import Connection, call, column, value, wait_until_blocked
+
+
+def test_of_two_replays_at_the_same_time_both_answer_with_one_execution(db: Connection, store_url: str) -> None:
+    id = dead_letter(db)
+    answers: list[UUID] = []
+    with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:
+        answers.append(replay(one, id))
+        second = threading.Thread(target=lambda: answers.append(replay(two, id)))
+        second.start()
+        wait_until_blocked(db, two)
+        one.commit()
+        second.join()
+    assert len(answers) == 2
+    assert column(db, "select id from pgsched.executions") == [*set(answers)]
+
+
+def test_a_replay_that_is_rolled_back_leaves_it_to_the_other(db: Connection, store_url: str) -> None:
+    id = dead_letter(db)
+    answers: list[UUID] = []
+    with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:
+        replay(one, id)
+        second = threading.Thread(target=lambda: answers.append(replay(two, id)))
+        second.start()
+        wait_until_blocked(db, two)
+        one.rollback()
+        second.join()
+    assert column(db, "select id from pgsched.executions") == answers
+    assert len(answers) == 1
+
+
+def test_what_is_discarded_at_the_same_time_is_not_replayed(db: Connection, store_url: str) -> None:
+    id = dead_letter(db)
+    refusals: list[str | None] = []
+
+    def second(session: Connection) -> None:
+        try:
+            replay(session, id)
+        except psycopg.Error as error:
+            refusals.append(error.sqlstate)
+
+    with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:
+        call(one, "discard", id=id)
+        replaying = threading.Thread(target=second, args=[two])
+        replaying.start()
+        wait_until_blocked(db, two)
+        one.commit()
+        replaying.join()
+    assert refusals == ["PS011"]
+    assert column(db, "select id from pgsched.executions") == []
+
+
+def test_one_that_is_replayed_meanwhile_is_passed_over_by_a_replay_of_many(db: Connection, store_url: str) -> None:
+    id, other = dead_letter(db), dead_letter(db)
+    many = call(db, "replay_all", filter={"client": "default"}, rate=1000)
+    with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:
+        replay(one, id)
+        turn = threading.Thread(target=lambda: advance(two, many))
+        turn.start()
+        wait_until_blocked(db, two)
+        one.commit()
+        turn.join()
+    assert len(column(db, "select id from pgsched.executions")) == 2
+    assert db.execute("select replayed, passed_over from pgsched.replays").fetchall() == [(1, 1)]
+    assert (state(db, id), state(db, other)) == ("replayed", "replayed")
+
+
+def test_two_workers_never_have_one_replay_of_many_in_hand(db: Connection, store_url: str) -> None:
+    for _ in range(4):
+        dead_letter(db)
+    many = call(db, "replay_all", filter={"client": "default"}, rate=1000)
+    with psycopg.connect(store_url) as one:
+        assert advance(one, many, most=2) == (2, True, False)
+        assert advance(db, many) == (0, False, False)
+        one.commit()
+    assert advance(db, many) == (2, False, True)
+    assert len(column(db, "select id from pgsched.executions")) == 4
+
+
+def test_one_that_is_moved_out_of_its_day_meanwhile_is_found_where_it_went(db: Connection, store_url: str) -> None:
+    id = dead_letter(db, ago="40 days")
+    answers: list[UUID] = []
+    with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:
+        assert value(one, "select pgsched.keep_dead_letters(30, 1000)") == 1
+        replaying = threading.Thread(target=lambda: answers.append(replay(two, id)))
+        replaying.start()
+        wait_until_blocked(db, two)
+        one.commit()
+        replaying.join()
+    assert column(db, "select id from pgsched.executions") == answers
+    assert state(db, id) == "replayed"

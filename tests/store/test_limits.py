@@ -1,0 +1,80 @@
+"""Limits are set whole, for what there can be, and read from pgsched.gates."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.store.store_arrange import Connection, call, column, heard, listening, refused, row
+
+
+@pytest.fixture(autouse=True)
+def _no_gates(db: Connection) -> Iterator[None]:
+    yield
+    db.execute("delete from pgsched.gates")
+
+
+def test_a_limit_makes_a_gate(db: Connection) -> None:
+    limited = {"kind": "client", "name": "shop", "rate": 100, "per": "1 minute", "burst": 10, "concurrency": 5}
+    assert call(db, "set_limit", **limited) is True
+    gate = row(db, "select name, events, period::text, burst, concurrency from pgsched.gates")
+    assert gate == ("client:shop", 100, "00:01:00", 10, 5)
+
+
+def test_a_limit_takes_the_place_of_the_one_before(db: Connection) -> None:
+    call(db, "set_limit", kind="client", name="shop", rate=100)
+    call(db, "set_limit", kind="client", name="shop", concurrency=5)
+    assert row(db, "select events, period, burst, concurrency from pgsched.gates") == (None, None, 1, 5)
+
+
+def test_the_same_limit_again_changes_nothing(db: Connection) -> None:
+    call(db, "set_limit", kind="client", name="shop", rate=100)
+    db.execute("update pgsched.gates set next_at = now()")
+    assert call(db, "set_limit", kind="client", name="shop", rate=100) is False
+    assert column(db, "select isfinite(next_at) from pgsched.gates") == [True]
+
+
+def test_a_host_is_known_in_lower_case_and_with_its_port(db: Connection) -> None:
+    call(db, "set_limit", kind="host", name="Shop.Example:8443", rate=1)
+    assert column(db, "select name from pgsched.gates") == ["host:shop.example:8443"]
+
+
+def test_a_dropped_limit_is_gone(db: Connection) -> None:
+    call(db, "set_limit", kind="queue", name="default", rate=1)
+    assert call(db, "drop_limit", kind="queue", name="default") is True
+    assert call(db, "drop_limit", kind="queue", name="default") is False
+    assert column(db, "select name from pgsched.gates") == []
+
+
+def test_workers_are_told_and_the_log_is_written(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        call(db, "set_limit", kind="key", name="shop/merchant-42", rate=3, actor="ann")
+        assert "gates" in heard(listener, db)
+    detail = {"kind": "key", "name": "shop/merchant-42", "rate": 3, "per": "00:00:01"}
+    assert row(db, "select actor, action, detail from pgsched.audit_log") == ("ann", "set limit", detail)
+
+
+@pytest.mark.parametrize(
+    ("state", "hint", "given"),
+    [
+        ("PS000", "client, host, queue or key", {"kind": "circuit", "rate": 1}),
+        ("PS000", "client, host, queue or key", {"kind": None, "rate": 1}),
+        ("PS000", "payments", {"name": "", "rate": 1}),
+        ("PS000", "payments", {"name": "x" * 302, "rate": 1}),
+        ("PS000", "shop.example", {"kind": "host", "name": "https://shop.example/x", "rate": 1}),
+        ("PS000", "payments/merchant-42", {"kind": "key", "name": "merchant", "rate": 1}),
+        ("PS010", "pgsched.queues", {"kind": "queue", "name": "nowhere", "rate": 1}),
+        ("PS000", "concurrency => 10", {}),
+        ("PS000", "rate => 100", {"rate": 0}),
+        ("PS000", "rate => 100", {"rate": 1_000_001}),
+        ("PS000", "rate => 100", {"rate": 1, "burst": 0}),
+        ("PS000", "rate => 100", {"concurrency": -1}),
+        ("PS000", "rate => 100", {"concurrency": 1, "burst": 5}),
+        ("PS000", "per =>", {"rate": 1, "per": "0"}),
+        ("PS000", "per =>", {"rate": 1, "per": "367 days"}),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(db: Connection, state: str, hint: str, given: dict[str, Any]) -> None:
+    with refused(state, hint=hint):
+        call(db, "set_limit", **{"kind": "client", "name": "shop", **given})
+    assert column(db, "select name from pgsched.gates") == []

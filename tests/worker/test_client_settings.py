@@ -1,0 +1,110 @@
+"""What is set for clients and queues holds for what workers deliver, at once."""
+
+from typing import Any
+
+from pgsched.delivery.handlers import Context
+from pgsched.delivery.python import App
+from pgsched.delivery.signature import parse_secret, sign
+from tests.delivery.receiver import receiving
+from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
+
+ATTEMPTS = "select attempt from pgsched.history"
+
+
+def failing_app() -> App:
+    app = App()
+
+    @app.handler("fail")
+    async def fail(payload: Any, context: Context) -> None:
+        raise ValueError("no")
+
+    return app
+
+
+async def test_a_clients_defaults_hold_where_the_execution_is_silent(db: Connection, running: Running) -> None:
+    await db.execute("""select pgsched.set_client('default', '{"options": {"max_attempts": 1}}')""")
+    async with running(failing_app()):
+        await db.execute("""select pgsched.schedule('python:fail', options => '{"timeout": "5s"}')""")
+        await until_history(db, 1, status="failed")
+    assert await value(db, ATTEMPTS) == 1
+
+
+async def test_the_executions_own_options_go_before_those_of_its_client(db: Connection, running: Running) -> None:
+    await db.execute("""select pgsched.set_client('default', '{"options": {"max_attempts": 1}}')""")
+    async with running(failing_app()):
+        await db.execute(
+            """select pgsched.schedule('python:fail', options => '{"max_attempts": 2, "backoff": ["1ms"]}')"""
+        )
+        await until_history(db, 1, status="failed")
+    assert await value(db, ATTEMPTS) == 2
+
+
+async def test_a_queues_defaults_hold_where_its_client_is_silent(db: Connection, running: Running) -> None:
+    await db.execute(
+        """select pgsched.create_queue('orders', '{"options": {"max_attempts": 2, "backoff": ["1ms"]}}')"""
+    )
+    await db.execute("""select pgsched.set_client('hasty', '{"options": {"max_attempts": 1}}')""")
+    async with running(failing_app(), queues="orders"):
+        await db.execute("select pgsched.schedule('python:fail', queue => 'orders', client => 'default')")
+        await db.execute("select pgsched.schedule('python:fail', queue => 'orders', client => 'hasty')")
+        await until_history(db, 2, status="failed")
+    attempts = "select array_agg(attempt order by client_id) from pgsched.history"
+    assert await value(db, attempts) == [2, 1]
+
+
+async def test_defaults_that_change_hold_from_then_on(db: Connection, running: Running, recorder: Recorder) -> None:
+    async with running(failing_app()) as worker:
+        await recorder.wait_for("worker.joined")
+        await db.execute("""select pgsched.set_client('default', '{"options": {"max_attempts": 1}}')""")
+
+        async def known() -> bool:
+            return bool(worker.directory.defaults("default", 0))
+
+        await until(known)
+        await db.execute("select pgsched.schedule('python:fail')")
+        await until_history(db, 1, status="failed")
+
+
+async def test_defaults_that_cannot_be_meant_are_reported_and_left_out(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
+    options = '{"options": {"headers": {"Host": "x"}}}'  # SQL does not know which headers are no one's to set
+    await db.execute("select pgsched.set_client('default', %s::jsonb)", [options])
+    async with running(failing_app()):
+        found = await recorder.wait_for("client.invalid")
+        await db.execute("""select pgsched.schedule('python:fail', options => '{"max_attempts": 1}')""")
+        await until_history(db, 1, status="failed")
+    assert found["client"] == "default"
+
+
+async def test_a_lost_worker_counts_attempts_by_the_defaults_too(db: Connection, running: Running) -> None:
+    await db.execute("""select pgsched.set_client('default', '{"options": {"max_attempts": 1}}')""")
+    await db.execute("select pgsched.schedule('python:fail')")
+    await db.execute(
+        "update pgsched.executions set lease_token = 1, lease_owner = 77, attempt = 1, lease_expires_at = now()"
+    )
+    async with running(failing_app(), lease=1.0):
+        await until_history(db, 1, status="failed")
+    assert await value(db, "select reason from pgsched.history") == "the worker was lost on the last attempt"
+
+
+async def test_callbacks_are_signed_by_the_new_secret_and_the_former_one(db: Connection, running: Running) -> None:
+    secrets = [await value(db, "select pgsched.rotate_secret('default')") for _ in range(2)]
+    async with receiving() as receiver, running():
+        await db.execute("select pgsched.schedule(%s)", [receiver.url])
+        await until_history(db, 1)
+    headers = receiver.requests[0].headers
+    about = (headers["webhook-id"], int(headers["webhook-timestamp"]), b"")
+    expected = [sign(parse_secret(secret), *about) for secret in reversed(secrets)]
+    assert headers["webhook-signature"] == " ".join(expected)
+
+
+async def test_headers_are_put_together(db: Connection, running: Running) -> None:
+    await db.execute(
+        """select pgsched.set_client('default', '{"options": {"headers": {"X-Shop": "1", "X-Key": "a"}}}')"""
+    )
+    async with receiving() as receiver, running():
+        await db.execute("select pgsched.schedule(%s, options => %s)", [receiver.url, '{"headers": {"x-shop": "2"}}'])
+        await until_history(db, 1)
+    headers = receiver.requests[0].headers
+    assert (headers["x-shop"], headers["x-key"]) == ("2", "a")

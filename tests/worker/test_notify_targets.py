@@ -1,0 +1,86 @@
+"""notify: targets from end to end: whoever listens hears of each execution once, with its commit."""
+
+import asyncio
+import json
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.worker.conftest import Connection, Running, until_history, value
+
+
+async def heard(listener: Connection, count: int) -> list[tuple[str, str]]:
+    """The first notifications that the listener got."""
+    found = list[tuple[str, str]]()
+    async with asyncio.timeout(15):
+        async for one in listener.notifies(stop_after=count):
+            found.append((one.channel, one.payload))
+    return found
+
+
+async def listening(database_url: str, channel: str = "orders") -> Connection:
+    listener = await psycopg.AsyncConnection[Any].connect(database_url, autocommit=True)
+    await listener.execute(f"listen {channel}".encode())
+    return listener
+
+
+async def test_a_listener_gets_the_payload_of_each_execution(
+    db: Connection, running: Running, database_url: str
+) -> None:
+    async with await listening(database_url) as listener, running():
+        for _ in range(3):
+            await db.execute("select pgsched.schedule('notify:orders', '{\"order\": 42}')")
+        assert await heard(listener, 3) == [("orders", '{"order": 42}')] * 3
+        await until_history(db, 3)
+    assert await value(db, "select count(*) from pgsched.executions") == 0
+
+
+async def test_without_a_payload_the_notification_is_empty(db: Connection, running: Running, database_url: str) -> None:
+    async with await listening(database_url) as listener, running():
+        await db.execute("select pgsched.schedule('notify:orders')")
+        assert await heard(listener, 1) == [("orders", "")]
+
+
+async def test_a_payload_that_just_fits_is_sent(db: Connection, running: Running, database_url: str) -> None:
+    text = json.dumps("x" * 7997)
+    async with await listening(database_url) as listener, running():
+        await db.execute("select pgsched.schedule('notify:orders', %s::jsonb)", [text])
+        assert await heard(listener, 1) == [("orders", text)]
+
+
+@pytest.mark.parametrize(
+    ("target", "payload", "says"),
+    [
+        ("notify:orders", json.dumps("x" * 7998), "the payload has 8000 bytes, and PostgreSQL sends at most 7999"),
+        ("notify:orders", json.dumps("ü" * 4000, ensure_ascii=False), "put the data into a table and schedule its key"),
+        ("notify:pgsched_wake", "1", "the channel pgsched_wake is pgsched's own"),
+    ],
+)
+async def test_what_cannot_be_sent_fails_at_once_and_says_what_to_do(
+    db: Connection, running: Running, target: str, payload: str, says: str
+) -> None:
+    async with running():
+        await db.execute("select pgsched.schedule(%s, %s::jsonb)", [target, payload])
+        await until_history(db, 1, status="failed")
+    assert says in await value(db, "select reason from pgsched.history")
+    assert await value(db, "select attempt from pgsched.history") == 1
+
+
+async def test_what_others_wait_for_and_who_is_told_is_settled_too(db: Connection, running: Running) -> None:
+    async with running():
+        await db.execute("select pgsched.schedule('notify:orders', options => '{\"on_success\": \"notify:told\"}')")
+        await until_history(db, 2)
+    targets = await value(db, "select array_agg(target::text order by target) from pgsched.history")
+    assert targets == ["notify:orders", "notify:told"]
+
+
+async def test_of_a_client_that_keeps_failures_only_nothing_is_kept(
+    db: Connection, running: Running, database_url: str
+) -> None:
+    await db.execute("insert into pgsched.clients (client_id, keep) values ('quiet', 'failures')")
+    async with await listening(database_url) as listener, running():
+        await db.execute("select pgsched.schedule('notify:orders', client => 'quiet')")
+        await heard(listener, 1)
+    assert await value(db, "select count(*) from pgsched.history") == 0
+    assert await value(db, "select count(*) from pgsched.executions") == 0

@@ -1,0 +1,87 @@
+"""A worker replays dead letters, tells of them, and keeps them beyond their day."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import psycopg
+
+from pgsched import Context, Fail
+from pgsched.delivery.python import App
+from tests.store.dead_letter_arrange import dead_letter
+from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
+
+
+async def test_each_dead_letter_of_a_filter_is_run_once(
+    running: Running, db: Connection, recorder: Recorder, database_url: str
+) -> None:
+    app, seen, all_seen = App(), list[int](), asyncio.Event()
+
+    @app.handler("settle")
+    async def settle(payload: dict[str, int]) -> None:
+        seen.append(payload["n"])
+        if len(seen) == 60:
+            all_seen.set()
+
+    with psycopg.connect(database_url, autocommit=True) as session:
+        session.execute("set pgsched.notify = off")
+        for number in range(60):
+            dead_letter(session, target="python:settle", payload={"n": number})
+    async with running(app), asyncio.timeout(20):
+        await db.execute('select pgsched.replay_all(\'{"client": "default"}\', rate => 100)')
+        await recorder.wait_for("replay.finished")
+        await all_seen.wait()
+        await until_history(db, 60)
+    assert sorted(seen) == list(range(60))
+    found = await (await db.execute("select state, replayed, passed_over from pgsched.replays")).fetchone()
+    assert found == ("finished", 60, 0)
+
+
+async def test_a_replay_long_after_its_instant_is_not_taken_for_late(
+    running: Running, db: Connection, database_url: str
+) -> None:
+    app, seen = App(), list[datetime]()
+
+    @app.handler("report")
+    async def report(context: Context) -> None:
+        seen.append(context.scheduled_for)
+
+    nominal = datetime(2026, 3, 1, tzinfo=UTC)
+    await db.execute("update pgsched.clients set options = '{\"relevant_for\": \"1m\"}' where client_id = 'default'")
+    with psycopg.connect(database_url, autocommit=True) as session:
+        id = dead_letter(session, target="python:report", fire_at=nominal, options={"relevant_for": "1m"})
+    async with running(app), asyncio.timeout(20):
+        await db.execute("select pgsched.replay(%s)", [id])
+        await until_history(db, 1)
+    assert seen == [nominal]
+
+
+async def test_the_clients_target_is_told_once(running: Running, db: Connection) -> None:
+    app, told = App(), list[str]()
+
+    @app.handler("settle")
+    async def settle() -> None:
+        raise Fail("the account is closed")
+
+    @app.handler("dead")
+    async def dead(payload: dict[str, str]) -> None:
+        told.append(payload["reason"])
+        raise Fail("nor can this be told")
+
+    await db.execute("update pgsched.clients set dead_letter_target = 'python:dead' where client_id = 'default'")
+    async with running(app), asyncio.timeout(20):
+        await db.execute("select pgsched.schedule('python:settle')")
+        await until_history(db, 2, status="failed")
+    assert len(told) == 1
+    assert "the account is closed" in told[0]
+    assert await value(db, "select count(*) from pgsched.executions") == 0
+
+
+async def test_the_upkeep_of_days_moves_dead_letters_out_of_them(
+    running: Running, db: Connection, recorder: Recorder, database_url: str
+) -> None:
+    with psycopg.connect(database_url, autocommit=True) as session:
+        id = dead_letter(session, ago="40 days")
+    async with running():
+        await recorder.wait_for("dead_letters.kept")
+        kept = await until(lambda: value(db, "select id from pgsched.kept_dead_letters"))
+    assert kept == id
