@@ -73,7 +73,7 @@ async def forget(connection: AsyncConnection[Any], workers: Sequence[int]) -> No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """The first partitions of a worker's queues, as far as those exist and are not pulled, and of those that are paused."""
+    """The first partitions of a worker's queues, as far as those exist and none pulls from them, and of paused ones."""
 
     queues: list[int]
     paused: list[int]
