@@ -198,6 +198,4 @@ class AsyncConsumerCalls:
 
 def _check_wait(wait: Length) -> None:
     if _seconds(wait) < 1:
-        raise InvalidInput(
-            'wait must be 1 s or more, such as wait="20s": an empty queue would be asked without a pause'
-        )
+        raise InvalidInput('wait must be 1 s or more, such as wait="20s": else an empty queue is asked all the time')

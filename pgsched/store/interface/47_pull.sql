@@ -60,12 +60,6 @@ $$;
 comment on function pgsched.until_next(text)
   is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.';
 
-create or replace function pgsched.clients_of_role() returns text[] language sql stable parallel safe as $$
-  select array(select c.client_id from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
-                where pg_catalog.pg_has_role(pgsched.acting_role(), r.oid, 'MEMBER'))
-$$;
-comment on function pgsched.clients_of_role() is 'The clients that the session acts for, also within functions with their owner''s rights.';
-
 create or replace function pgsched.take_turn(waiting pgsched.executions) returns boolean language plpgsql volatile as $$
 declare
   first uuid;
@@ -160,8 +154,7 @@ create or replace function pgsched.claim(queue text, worker text, batch integer 
 #variable_conflict use_column
 declare
   first constant smallint := pgsched.check_claim(queue, worker, batch, lease);
-  clients constant text[] := case when not has_table_privilege(pgsched.acting_role(), 'pgsched.executions', 'UPDATE')
-                                  then pgsched.clients_of_role() end;
+  clients constant text[] := pgsched.clients_acted_for();
   drawn constant bigint := pgsched.new_token(0::smallint);
   until constant timestamptz := pgsched.now() + claim.lease;
   share integer := (claim.batch + 15) / 16;

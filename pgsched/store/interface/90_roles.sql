@@ -87,7 +87,7 @@ begin
       pgsched.end_in_hand(pgsched.executions, pgsched.execution_status, jsonb, text, boolean),
       pgsched.fail_in_hand(pgsched.executions, text, boolean, interval, boolean), pgsched.lose_in_hand(pgsched.executions),
       pgsched.reap_in_hand(smallint, integer), pgsched.take_turn(pgsched.executions), pgsched.may_be_handed_out(smallint, uuid),
-      pgsched.due_to_pull(smallint, integer, integer, text[]), pgsched.until_next(text), pgsched.clients_of_role(),
+      pgsched.due_to_pull(smallint, integer, integer, text[]), pgsched.until_next(text),
       pgsched.check_claim(text, text, integer, interval), pgsched.check_lease(interval), pgsched.seconds_in(jsonb, text),
       pgsched.duration_text(double precision), pgsched.attempts_allowed(jsonb), pgsched.laid_over(jsonb, jsonb),
       pgsched.options_of(pgsched.executions), pgsched.lateness(jsonb, integer, double precision),
