@@ -6,6 +6,7 @@ import os
 import random
 import socket
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -32,7 +33,7 @@ from pgsched.upkeep.releaser import Releaser
 from pgsched.upkeep.replayer import Replayer
 from pgsched.upkeep.turns import Turns
 from pgsched.upkeep.zones import Zones
-from pgsched.worker.circuits import Circuits
+from pgsched.worker.circuits import Circuits, Sparing
 from pgsched.worker.claimer import Claimer
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.completion import TransactionalCompletion
@@ -141,7 +142,8 @@ class Worker:
             owner=lambda: self.roster.number,
             keeps_success=self.directory.keeps_success,
             circuits=self.circuits,
-            settled=self._settled,
+            settled=lambda id, token: self.dispatcher.settled(id, token),
+            left=self._left,
             in_hand=lambda id: self.dispatcher.in_hand.get(id),
             retrying=lambda partition, delay: self.claimer.expect(partition, self.clock.now() + int(delay * 1e6)),
             returned=lambda partition, instant: self.claimer.expect(partition, instant),
@@ -212,7 +214,7 @@ class Worker:
         )
         python = PythonChannel(app or App(), completion=self.completion, threads=self._threads)
         others = pushing_channels(self.settings, self._url, role_of=self.directory.database_role)
-        return Channels(http=http, python=python, others=others)
+        return Channels(http=Sparing(http, self.circuits), python=python, others=others)
 
     @property
     def services(self) -> list[Service]:
@@ -229,10 +231,9 @@ class Worker:
         self._settling = asyncio.create_task(self.settler.run())
         self._tasks = [asyncio.create_task(service.run()) for service in self.services]
 
-    def _settled(self, id: bytes, token: int) -> None:
-        self.dispatcher.settled(id, token)
-        self.gatekeeper.left(id)
-        self.circuits.forget(id)
+    def _left(self, rows: Sequence[tuple[bytes, int]]) -> None:
+        self.gatekeeper.left(id for id, _ in rows)
+        self.circuits.forget(id for id, _ in rows)
 
     def _joined(self) -> None:
         self.events.emit("worker.joined", worker=self.roster.number)

@@ -7,20 +7,24 @@ then; how that ends decides.
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
+from pgsched.delivery.channel import Channel
 from pgsched.domain.circuit import WINDOW, Window, asked_pause, speaks_ill, speaks_well
 from pgsched.domain.execution import Execution
 from pgsched.domain.gate import RECOVERED, circuit_name, host_of
-from pgsched.domain.outcome import Failed, Outcome
+from pgsched.domain.outcome import Failed, Outcome, Released
+from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store import circuits
 from pgsched.store.connect import Link
 
 _CLOSE_EVERY = 5.0
+_PAUSE = 1.0  # seconds: what was claimed before that has been handed back, and claims meet the gate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,22 +56,37 @@ class Circuits(Service):
         self._any_gates, self._changed = any_gates, changed
         self._windows: dict[str, Window] = {}
         self._probes: dict[bytes, str] = {}
+        self._opened: dict[str, float] = {}
         self._verdicts: deque[_Verdict] = deque()
         self._closed_at = float("-inf")
-
-    @property
-    def is_watching(self) -> bool:
+        self.is_watching = False
         """Whether outcomes that are no failures count, too."""
-        return bool(self._windows or self._probes)
 
     def sent(self, id: bytes, name: str) -> None:
         """This execution is a circuit's probe."""
         self._probes[id] = name
+        self._look_at_what_is_watched()
 
-    def forget(self, id: bytes) -> None:
-        """An execution is out of this process's hands."""
+    def forget(self, ids: Iterable[bytes]) -> None:
+        """Executions are out of this process's hands."""
         if self._probes:
-            self._probes.pop(id, None)
+            for id in ids:
+                self._probes.pop(id, None)
+            self._look_at_what_is_watched()
+
+    def _look_at_what_is_watched(self) -> None:
+        self.is_watching = bool(self._windows or self._probes)
+
+    def leaves_alone(self, row: Execution) -> bool:
+        """Whether its target was found failing a moment ago, when this execution was in hand already."""
+        if row.id in self._probes or (host := host_of(row.target)) is None:
+            return False
+        return self._opened.get(circuit_name(host, row.client_id), 0.0) > time.monotonic()
+
+    @property
+    def has_opened(self) -> bool:
+        """Whether any target was found failing a moment ago."""
+        return bool(self._opened)
 
     def note(self, row: Execution, outcome: Outcome) -> None:
         """Counts how an attempt ended."""
@@ -81,6 +100,7 @@ class Circuits(Service):
             self._decide(name, outcome, probe=False)
         elif ill or name in self._windows:
             self._count(name, outcome, ill=ill)
+        self._look_at_what_is_watched()
 
     def _count(self, name: str, outcome: Outcome, *, ill: bool) -> None:
         now = time.monotonic()
@@ -100,6 +120,8 @@ class Circuits(Service):
         failing = speaks_ill(outcome)
         reason = outcome.error if isinstance(outcome, Failed) else ""
         verdict = _Verdict(name=name, failing=failing, probe=probe, asked=asked_pause(outcome), reason=reason[:500])
+        if failing:
+            self._opened[name] = time.monotonic() + _PAUSE
         if verdict not in self._verdicts:
             self._verdicts.append(verdict)
             self.wake()
@@ -109,12 +131,14 @@ class Circuits(Service):
             await self._make_so(self._verdicts[0])
             self._verdicts.popleft()
         now = time.monotonic()
+        self._opened = {name: until for name, until in self._opened.items() if now < until}
         self._windows = {name: window for name, window in self._windows.items() if now - window.began <= WINDOW}
+        self._look_at_what_is_watched()
         if self._any_gates() and now - self._closed_at >= _CLOSE_EVERY:
             self._closed_at = now
             for name in await circuits.close(await self._link.get(), after=timedelta(seconds=RECOVERED)):
                 self.events.emit("target.recovered", gate=name)
-        return _CLOSE_EVERY
+        return _PAUSE if self._opened else _CLOSE_EVERY
 
     async def _make_so(self, verdict: _Verdict) -> None:
         connection = await self._link.get()
@@ -129,3 +153,23 @@ class Circuits(Service):
 
     async def recover(self, error: Exception) -> None:
         await self._link.drop(error)
+
+
+class Sparing:
+    """A channel that leaves alone what was in hand when its target was found failing."""
+
+    def __init__(self, channel: Channel, circuits: Circuits) -> None:
+        self._channel, self._circuits = channel, circuits
+
+    def deliver(self, execution: Execution, options: Options, deadline: float) -> Coroutine[Any, Any, Outcome]:
+        """One attempt, or none: then the execution is handed back."""
+        if self._circuits.has_opened and self._circuits.leaves_alone(execution):
+            return _hand_back()
+        return self._channel.deliver(execution, options, deadline)
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+
+async def _hand_back() -> Outcome:
+    return Released()

@@ -221,8 +221,8 @@ class Dispatcher:
         lane.execution = row
         options, timeout, late = _DEFAULT, _DEFAULT.timeout_seconds, None
         try:
-            options = self._options_of(row)
-            if options is not _DEFAULT:
+            if row.options is not None or self._defaults(row.client_id, row.partition):
+                options = self._options_of(row)
                 timeout, late = self._time_left(row, options)
             lane.expires = started + timeout
             outcome = late or await self._channel.deliver(row, options, timeout)

@@ -160,14 +160,16 @@ class Gatekeeper(Service):
                 self._counted[row.id] = counted
                 self._running.update(counted)
 
-    def left(self, id: bytes) -> None:
-        """An execution is out of this process's hands."""
-        counted = self._counted.pop(id, None)
-        if counted:
-            self._running.subtract(counted)
-            self._changed.update(counted)
-            for name in counted:
+    def left(self, ids: Iterable[bytes]) -> None:
+        """Executions are out of this process's hands."""
+        if not self._counted:
+            return
+        for id in ids:
+            for name in self._counted.pop(id, ()):
+                self._running[name] -= 1
+                self._changed.add(name)
                 self._due[name] = 0.0
+        if self._changed:
             self.wake()
 
     async def turn(self) -> float:
@@ -194,8 +196,7 @@ class Gatekeeper(Service):
     def _recount(self) -> None:
         """What was counted in a transaction that came to nothing is not in hand, and never leaves it."""
         missing = self._counted.keys() - self._dispatcher.in_hand.keys()
-        for id in missing & self._missing:
-            self.left(id)
+        self.left(missing & self._missing)
         self._missing = missing
 
     async def _note_left(self) -> None:

@@ -10,7 +10,7 @@ batch is full, and never longer than the longest window.
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, assert_never
 
 import psycopg
@@ -50,11 +50,13 @@ class Batch:
 
     def succeed(self, row: Execution, code: int | None) -> None:
         self._add(self.succeeded.setdefault(code, {}), row)
-        self._end(row)
+        if row.ordering_key is not None:
+            self._end(row)
 
     def discard(self, row: Execution) -> None:
         self._add(self.discarded, row)
-        self._end(row)
+        if row.ordering_key is not None:
+            self._end(row)
 
     def release(self, row: Execution) -> None:
         """Hands it back; ``returning`` has the earliest instant that then waits again in each partition."""
@@ -63,7 +65,8 @@ class Batch:
 
     def finish(self, row: Execution, end: Finish, seconds: float) -> None:
         self.count += 1
-        self._end(row)
+        if row.ordering_key is not None:
+            self._end(row)
         self.finished.setdefault(row.partition, []).append(
             Finished(
                 row.id, row.token, end.status, end.status_code, end.result, end.reason, seconds if end.begun else None
@@ -110,8 +113,7 @@ class Batch:
                 yield single
 
     def _end(self, row: Execution) -> None:
-        if row.ordering_key is not None:
-            self.ended_keys.setdefault(row.partition, set()).add((row.client_id, row.ordering_key))
+        self.ended_keys.setdefault(row.partition, set()).add((row.client_id, str(row.ordering_key)))
 
     def _add(self, groups: dict[int, Group], row: Execution) -> None:
         self.count += 1
@@ -137,6 +139,7 @@ class Settler(Service):
         keeps_success: Callable[[str], bool],
         circuits: Circuits,
         settled: Callable[[bytes, int], None],
+        left: Callable[[Sequence[tuple[bytes, int]]], None],
         in_hand: Callable[[bytes], Execution | None],
         retrying: Callable[[int, float], object],
         returned: Callable[[int, int], object],
@@ -147,7 +150,7 @@ class Settler(Service):
         super().__init__(events)
         self._link, self._clock, self._owner, self._keeps_success = link, clock, owner, keeps_success
         self._settled, self._in_hand, self._retrying, self._returned = settled, in_hand, retrying, returned
-        self._ended, self._circuits = ended, circuits
+        self._ended, self._circuits, self._left = ended, circuits, left
         self._batch, self._rng = batch, rng
         self._gathering = Batch()
         self._sending: Batch | None = None
@@ -194,6 +197,7 @@ class Settler(Service):
                 batch.release(row)
             case Leave():
                 self._settled(row.id, row.token)
+                self._left([(row.id, row.token)])
                 self._ended()
             case _:
                 assert_never(decision)
@@ -235,8 +239,10 @@ class Settler(Service):
         self.settled_count += count
         if count < batch.count:
             self.events.emit("lease.refused", count=batch.count - count)
-        for id, token in batch.rows():
+        settled = batch.rows()
+        for id, token in settled:
             self._settled(id, token)
+        self._left(settled)
         for partition, instant in batch.returning.items():
             self._returned(partition, instant)
         self._ended()
