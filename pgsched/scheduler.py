@@ -27,6 +27,7 @@ from pgsched.upkeep.days import Days
 from pgsched.upkeep.directory import Directory
 from pgsched.upkeep.levels import Levels
 from pgsched.upkeep.planner import Planner
+from pgsched.upkeep.pulled import PulledQueues
 from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.releaser import Releaser
 from pgsched.upkeep.replayer import Replayer
@@ -107,6 +108,15 @@ class Worker:
         self.releaser = Releaser(self._chores, self.events)
         self.levels = Levels(self._chores, self.events, worker=lambda: self.roster.number)
         self.turns = Turns(self._chores, self.events, partitions=lambda: self.roster.own)
+        self.pulled = PulledQueues(
+            self._chores,
+            Link(url, "pulled"),
+            self.events,
+            lease=self._lease,
+            number=lambda: self.roster.number,
+            next_token=self.roster.next_token,
+            now=self.clock.now,
+        )
         self.zones = Zones(self._chores, self._rezoning, self.events)
         self.backfiller = Backfiller(self._chores, self._backfilling, self.events)
         self.replayer = Replayer(self._chores, self._replaying, self.events)
@@ -212,7 +222,7 @@ class Worker:
         return [
             self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
             self.releaser, self.days, self.backfiller, self.replayer, self.zones, self.gatekeeper, self.turns,
-            self.circuits, self.levels,
+            self.circuits, self.levels, self.pulled,
         ]  # fmt: skip
 
     async def start(self) -> None:
@@ -276,6 +286,7 @@ class Worker:
             async with asyncio.timeout(5):
                 await self.claimer.close()
                 await self.gatekeeper.close()
+                await self.pulled.close()
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)
         own = (self._chores, self._planning, self._renewing, self._backfilling, self._rezoning, self._replaying)

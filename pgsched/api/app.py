@@ -20,9 +20,11 @@ from pgsched.api import (
     health,
     jobs,
     limits,
+    pulls,
     queues,
     replays,
 )
+from pgsched.api.arrivals import Arrivals
 from pgsched.api.database import Database
 from pgsched.api.problems import failed, refused, refused_by_litestar
 from pgsched.api.requests import ApiRequest, check_request
@@ -57,6 +59,11 @@ _ROUTES = [
     executions.get_execution,
     executions.cancel_execution,
     executions.reschedule,
+    pulls.claim,
+    pulls.complete,
+    pulls.fail,
+    pulls.extend,
+    pulls.release,
     dead_letters.list_dead_letters,
     dead_letters.get_dead_letter,
     dead_letters.replay,
@@ -98,6 +105,7 @@ def create_app(settings: Settings, *, events: Events | None = None) -> Litestar:
         raise InvalidSettings("database_url is missing: set PGSCHED_DATABASE_URL or give --database-url")
     events = events or Events()
     database = Database(settings.database_url, events)
+    arrivals = Arrivals(settings.database_url, database, events)
 
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
@@ -113,7 +121,10 @@ def create_app(settings: Settings, *, events: Events | None = None) -> Litestar:
             health.alive,
             health.ready,
         ],
-        dependencies={"database": Provide(lambda: database, sync_to_thread=False)},
+        dependencies={
+            "database": Provide(lambda: database, sync_to_thread=False),
+            "arrivals": Provide(lambda: arrivals, sync_to_thread=False),
+        },
         lifespan=[lifespan],
         request_class=ApiRequest,
         request_max_body_size=LARGEST_REQUEST,

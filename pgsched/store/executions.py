@@ -11,6 +11,7 @@ from psycopg import AsyncCursor
 
 from pgsched.domain.execution import Execution
 from pgsched.store.connect import Connection
+from pgsched.store.deferred import with_own_tokens
 from pgsched.store.sql import statement, statement_in, statement_over
 from pgsched.store.successors import NOTHING_PLANNED, plan_successors
 from pgsched.store.whose import EVERYBODY, Whose
@@ -93,6 +94,7 @@ async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], 
                 running = [row for row in taken if row.id not in planned.idle]
             if how.admit:
                 running = await how.admit(connection, running)
+            running = await with_own_tokens(connection, running)
             await connection.execute("commit")
     except psycopg.Error:
         with contextlib.suppress(psycopg.Error):
@@ -107,7 +109,7 @@ async def claim_at_once(connection: Connection, lease: Lease, share: Share) -> C
     [claim] = _claims(lease, [share], all_kinds=False)
     cursor = await connection.execute(*claim, binary=True)
     rows = [Execution._make(row) for row in await cursor.fetchall()]
-    return Claimed(rows, rows, {})
+    return Claimed(rows, await with_own_tokens(connection, rows), {})
 
 
 async def warm_claims(connection: Connection, partitions: Sequence[int]) -> None:

@@ -17,12 +17,13 @@ import psycopg
 from psycopg import AsyncCursor
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Failed, Finish, HandBack, Leave, Outcome, Retry, Succeeded, decide
+from pgsched.domain.outcome import Failed, Finish, HandBack, Leave, Outcome, Park, Retry, Succeeded, decide
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import executions
+from pgsched.store import deferred, executions
 from pgsched.store.connect import Connection, Link
+from pgsched.store.deferred import Parked
 from pgsched.store.definitions import counts_failures
 from pgsched.store.executions import Finished, Group, Retried
 from pgsched.store.ordering import let_next
@@ -43,6 +44,7 @@ class Batch:
         self.released: dict[int, Group] = {}
         self.finished: dict[int, list[Finished]] = {}
         self.retried: dict[int, list[Retried]] = {}
+        self.parked: dict[int, list[Parked]] = {}
         self.returning: dict[int, int] = {}
         self.ended_keys: dict[int, set[tuple[str, str]]] = {}
 
@@ -78,6 +80,10 @@ class Batch:
             Retried(row.id, row.token, delay, retry.status_code, retry.error, seconds)
         )
 
+    def park(self, row: Execution, seconds: float) -> None:
+        self.count += 1
+        self.parked.setdefault(row.partition, []).append(Parked(row.id, row.token, seconds))
+
     def rows(self) -> list[tuple[bytes, int]]:
         """(id, token) of everything in the batch."""
         groups = [group for groups in self.succeeded.values() for group in groups.values()]
@@ -85,13 +91,14 @@ class Batch:
         pairs = [pair for group in groups for pair in zip(group.ids, group.tokens, strict=True)]
         pairs.extend((row.id, row.token) for rows in self.finished.values() for row in rows)
         pairs.extend((row.id, row.token) for rows in self.retried.values() for row in rows)
+        pairs.extend((row.id, row.token) for rows in self.parked.values() for row in rows)
         return pairs
 
     def apart(self) -> Iterator["Batch"]:
         """The same outcomes, each row that carries values of its own in a batch of its own."""
         plain = Batch()
         plain.succeeded, plain.discarded, plain.released = self.succeeded, self.discarded, self.released
-        plain.ended_keys = self.ended_keys
+        plain.ended_keys, plain.parked = self.ended_keys, self.parked
         yield plain
         for partition, ends in self.finished.items():
             for end in ends:
@@ -184,6 +191,8 @@ class Settler(Service):
             case Retry():
                 batch.retry(row, decision, seconds)
                 self._retrying(row.partition, decision.after.total_seconds())
+            case Park(seconds=seconds):
+                batch.park(row, seconds)
             case HandBack():
                 batch.release(row)
             case Leave():
@@ -269,6 +278,8 @@ class Settler(Service):
                 counted.append(await executions.settle_finished(connection, partition, ends))
             for partition, tries in batch.retried.items():
                 counted.append(await executions.settle_retried(connection, self._owner(), partition, tries))
+            for partition, parked in batch.parked.items():
+                await deferred.park(connection, partition, parked)
             nexts = {
                 partition: await let_next(connection, partition, sorted(keys))
                 for partition, keys in sorted(batch.ended_keys.items())
@@ -277,7 +288,7 @@ class Settler(Service):
             for (instant,) in await cursor.fetchall():
                 if instant is not None:
                     self._returned(partition, instant)
-        total = sum(cursor.rowcount for cursor in cursors)
+        total = sum(cursor.rowcount for cursor in cursors) + sum(map(len, batch.parked.values()))
         for cursor in counted:
             row = await cursor.fetchone()
             total += row[0] if row else 0
