@@ -20,8 +20,9 @@ from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.settings import Settings
-from pgsched.store import executions, workers
+from pgsched.store import workers
 from pgsched.store.connect import Link
+from pgsched.store.warming import warm_claims, warm_settles
 from pgsched.upkeep.backfiller import Backfiller
 from pgsched.upkeep.days import Days
 from pgsched.upkeep.directory import Directory
@@ -136,7 +137,7 @@ class Worker:
 
     def _make_settler(self) -> Settler:
         return Settler(
-            Link(self._url, "settle", warm=lambda new: executions.warm_settles(new, self.roster.partitions)),
+            Link(self._url, "settle", warm=lambda new: warm_settles(new, self.roster.partitions)),
             self.clock,
             self.events,
             owner=lambda: self.roster.number,
@@ -154,7 +155,7 @@ class Worker:
 
     def _make_claimer(self) -> Claimer:
         return Claimer(
-            Link(self._url, "claim", warm=lambda new: executions.warm_claims(new, self.roster.partitions)),
+            Link(self._url, "claim", warm=lambda new: warm_claims(new, self.roster.partitions)),
             self.roster,
             self.dispatcher,
             self.clock,

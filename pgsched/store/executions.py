@@ -112,26 +112,6 @@ async def claim_at_once(connection: Connection, lease: Lease, share: Share) -> C
     return Claimed(rows, await with_own_tokens(connection, rows), {})
 
 
-async def warm_claims(connection: Connection, partitions: Sequence[int]) -> None:
-    """Has the statements of claiming planned on a new connection, so that no first row waits for it. Claims nothing."""
-    lease = Lease(owner=0, token=1 << 32, length=timedelta(0), ahead=timedelta(0))
-    shares = [Share(partition, FAR_OFF, 0) for partition in partitions]
-    for share in shares:
-        await claim_at_once(connection, lease, share)
-        await next_due(connection, {share.partition: FAR_OFF})
-    if shares:
-        await claim(connection, lease, shares, now=0)
-        await next_due(connection, dict.fromkeys(partitions, FAR_OFF))
-
-
-async def warm_settles(connection: Connection, partitions: Sequence[int]) -> None:
-    """The same for the ends of rows that succeeded. Settles nothing."""
-    for code in (None, 200):
-        for partition in partitions:
-            await settle_succeeded(connection, code, {partition: _NOTHING})
-        await settle_succeeded(connection, code, dict.fromkeys(partitions, _NOTHING))
-
-
 def _claims(
     lease: Lease, shares: Sequence[Share], *, all_kinds: bool, whose: Whose = EVERYBODY
 ) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
@@ -182,7 +162,7 @@ class Group:
 
 
 Groups = Mapping[int, Group]
-_NOTHING = Group([], [])
+NOTHING = Group([], [])
 
 
 async def settle_succeeded(connection: Connection, code: int | None, groups: Groups) -> list[Answer]:
@@ -206,7 +186,7 @@ def _parameters(groups: Groups) -> Iterator[tuple[tuple[int, ...], dict[str, Any
         rows: dict[str, Any] = {}
         tokens: dict[int, None] = {}
         for partition in partitions:
-            group = groups.get(partition, _NOTHING)
+            group = groups.get(partition, NOTHING)
             rows[f"ids_{partition}"] = Uuids(group.ids)
             tokens.update(dict.fromkeys(group.tokens))
         yield partitions, rows | {"tokens": Tokens(tokens)}
