@@ -88,7 +88,7 @@ class DeadLetterCalls:
         self, *, state: str = "open", limit: int = 50, after: str | None = None, **wanted: Unpack[DeadLetterFilter]
     ) -> Page[DeadLetter]:
         """One page, the newest first. ``state`` is ``open``, ``replayed``, ``discarded`` or ``all``."""
-        return self._answer(list_dead_letters(state, limit, after, wanted))
+        return self.ask(list_dead_letters(state, limit, after, wanted))
 
     def iter_dead_letters(self, *, state: str = "open", **wanted: Unpack[DeadLetterFilter]) -> Iterator[DeadLetter]:
         """All of them, page by page as they are asked for."""
@@ -99,11 +99,11 @@ class DeadLetterCalls:
             yield from page.items
 
     def get_dead_letter(self, execution_id: Id) -> DeadLetter:
-        return self._answer(get_dead_letter(execution_id))
+        return self.ask(get_dead_letter(execution_id))
 
     def replay(self, execution_id: Id, **changes: Unpack[ReplayOptions]) -> UUID:
         """Runs a dead letter again; returns the new execution's id, the same each time unless that one failed too."""
-        return self._answer(replay(execution_id, changes)).id
+        return self.ask(replay(execution_id, changes)).id
 
     def replay_all(
         self,
@@ -115,29 +115,29 @@ class DeadLetterCalls:
         **wanted: Unpack[DeadLetterFilter],
     ) -> Replaying:
         """Replays those that have all of this, ``rate`` of them a second; a dry run only counts them."""
-        return self._answer(replay_all(rate, new_target, note, dry_run, wanted))
+        return self.ask(replay_all(rate, new_target, note, dry_run, wanted))
 
     def get_replay(self, replay_id: Id) -> Replay:
-        return self._answer(get_replay(replay_id))
+        return self.ask(get_replay(replay_id))
 
     def cancel_replay(self, replay_id: Id) -> bool:
         """What is not replayed yet stays a dead letter; false if it had ended before."""
-        return self._answer(cancel_replay(replay_id)).changed
+        return self.ask(cancel_replay(replay_id)).changed
 
     def discard(self, execution_id: Id, *, note: str | None = None) -> bool:
         """Takes a dead letter off the open ones; false if it was discarded before."""
-        return self._answer(discard(execution_id, note)).changed
+        return self.ask(discard(execution_id, note)).changed
 
     def discard_all(self, *, note: str | None = None, **wanted: Unpack[DeadLetterFilter]) -> int:
         """Discards those that have all of this, in as many requests as it takes; returns how many."""
-        done = self._answer(discard_all(note, wanted))
+        done = self.ask(discard_all(note, wanted))
         total = done.discarded
         while not done.complete:
-            done = self._answer(discard_all(note, wanted))
+            done = self.ask(discard_all(note, wanted))
             total += done.discarded
         return total
 
-    def _answer(self, ask: Ask[_Answer]) -> _Answer:
+    def ask(self, ask: Ask[_Answer]) -> _Answer:
         raise NotImplementedError
 
 
@@ -148,7 +148,7 @@ class AsyncDeadLetterCalls:
         self, *, state: str = "open", limit: int = 50, after: str | None = None, **wanted: Unpack[DeadLetterFilter]
     ) -> Page[DeadLetter]:
         """One page, the newest first. ``state`` is ``open``, ``replayed``, ``discarded`` or ``all``."""
-        return await self._answer(list_dead_letters(state, limit, after, wanted))
+        return await self.ask(list_dead_letters(state, limit, after, wanted))
 
     async def iter_dead_letters(
         self, *, state: str = "open", **wanted: Unpack[DeadLetterFilter]
@@ -163,11 +163,11 @@ class AsyncDeadLetterCalls:
             page = await self.list_dead_letters(state=state, limit=500, after=page.next, **wanted)
 
     async def get_dead_letter(self, execution_id: Id) -> DeadLetter:
-        return await self._answer(get_dead_letter(execution_id))
+        return await self.ask(get_dead_letter(execution_id))
 
     async def replay(self, execution_id: Id, **changes: Unpack[ReplayOptions]) -> UUID:
         """Runs a dead letter again; returns the new execution's id, the same each time unless that one failed too."""
-        return (await self._answer(replay(execution_id, changes))).id
+        return (await self.ask(replay(execution_id, changes))).id
 
     async def replay_all(
         self,
@@ -179,29 +179,29 @@ class AsyncDeadLetterCalls:
         **wanted: Unpack[DeadLetterFilter],
     ) -> Replaying:
         """Replays those that have all of this, ``rate`` of them a second; a dry run only counts them."""
-        return await self._answer(replay_all(rate, new_target, note, dry_run, wanted))
+        return await self.ask(replay_all(rate, new_target, note, dry_run, wanted))
 
     async def get_replay(self, replay_id: Id) -> Replay:
-        return await self._answer(get_replay(replay_id))
+        return await self.ask(get_replay(replay_id))
 
     async def cancel_replay(self, replay_id: Id) -> bool:
         """What is not replayed yet stays a dead letter; false if it had ended before."""
-        return (await self._answer(cancel_replay(replay_id))).changed
+        return (await self.ask(cancel_replay(replay_id))).changed
 
     async def discard(self, execution_id: Id, *, note: str | None = None) -> bool:
         """Takes a dead letter off the open ones; false if it was discarded before."""
-        return (await self._answer(discard(execution_id, note))).changed
+        return (await self.ask(discard(execution_id, note))).changed
 
     async def discard_all(self, *, note: str | None = None, **wanted: Unpack[DeadLetterFilter]) -> int:
         """Discards those that have all of this, in as many requests as it takes; returns how many."""
-        done = await self._answer(discard_all(note, wanted))
+        done = await self.ask(discard_all(note, wanted))
         total = done.discarded
         while not done.complete:
-            done = await self._answer(discard_all(note, wanted))
+            done = await self.ask(discard_all(note, wanted))
             total += done.discarded
         return total
 
-    async def _answer(self, ask: Ask[_Answer]) -> _Answer:
+    async def ask(self, ask: Ask[_Answer]) -> _Answer:
         raise NotImplementedError
 
 

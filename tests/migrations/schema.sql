@@ -507,7 +507,6 @@ function pgsched.circuit_of(text,text) returns text volatility i parallel s
 function pgsched.claim(text,text,integer,interval) returns TABLE(id uuid, token bigint, attempt smallint, scheduled_for timestamp with time zone, client text, key text, ordering_key text, job_id uuid, payload jsonb, target text, options jsonb, lease_expires_at timestamp with time zone) volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
 function pgsched.clients_acted_for() returns text[] volatility s parallel s
 function pgsched.clients_changed() returns trigger volatility v parallel u
-function pgsched.clients_of_role() returns text[] volatility s parallel s
 function pgsched.complete(uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
 function pgsched.count_dead_letters(jsonb,interval) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
 function pgsched.count_live(text,bigint,boolean) returns bigint volatility s parallel u
@@ -744,7 +743,6 @@ grant execute on pgsched.clients_acted_for() to pgsched_client
 grant execute on pgsched.clients_acted_for() to pgsched_worker
 grant execute on pgsched.clients_changed() to pgsched_client
 grant execute on pgsched.clients_changed() to pgsched_worker
-grant execute on pgsched.clients_of_role() to pgsched_worker
 grant execute on pgsched.complete(uuid,bigint,jsonb) to pgsched_client
 grant execute on pgsched.complete(uuid,bigint,jsonb) to pgsched_worker
 grant execute on pgsched.count_dead_letters(jsonb,interval) to pgsched_client
@@ -1070,7 +1068,6 @@ comment on pgsched.circuit_of(text,text) is 'The gate between a client and a tar
 comment on pgsched.claim(text,text,integer,interval) is 'Hands out what is due in a queue that is pulled, no more than batch, each under a lease and a token: what is not completed, failed, extended or released (pgsched.complete and so on) by then, the next claim has. Worker says who claims. Gives a client''s role its own executions alone. PS010 for an unknown queue, PS011 for one that workers serve.'
 comment on pgsched.clients_acted_for() is 'The clients that the session acts for; null where it may do everything.'
 comment on pgsched.clients_changed() is 'Has the workers read the clients'' settings again.'
-comment on pgsched.clients_of_role() is 'The clients that the session acts for, also within functions with their owner''s rights.'
 comment on pgsched.complete(uuid,bigint,jsonb) is 'Says that an execution which was claimed, or deferred by its target, has succeeded, and what came of it. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.count_dead_letters(jsonb,interval) is 'How many open dead letters a filter names, as far as they can be counted in so long.'
 comment on pgsched.count_live(text,bigint,boolean) is 'How many executions of a queue wait or run, or with waiting only wait, counted up to a bound; of those that the role may see.'
