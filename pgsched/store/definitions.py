@@ -20,7 +20,7 @@ from pgsched.domain.schedule import from_parts, next_instant
 from pgsched.domain.spread import identity_of, spread
 from pgsched.errors import InvalidSchedule
 from pgsched.store.sql import statement
-from pgsched.store.wire import Tokens, Uuids, to_datetime, to_instant
+from pgsched.store.wire import Uuids, to_datetime, to_instant
 
 _MOST = 50_000  # about 400 bytes each
 
@@ -141,24 +141,27 @@ def counts_failures(job_id: bytes) -> bool:
 
 
 async def define(connection: AsyncConnection[Any], rows: Iterable[Execution]) -> dict[bytes, Definition]:
-    """The definitions of the rows' jobs at the rows' revisions, by the rows' ids; without those that are no more."""
+    """The definitions of the rows' jobs, by the rows' ids; without those that are no more.
+
+    Each is at the row's revision, or at the one that the job has now if that is another.
+    """
     rows = list(rows)
-    unknown = [row for row in rows if (row.job_id, row.plan) not in _known]
+    known = {row.id: definition for row in rows if (definition := _known.get((row.job_id, row.plan)))}
+    unknown = [row for row in rows if row.id not in known]
     if unknown:
-        await _read(connection, unknown)
-    found = ((row.id, _known.get((row.job_id, row.plan))) for row in rows)
-    return {id: definition for id, definition in found if definition is not None}
+        read = await _read(connection, unknown)
+        known |= {row.id: definition for row in unknown if (definition := read.get(row.job_id))}
+    return known
 
 
-async def _read(connection: AsyncConnection[Any], rows: list[Execution]) -> None:
+async def _read(connection: AsyncConnection[Any], rows: list[Execution]) -> dict[bytes | None, Definition]:
     if len(_known) > _MOST:
         _known.clear()
         _counting.clear()
-    named = {
-        "jobs": Uuids(row.job_id for row in rows if row.job_id is not None),
-        "revisions": Tokens(row.plan for row in rows if row.plan is not None),
-    }
+    named = {"jobs": Uuids(row.job_id for row in rows if row.job_id is not None)}
     cursor = await connection.execute(statement("jobs_in_hand"), named, binary=True)
+    read: dict[bytes | None, Definition] = {}
     for found in map(Definition._make, await cursor.fetchall()):
-        _known[found.id, found.revision] = found.resolved()
+        read[found.id] = _known[found.id, found.revision] = found.resolved()
         _counting[found.id] = found.rules is not None and b'"pause_after"' in found.rules
+    return read

@@ -1,8 +1,8 @@
 """Recurring jobs: planning their first row, and that of each edit; from then on claims carry them on."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +18,8 @@ from pgsched.store.recurring import Recurring
 from pgsched.store.sql import statement
 from pgsched.store.starts import start_of
 from pgsched.store.wire import LAST, to_datetime, to_instant
+
+_MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ class _Plan:
 
     instant: datetime | None = None
     start: datetime | None = None
-    paused: Range | None = None
+    paused: tuple[Range, ...] = ()
     ended: str | None = None
 
 
@@ -104,7 +106,7 @@ async def _plan(connection: AsyncConnection[Any], jobs: Sequence[Job]) -> list[t
             invalid.append((job.id, str(error)))
             await mark_invalid(connection, job.id, None, error)
     await _insert(connection, plans)
-    await skip_further(connection, [(id, plan.paused) for id, plan in plans.items() if plan.paused])
+    await skip_further(connection, [(id, paused) for id, plan in plans.items() for paused in plan.paused])
     ended = [(job.id, job.revision, why) for job in jobs if (plan := plans.get(job.id)) and (why := plan.ended)]
     if ended:
         await finish_jobs(connection, ended)
@@ -116,39 +118,40 @@ async def _plan(connection: AsyncConnection[Any], jobs: Sequence[Job]) -> list[t
 async def _plan_of(connection: AsyncConnection[Any], job: Job) -> _Plan:
     """Raises InvalidSchedule."""
     rules, schedule = job.parsed(), job.recurrence()
-    begin, paused = job.accounted_to, None
+    begin, paused = job.accounted_to, tuple[Range, ...]()
     if rules.after_completion and job.planned_revision > 0 and job.paused_at is None:
         begin = await _last_end(connection, job)
+    taken = await _taken(connection, job, min(begin, job.accounted_to))
     if job.paused_at is not None:
         begin = max(begin, job.updated_at)
-        told = max([job.accounted_to, *await _claimed_ahead(connection, job, job.accounted_to)])
-        if missed := schedule.missed(told, begin):
-            paused = Range.of(missed, "paused")
+        paused = tuple(_without_row(schedule, job.accounted_to, begin, taken))
     if rules.max_runs is not None and job.runs >= rules.max_runs:
         return _Plan(paused=paused, ended="max_runs")
-    instant = await _first_without_row(connection, job, schedule, begin)
+    instant = schedule.next_instant(begin)
+    while instant is not None and instant in taken:
+        instant = schedule.next_instant(instant)
     if instant is None or instant > to_datetime(LAST):
         return _Plan(paused=paused, ended="no instant is left")
     start = await start_of(connection, job, job.partition, to_instant(instant))
     return _Plan(instant=instant, start=to_datetime(start), paused=paused)
 
 
-async def _first_without_row(
-    connection: AsyncConnection[Any], job: Job, schedule: Recurrence, begin: datetime
-) -> datetime | None:
-    """The job's first instant later than ``begin`` that its schedule before did not have in hand already."""
-    taken = await _claimed_ahead(connection, job, begin)
-    instant = schedule.next_instant(begin)
-    while instant in taken:
-        assert instant is not None
-        instant = schedule.next_instant(instant)
-    return instant
+def _without_row(
+    schedule: Recurrence, after: datetime, until: datetime, taken: Collection[datetime]
+) -> Iterator[Range]:
+    """The instants of a pause, but those that have their row already."""
+    for edge in [*sorted(at for at in taken if after < at < until), until]:
+        missed = schedule.missed(after, edge - _MICROSECOND if edge in taken else edge)
+        if missed is not None:
+            yield Range.of(missed, "paused")
+        after = edge
 
 
-async def _claimed_ahead(connection: AsyncConnection[Any], job: Job, begin: datetime) -> set[datetime]:
-    """The job's instants of the second after ``begin`` that have a row or an end already."""
+async def _taken(connection: AsyncConnection[Any], job: Job, begin: datetime) -> set[datetime]:
+    """The instants later than ``begin`` that the job has a row for, or had."""
+    parameters = {"job": job.id, "begin": begin, "changed": job.updated_at}
     async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(statement("claimed_ahead"), {"job": job.id, "begin": begin})
+        await cursor.execute(statement("taken_ahead"), parameters)
         return {row[0] for row in await cursor.fetchall()}
 
 

@@ -7,7 +7,7 @@ none, since its next claim reckons anew. So a job has one waiting row at any tim
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
@@ -17,10 +17,10 @@ from psycopg import AsyncConnection
 from pgsched.domain.execution import Execution, instant_text, uuid_text
 from pgsched.domain.reckoning import Range, Reckoning
 from pgsched.domain.rules import OnOverlap, Rules
-from pgsched.errors import InvalidSchedule
 from pgsched.store import starts
 from pgsched.store.definitions import Definition, define, was_put_off
-from pgsched.store.ends import finish_jobs, mark_invalid, skip_claimed, skip_further
+from pgsched.store.ends import finish_jobs, skip_claimed, skip_further
+from pgsched.store.reckoned import Reckoned, changed_since, reckon_rows
 from pgsched.store.sql import statement, statement_in
 from pgsched.store.wire import LAST, LONG_AGO, Instant, Instants, Tokens, Uuids, to_instant
 
@@ -55,7 +55,8 @@ class _Turn:
 class _Run(NamedTuple):
     """A claimed row that is to run, unless an earlier run stands in its way.
 
-    Its successor starts at ``earliest`` or later; the instants ``passed`` are skipped if it runs.
+    Its successor starts at ``earliest`` or later; the instants ``passed`` are skipped unless it waits. With ``changed``
+    it has none: whoever changed the job plans it.
     """
 
     row: Execution
@@ -64,6 +65,7 @@ class _Run(NamedTuple):
     successor: int | None
     earliest: int = LONG_AGO
     passed: tuple[Range, ...] = ()
+    changed: bool = False
 
 
 async def plan_successors(
@@ -71,36 +73,29 @@ async def plan_successors(
 ) -> Planned:
     """Carries on the jobs of claimed recurring rows; ``now`` is the database's time as a wire count.
 
-    A job that was edited, paused or cancelled since is left alone: whoever changed it plans it. A row that stands
-    already fails the transaction with UniqueViolation, unless it is made ``again``.
+    A job that was edited, paused or cancelled since is left alone: whoever changed it plans it, from the row on that
+    runs here. A row that stands already fails the transaction with UniqueViolation, unless it is made ``again``.
     """
     # Of several rows of a job the latest is followed; one of an older revision may be among them.
     latest = sorted(claimed, key=lambda row: (row.plan or 0, row.scheduled_for))
     rows = list({row.job_id: row for row in latest}.values())
     definitions = await define(connection, rows)
     turn = _Turn(again=again)
-    runs = [
-        run
-        for row in rows
-        if (definition := definitions.get(row.id)) and (run := await _reckon(connection, turn, row, definition, now))
-    ]
+    reckoned = await reckon_rows(connection, rows, definitions, now)
+    changed = await changed_since(connection, reckoned, now)
+    runs = [run for one in reckoned if (run := _run_of(turn, one, changed, now))]
     for run in await _unhindered(connection, turn, runs):
         await _let_run(connection, turn, run)
     await _write(connection, turn)
     return Planned(turn.heard, frozenset(turn.idle))
 
 
-async def _reckon(
-    connection: AsyncConnection[Any], turn: _Turn, row: Execution, definition: Definition, now: int
-) -> _Run | None:
+def _run_of(turn: _Turn, one: Reckoned, changed: Mapping[bytes, Range | None], now: int) -> _Run | None:
     """The run that a claimed row means; None where it does not run."""
-    try:
-        reckoned = definition.reckoned(row, now)
-        rules = definition.parsed()
-    except (InvalidSchedule, OverflowError) as error:
-        # It was valid when it was planned; rules of time zones change. The others of this claim go on.
-        await mark_invalid(connection, definition.uuid, row.plan, error)
-        return None
+    row, definition, rules, reckoned = one
+    if row.id in changed:
+        missed = changed[row.id]
+        return _Run(row, definition, rules, None, passed=() if missed is None else (missed,), changed=True)
     if not isinstance(reckoned, Reckoning):
         return _Run(row, definition, rules, reckoned)
     successor = None if reckoned.successor is None else to_instant(reckoned.successor)
@@ -120,6 +115,8 @@ def _skip(turn: _Turn, run: _Run, ranges: tuple[Range, ...]) -> None:
 
 
 def _follow(turn: _Turn, run: _Run) -> None:
+    if run.changed:
+        return
     if run.successor is None or run.successor > LAST:
         turn.ended.append((run.definition, "no instant is left"))
     else:
@@ -136,14 +133,17 @@ async def _unhindered(connection: AsyncConnection[Any], turn: _Turn, runs: list[
     # Earlier runs are locked in one order by all who do.
     runs = sorted(runs, key=lambda run: (run.row.partition, hindered.get(run.row.id, b"")))
     queued = [run for run in runs if run.row.id in hindered and _queues(run.rules)]
-    turn.idle.update(await _queue(connection, [(run.row, hindered[run.row.id]) for run in queued]))
+    turn.idle.update(await _queue(connection, [(run, hindered[run.row.id]) for run in queued]))
+    turn.further += [
+        (run.definition.uuid, one) for run in queued if run.changed and run.row.id in turn.idle for one in run.passed
+    ]
     free = []
     for run in runs:
         if run.row.id in turn.idle:
             continue
         if run.row.id in hindered and run.rules.on_overlap is OnOverlap.SKIP and not run.rules.after_completion:
             nominal = run.row.nominal
-            _skip(turn, run, (Range(first=nominal, last=nominal, count=1, reason="overlap"),))
+            _skip(turn, run, (Range(first=nominal, last=nominal, count=1, reason="overlap"), *run.passed))
             continue
         if run.row.id in hindered and run.rules.on_overlap is OnOverlap.CANCEL_RUNNING:
             await _cancel_earlier(connection, run.row)
@@ -158,14 +158,12 @@ def _queues(rules: Rules) -> bool:
 async def _let_run(connection: AsyncConnection[Any], turn: _Turn, run: _Run) -> None:
     turn.further += [(run.definition.uuid, one) for one in run.passed]
     if run.rules.max_runs is not None:
-        cursor = await connection.execute(
-            statement("count_run"), {"job": run.definition.uuid, "revision": run.definition.revision}
-        )
+        cursor = await connection.execute(statement("count_run"), {"job": run.definition.uuid})
         found = await cursor.fetchone()
-        if found is not None and found[0] >= run.rules.max_runs:
+        if found is not None and found[0] >= run.rules.max_runs and not run.changed:
             turn.ended.append((run.definition, "max_runs"))
             return
-    if run.rules.after_completion:
+    if run.rules.after_completion and not run.changed:
         turn.completing.append((run.row, run.definition))
     else:
         _follow(turn, run)
@@ -223,15 +221,18 @@ async def _earlier_runs(connection: AsyncConnection[Any], rows: Iterable[Executi
     return {row[0]: row[1] for cursor in cursors for row in await cursor.fetchall()}
 
 
-async def _queue(connection: AsyncConnection[Any], rows: Iterable[tuple[Execution, bytes]]) -> set[bytes]:
+async def _queue(connection: AsyncConnection[Any], runs: Iterable[tuple[_Run, bytes]]) -> set[bytes]:
     """Has rows wait for the end of the run before them; the ids of those that do, where it has not ended by now."""
     queued: set[bytes] = set()
-    for row, earlier in rows:
-        cursor = await connection.execute(
-            statement_in("queue_claimed", row.partition),
-            {"id": UUID(bytes=row.id), "token": row.token, "earlier": UUID(bytes=earlier)},
-            binary=True,
-        )
+    for run, earlier in runs:
+        row = run.row
+        parameters = {
+            "id": UUID(bytes=row.id),
+            "token": row.token,
+            "earlier": UUID(bytes=earlier),
+            "carries_on": not run.changed,
+        }
+        cursor = await connection.execute(statement_in("queue_claimed", row.partition), parameters, binary=True)
         queued.update(found[0] for found in await cursor.fetchall())
     return queued
 

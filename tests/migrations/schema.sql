@@ -455,6 +455,8 @@ policy worker on pgsched.kept_dead_letters for * to {pgsched_worker} using (true
 policy worker on pgsched.replays for * to {pgsched_worker} using (true) check (true)
 
 -- functions
+function pgsched.account_from_claimed(uuid,integer) returns void volatility v parallel u
+function pgsched.accounted_to(pgsched.jobs,boolean) returns timestamp with time zone volatility s parallel s
 function pgsched.acting_role() returns name volatility s parallel s
 function pgsched.acts_for(text) returns boolean volatility s parallel s
 function pgsched.advance_replay(uuid,integer) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
@@ -525,7 +527,6 @@ function pgsched.due_to_pull(smallint,integer,integer,text[]) returns record vol
 function pgsched.duration_text(double precision) returns text volatility i parallel s
 function pgsched.edit(uuid,jsonb,text) returns boolean volatility v parallel u
 function pgsched.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
-function pgsched.edited_from(pgsched.jobs) returns timestamp with time zone volatility s parallel s
 function pgsched.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns void volatility v parallel u
 function pgsched.executions_inserted() returns trigger volatility v parallel u
 function pgsched.expire_dead_letters(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -650,6 +651,10 @@ grant delete, insert, select, update on pgsched.schema_version to pgsched_worker
 grant delete, insert, select, update on pgsched.status to pgsched_worker
 grant delete, insert, select, update on pgsched.workers to pgsched_worker
 grant delete, select on pgsched.executions to pgsched_client
+grant execute on pgsched.account_from_claimed(uuid,integer) to pgsched_client
+grant execute on pgsched.account_from_claimed(uuid,integer) to pgsched_worker
+grant execute on pgsched.accounted_to(pgsched.jobs,boolean) to pgsched_client
+grant execute on pgsched.accounted_to(pgsched.jobs,boolean) to pgsched_worker
 grant execute on pgsched.acting_role() to pgsched_client
 grant execute on pgsched.acting_role() to pgsched_worker
 grant execute on pgsched.acts_for(text) to pgsched_client
@@ -769,8 +774,6 @@ grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_client
 grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_worker
 grant execute on pgsched.edited(pgsched.jobs,jsonb) to pgsched_client
 grant execute on pgsched.edited(pgsched.jobs,jsonb) to pgsched_worker
-grant execute on pgsched.edited_from(pgsched.jobs) to pgsched_client
-grant execute on pgsched.edited_from(pgsched.jobs) to pgsched_worker
 grant execute on pgsched.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_worker
 grant execute on pgsched.executions_inserted() to pgsched_client
 grant execute on pgsched.executions_inserted() to pgsched_worker
@@ -1016,6 +1019,8 @@ grant usage on schema pgsched to pgsched_reader
 grant usage on schema pgsched to pgsched_worker
 
 -- comments
+comment on pgsched.account_from_claimed(uuid,integer) is 'Has the planner go on from the due row that a worker is claiming at this moment, while its job is changed.'
+comment on pgsched.accounted_to(pgsched.jobs,boolean) is 'Up to when the instants of a job that is changed now have their account, once its planned row is taken back.'
 comment on pgsched.acting_role() is 'The role that the session acts as: the one it has taken, or its login.'
 comment on pgsched.acts_for(text) is 'Whether the session acts as a role of this client, or as one that may do everything.'
 comment on pgsched.advance_replay(uuid,integer) is 'Replays the next dead letters of a replay of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and whether that was the last.'
@@ -1087,7 +1092,6 @@ comment on pgsched.due_to_pull(smallint,integer,integer,text[]) is 'Locks what i
 comment on pgsched.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.'
 comment on pgsched.edit(uuid,jsonb,text) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled.'
 comment on pgsched.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
-comment on pgsched.edited_from(pgsched.jobs) is 'From when on a job that is edited now goes by its new schedule.'
 comment on pgsched.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place.'
 comment on pgsched.executions_inserted() is 'Refuses the one-shots of an insert statement whose queue is full, and wakes the workers for its near-term rows.'
 comment on pgsched.expire_dead_letters(integer) is 'Deletes dead letters that have expired and whose day of history is gone, no more than so many; returns how many.'

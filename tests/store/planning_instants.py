@@ -16,7 +16,7 @@ STARTS = [  # the hours before clocks are changed in Berlin, in New York, and on
     datetime(2026, 4, 4, 9, 0, tzinfo=UTC),
 ]
 _TICK = timedelta(microseconds=1)
-_CHUNK = timedelta(days=2)
+_EACH_20_SECONDS = "*/20 * * * * *"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ SCHEDULES = [
     Schedule(given={"every": "90.5 seconds"}),
     Schedule(given={"every": "6 hours"}, sparse=True),
     Schedule(given={"cron": "*/20 * * * *", "timezone": "Europe/Berlin"}),
-    Schedule(given={"cron": "*/20 * * * * *", "timezone": "Asia/Kathmandu"}),
+    Schedule(given={"cron": _EACH_20_SECONDS, "timezone": "Asia/Kathmandu"}),
     Schedule(given={"cron": "30 2 * * *", "timezone": "Europe/Berlin"}, sparse=True),
     Schedule(given={"cron": "30 1,2,12 * * *", "timezone": "America/New_York"}, sparse=True),
     Schedule(given={"cron": "15,45 * * * *", "timezone": "Australia/Lord_Howe"}),
@@ -94,6 +94,11 @@ class Spec:
     def after_completion(self) -> bool:
         """Whether its instants depend on the ends of its runs, so that none is known beforehand."""
         return "after_completion" in self.policy
+
+    @property
+    def foreseeable(self) -> bool:
+        """Whether it goes on for ever, and its instants do not depend on its runs."""
+        return self.ends_at is None and "max_runs" not in self.policy and not self.after_completion
 
     def told(self, policy: dict[str, Any]) -> "Spec":
         """The same instants, with what this policy says of those that are missed or overlap."""
@@ -145,6 +150,8 @@ def _between(parts: tuple[tuple[str, str], ...], anchor: datetime, after: dateti
     given = dict(parts)
     if "every" in given:
         return _multiples(_length(given["every"]), anchor, after, until)
+    if given["cron"] == _EACH_20_SECONDS:
+        return _multiples(timedelta(seconds=20), STARTS[0], after, until)
     found: list[datetime] = []
     chunk = after.replace(hour=0, minute=0, second=0, microsecond=0)
     while chunk <= until:

@@ -1,8 +1,9 @@
 """What planning owes each job: the account that the database must have of each of its instants.
 
-A job's life is a list of eras, each with one schedule. In an era each instant up to the row that carries the job on has
-exactly one account: a live row, a row of history, or its place in one skipped range. Later ones have none yet. An era
-ends with an edit, a pause, or the cancellation of its waiting row, and the next one begins there.
+A job's life is a list of eras, in each of which it has one schedule. A row belongs to the era in which it was seen
+first. The rows of an era account for each of its instants up to some moment exactly once: a live row, a row of history,
+or a place in one skipped range. That moment is the instant of the row that carries the job on, as long as there is
+one; from an edit, a pause, or the cancellation of that row on it stays where it is until the job is planned again.
 """
 
 from bisect import bisect_left, bisect_right
@@ -13,8 +14,7 @@ from uuid import UUID
 
 from tests.store.planning_instants import Spec
 
-_STANDING = {"replaced", "paused", "job cancelled"}
-_CANCELLED = "cancelled"
+_STANDING = {"replaced", "edited", "paused", "job cancelled"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,54 +31,96 @@ class Account:
 
 @dataclass(slots=True, kw_only=True)
 class Era:
-    """Instants later than ``begin``, and not later than ``end`` where it is over; those of one schedule.
+    """Instants later than ``begin``, and those not later than ``end`` are owed; no end is known while it lasts.
 
-    ``raced``: it ended while a claim had its waiting row, which then runs and knows nothing of what passed since.
-    ``before`` are the rows that earlier eras left behind in it.
+    ``taken`` are instants that earlier eras have a row for, claimed ahead of them; ``given_up`` those that somebody
+    cancelled ahead, which binds no other schedule. ``lost_to`` is the last instant whose row was cancelled in this one.
     """
 
     spec: Spec
+    anchor: datetime
     begin: datetime
     end: datetime | None = None
-    raced: bool = False
-    before: frozenset[UUID] = frozenset()
+    taken: frozenset[datetime] = frozenset()
+    given_up: frozenset[datetime] = frozenset()
+    lost_to: datetime | None = None
+    rows: set[UUID] = field(default_factory=set)
+    _instants: list[datetime] = field(default_factory=list)
+    _told_to: datetime | None = None
+
+    def own(self, accounts: Iterable[Account]) -> list[Account]:
+        return [one for one in accounts if one.id in self.rows]
+
+    def instants(self, until: datetime) -> list[datetime]:
+        begin = self._told_to or self.begin
+        if until > begin:
+            self._instants += self.spec.instants(self.anchor, begin, until)
+            self._told_to = until
+        return self._instants[: bisect_right(self._instants, until)]
+
+    def check(self, accounts: Iterable[Account], until: datetime) -> None:
+        """Raises AssertionError where an instant not later than ``until`` has no account, or any has two."""
+        if self.spec.after_completion:
+            return
+        own = self.own(accounts)
+        instants = self.instants(max([until, *(one.last or one.scheduled_for for one in own)]))
+        missing = self._missing(own, instants)
+        owed = [at for at in missing if at <= until and at not in self.taken | self.given_up]
+        assert not owed, f"{len(owed)} without account: {owed[:3]}: {self} to {until}: {own[-3:]}"
+        twice = self.taken.intersection(instants).difference(missing)
+        assert not twice, f"{twice} had rows before: {self}: {own[-3:]}"
+
+    def _missing(self, own: Iterable[Account], instants: list[datetime]) -> list[datetime]:
+        """The instants without account. Raises AssertionError where one has two."""
+        missing, told = list[datetime](), 0
+        for one in sorted(own, key=lambda one: one.scheduled_for):
+            low, high = self._places(one, instants)
+            assert low >= told, f"{instants[low]} has two accounts: {self}: {one}"
+            missing += instants[told:low]
+            told = high
+        return missing + instants[told:]
+
+    def _places(self, one: Account, instants: list[datetime]) -> tuple[int, int]:
+        low = bisect_left(instants, one.scheduled_for)
+        assert instants[low : low + 1] == [one.scheduled_for], f"{one} is for no instant: {self}"
+        if one.last is None:
+            return low, low + 1
+        high = bisect_right(instants, one.last)
+        if one.instants is None:
+            assert one.reason in _STANDING, one
+        else:
+            assert high - low == one.instants, f"{one} should count {high - low}: {self}"
+            assert instants[high - 1] == one.last, f"{one} ends with no instant: {self}"
+        return low, high
+
+    def __str__(self) -> str:
+        return f"{self.spec.schedule.given} {self.spec.rules()} from {self.begin} to {self.end}"
 
 
 @dataclass(slots=True, kw_only=True)
 class JobModel:
-    """One job. Until it is planned its instants have their account up to ``accounted``, and wait for it from there on.
-
-    ``changed`` is when it was last edited or resumed; ``was_away`` whether it was paused since it was last planned.
-    """
+    """One job. ``told_to`` is up to when its instants have their account while no row carries it on, else None."""
 
     id: UUID
-    anchor: datetime
-    spec: Spec
-    accounted: datetime
-    changed: datetime
+    eras: list[Era]
+    told_to: datetime | None
     state: str = "active"
-    planned: bool = False
-    was_away: bool = False
     runs: int = 0
+    seen: set[UUID] = field(default_factory=set)
     overlaps: set[str] = field(default_factory=set)
-    eras: list[Era] = field(default_factory=list)
-    before: frozenset[UUID] = frozenset()
 
-    def __post_init__(self) -> None:
-        self.overlaps.add(self.spec.overlap)
+    @property
+    def era(self) -> Era:
+        return self.eras[-1]
 
-    def was_edited(self, now: datetime, spec: Spec, accounts: Iterable[Account], *, raced: bool = False) -> None:
-        if self.state == "finished":
-            self.state, self.accounted = "active", now
-        elif self.planned:
-            self._end(now, raced)
-            self.accounted = now
-        self.accounted = min(self.accounted, now)
-        for era in self.eras:  # what was cancelled ahead does not bind the new schedule
-            era.end = min(era.end or now, now)
-        self.spec, self.planned, self.changed, self.runs = spec, False, now, 0
-        self.overlaps.add(spec.overlap)
-        self.before = _later(accounts, self.accounted)
+    @property
+    def spec(self) -> Spec:
+        return self.era.spec
+
+    def saw(self, rows: set[UUID]) -> None:
+        new = rows - self.seen
+        self.era.rows |= new
+        self.seen |= new
 
     def has_begun(self) -> None:
         self.runs += 1
@@ -86,108 +128,58 @@ class JobModel:
         assert most is None or self.runs <= most, f"run {self.runs} of {self}"
 
     def was_told(self, spec: Spec) -> None:
-        """Its instants are the same, and so is its waiting row."""
-        self.spec = spec
+        """Its instants are the same, and so is what they have."""
+        self.era.spec = spec
+        self.overlaps.add(spec.overlap)
+        self.runs = 0
+
+    def was_edited(self, now: datetime, spec: Spec, accounts: list[Account], reach: datetime) -> None:
+        begin = now
+        if self.state != "finished":
+            self.era.end = self._stopped(reach)
+            begin = min(now, self.era.end)
+        ahead = [one for one in accounts if one.scheduled_for > begin]
+        given_up = frozenset(one.scheduled_for for one in ahead if one.status == "cancelled")
+        taken = frozenset(one.scheduled_for for one in ahead) - given_up
+        self.eras.append(Era(spec=spec, anchor=self.era.anchor, begin=begin, taken=taken, given_up=given_up))
+        self.state = "active" if self.state == "finished" else self.state
+        self.told_to, self.runs = begin, 0
         self.overlaps.add(spec.overlap)
 
-    def was_paused(self, now: datetime, accounts: Iterable[Account], *, raced: bool = False) -> None:
-        if self.planned:
-            ahead = [one.scheduled_for for one in accounts if one.scheduled_for > now]
-            self.accounted = max(ahead, default=now)
-            self._end(self.accounted, raced)
-        self.state, self.planned, self.was_away = "paused", False, True
+    def was_passed_over(self, reach: datetime) -> None:
+        """It was told something while its row was claimed, and nothing carries it on."""
+        self.told_to = self._stopped(reach)
 
-    def was_resumed(self, now: datetime) -> None:
-        self.state, self.changed = "active", now
+    def was_paused(self, reach: datetime) -> None:
+        self.told_to, self.state = self._stopped(reach), "paused"
 
-    def was_cancelled(self, now: datetime, *, raced: bool = False) -> None:
-        if self.planned and self.state == "active":
-            self._end(now, raced)
-        self.state, self.planned = "cancelled", False
+    def was_cancelled(self, now: datetime) -> None:
+        if self.state != "finished":
+            self.era.end = self.told_to or now
+        self.state, self.told_to = "cancelled", None
 
     def lost_its_row(self, at: datetime) -> None:
         """Its waiting row was cancelled: what follows that instant is still to be planned."""
-        self._end(at, raced=False)
-        self.accounted, self.planned = at, False
+        self.told_to = self.era.lost_to = at
 
-    def was_planned(self) -> None:
-        """What passed while it was paused is accounted for by its schedule at this moment."""
-        if self.was_away and self.accounted < self.changed:
-            era = Era(spec=self.spec, begin=self.accounted, end=self.changed, before=self.before)
-            self.eras.append(era)
-            self.accounted = self.changed
-        self.planned, self.was_away = True, False
+    def was_finished(self, reason: str, accounts: list[Account]) -> None:
+        self.era.end = self.era.spec.ends_at
+        if reason == "max_runs" or self.era.end is None:
+            ends = [one.last or one.scheduled_for for one in self.era.own(accounts)]
+            self.era.end = max([self.era.begin, *ends])
+        self.state, self.told_to = "finished", None
 
-    def was_finished(self, now: datetime, reason: str, accounts: Iterable[Account]) -> None:
-        last = max((one.last or one.scheduled_for for one in accounts), default=now)
-        self._end(max(last, self.accounted) if reason == "max_runs" else now, raced=False)
-        self.state, self.accounted = "finished", now
-
-    def check(self, accounts: list[Account], waiting: Account | None, *, eras: int = 1) -> None:
+    def check(self, accounts: list[Account], waiting: datetime | None, *, eras: int) -> None:
         """Raises AssertionError where an instant of the latest ``eras`` has no account, or two."""
-        following = [*(era.spec for era in self.eras[1:]), self.spec]
-        for era, then in list(zip(self.eras, following, strict=False))[-eras:]:
-            own = (
-                era.spec.instants(self.anchor, era.begin, era.end) if era.end and not era.spec.after_completion else []
-            )
-            # What is counted from a run's end may begin at the very moment of the edit.
-            shared = then.after_completion and era.end not in own
-            _check_era(
-                era, self.anchor, [one for one in accounts if not (shared and one.scheduled_for == era.end)], None
-            )
-        if self.planned and self.state == "active":
-            era = Era(spec=self.spec, begin=self.accounted, before=self.before)
-            _check_era(era, self.anchor, accounts, waiting)
+        for era in self.eras[:-1][-eras:]:
+            assert era.end is not None
+            era.check(accounts, era.end)
+        until = waiting or self.told_to or self.era.end
+        if until is not None:
+            self.era.check(accounts, until)
+        if waiting is not None:
+            late = [one for one in self.era.own(accounts) if (one.last or one.scheduled_for) > waiting]
+            assert not late, f"{late} is later than the row that carries the job on: {self.era}"
 
-    def _end(self, end: datetime, raced: bool) -> None:
-        self.eras.append(Era(spec=self.spec, begin=self.accounted, end=end, raced=raced, before=self.before))
-        self.before = frozenset()
-
-
-def _later(accounts: Iterable[Account], begin: datetime) -> frozenset[UUID]:
-    return frozenset(one.id for one in accounts if one.scheduled_for > begin)
-
-
-def _check_era(era: Era, anchor: datetime, accounts: list[Account], waiting: Account | None) -> None:
-    end = waiting.scheduled_for if waiting else era.end
-    if era.spec.after_completion:
-        return
-    assert end is not None
-    instants = era.spec.instants(anchor, era.begin, end)
-    within = [one for one in accounts if era.begin < one.scheduled_for and (waiting or one.scheduled_for <= end)]
-    covered = [0] * len(instants)
-    told = f"{era.spec.schedule.given} {era.spec.rules()} from {era.begin} to {end}"
-    for one in within:
-        if one.id not in era.before:
-            low, high = _covers(one, instants, told)
-            for n in range(low, high):
-                covered[n] += 1
-    twice = [at for at, count in zip(instants, covered, strict=True) if count > 1]
-    assert not twice, f"{twice[:3]} have two accounts: {told}: {_near(within, twice[0])}"
-    before = {one.scheduled_for: one for one in within if one.id in era.before}
-    for at, one in before.items():
-        n = bisect_left(instants, at)
-        if n < len(instants) and instants[n] == at:
-            assert not covered[n] or one.status == _CANCELLED, f"{at} had a row before: {one}: {told}"
-            covered[n] = 1
-    missing = [at for at, count in zip(instants, covered, strict=True) if not count]
-    assert era.raced or not missing, f"{len(missing)} without account: {missing[:3]}: {told}: {within[-3:]}"
-
-
-def _covers(one: Account, instants: list[datetime], told: str) -> tuple[int, int]:
-    low = bisect_left(instants, one.scheduled_for)
-    assert low < len(instants), f"{one} is later than the row that carries the job on, or its era: {told}"
-    assert instants[low] == one.scheduled_for, f"{one} is for no instant: {told}"
-    if one.last is None:
-        return low, low + 1
-    high = bisect_right(instants, one.last)
-    if one.instants is None:
-        assert one.reason in _STANDING, one
-    else:
-        assert high - low == one.instants, f"{one} should count {high - low}: {told}"
-        assert instants[high - 1] == one.last, f"{one} ends with no instant: {told}"
-    return low, high
-
-
-def _near(accounts: list[Account], at: datetime) -> list[Account]:
-    return [one for one in accounts if one.scheduled_for <= at <= (one.last or one.scheduled_for)]
+    def _stopped(self, reach: datetime) -> datetime:
+        return self.told_to or max(reach, self.era.lost_to or reach)

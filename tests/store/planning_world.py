@@ -32,7 +32,10 @@ _ENDED = """
 select id, job_id, nullif(scheduled_for, 'infinity'), last_scheduled_for, instants, status::text, reason
   from pgsched.history where finished_at >= %s
 """
-_JOBS = "select id, state::text, revision, planned_revision = revision, runs, reason from pgsched.jobs"
+_SCHEDULE: LiteralString = """
+select pgsched.schedule('python:x', key => %s, cron => %s, every => %s::interval, timezone => %s, rules => %s)
+"""
+_JOBS = "select id, state::text, revision, planned_revision = revision, runs, reason, accounted_to from pgsched.jobs"
 
 
 class Live(NamedTuple):
@@ -56,6 +59,7 @@ class Job(NamedTuple):
     planned: bool
     runs: int
     reason: str | None
+    accounted_to: datetime
 
 
 class World:
@@ -80,19 +84,20 @@ class World:
         self.now = now
         self.db.execute("update public.test_clock set at = %s", [now])
 
-    def jobs(self) -> dict[UUID, Job]:
-        return {row[0]: Job._make(row) for row in self.db.execute(_JOBS)}
+    def look(self) -> tuple[dict[UUID, Job], dict[UUID, list[Live]]]:
+        """The jobs and their live rows. Raises AssertionError where something has ended twice."""
+        with self.db.pipeline():
+            found, rows = self.db.execute(_JOBS), self.db.execute(_LIVE)
+            ended = self.db.execute(_ENDED, [self._seen])
+        self._read_ended(ended.fetchall())
+        live: dict[UUID, list[Live]] = defaultdict(list)
+        for row in rows:
+            live[row[1]].append(Live._make(row))
+        return {row[0]: Job._make(row) for row in found}, live
 
-    def live(self) -> dict[UUID, list[Live]]:
-        found: dict[UUID, list[Live]] = defaultdict(list)
-        for row in self.db.execute(_LIVE):
-            found[row[1]].append(Live._make(row))
-        return found
-
-    def read_ended(self) -> None:
-        """Looks at what has ended since the last look. Raises AssertionError where something ended twice."""
+    def _read_ended(self, rows: list[tuple[Any, ...]]) -> None:
         new = set[UUID]()
-        for id, job, *told in self.db.execute(_ENDED, [self._seen]):
+        for id, job, *told in rows:
             assert id not in new, f"{id} has ended twice: {told}"
             new.add(id)
             if told[0] is not None:
@@ -101,14 +106,14 @@ class World:
                 assert self.ended.setdefault(id, (job, account)) == (job, account), f"{id} has ended twice: {told}"
         self._seen = self.now
 
-    def schedule(self, key: str, spec: Spec) -> UUID:
-        given = {name: spec.schedule.given.get(name) for name in ("cron", "every", "timezone")}
+    def is_blocked(self) -> bool:
+        """Whether what is called by somebody else stands before a lock."""
+        return bool(value(self.db, "select cardinality(pg_blocking_pids(%s))", [self.planners[-1].info.backend_pid]))
+
+    async def schedule(self, key: str, spec: Spec) -> UUID:
+        given = [spec.schedule.given.get(name) for name in ("cron", "every", "timezone")]
         rules = spec.rules()
-        query = (
-            "select pgsched.schedule('python:x', key => %(key)s, cron => %(cron)s, every => %(every)s::interval,"
-            " timezone => %(timezone)s, rules => %(rules)s)"
-        )
-        id = value(self.db, query, given | {"key": key, "rules": Jsonb(rules) if rules else None})
+        id = await self.call(_SCHEDULE, key, *given, Jsonb(rules) if rules else None)
         assert isinstance(id, UUID)
         return id
 

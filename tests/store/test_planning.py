@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from psycopg.types.json import Jsonb
 
 from pgsched.domain.execution import Execution
 from pgsched.store import executions, jobs
@@ -212,3 +213,61 @@ async def test_what_was_cancelled_ahead_stays_so_when_the_same_is_scheduled_agai
     schedule(db, target="python:x", every="1 hour", key="hourly")
     await jobs.plan_jobs(worker, batch=10)
     assert waiting(db, hourly) == [first + HOUR]
+
+
+async def test_what_was_cancelled_ahead_stays_so_when_the_same_is_scheduled_again_in_a_pause(
+    db: Session, worker: Connection
+) -> None:
+    hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
+    await jobs.plan_jobs(worker, batch=10)
+    [first] = waiting(db, hourly)
+    call(db, "cancel", id=value(db, "select id from pgsched.executions"))
+    call(db, "pause", job_id=hourly)
+    schedule(db, target="python:x", every="1 hour", key="hourly")
+    call(db, "resume", job_id=hourly)
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, hourly) == [first + HOUR]
+
+
+async def test_what_was_cancelled_ahead_stays_so_when_the_job_moves_to_another_queue(
+    db: Session, worker: Connection
+) -> None:
+    hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
+    await jobs.plan_jobs(worker, batch=10)
+    [first] = waiting(db, hourly)
+    call(db, "cancel", id=value(db, "select id from pgsched.executions"))
+    await jobs.plan_jobs(worker, batch=10)
+    call(db, "edit", job_id=hourly, changes={"ordering_key": "elsewhere"})
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, hourly) == [first + HOUR]
+
+
+async def test_a_pause_is_as_short_as_it_was_where_a_row_of_another_schedule_was_cancelled_ahead(
+    db: Session, worker: Connection
+) -> None:
+    edited = job(db, cron="0 0 1 1 *", key="edited")
+    planned_row(db, edited, value(db, "select date_trunc('year', pgsched.now()) + interval '1 year'"))
+    call(db, "cancel", id=waiting_id(db, edited))
+    schedule(db, cron="* * * * *", key="edited")
+    await jobs.plan_jobs(worker, batch=10)
+    call(db, "pause", job_id=edited)
+    call(db, "resume", job_id=edited)
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, edited)[0] <= value(db, "select pgsched.now()") + MINUTE
+
+
+async def test_a_row_claimed_ahead_parts_what_was_paused(db: Session, worker: Connection) -> None:
+    ahead = BEGAN + timedelta(seconds=0.4)
+    edited = job(db, anchor=ahead)
+    planned_row(db, edited, ahead)
+    await claim(worker)
+    db.execute(
+        "update pgsched.jobs set every = '1 second', rules = %(rules)s, revision = 2,"
+        " accounted_to = %(at)s - interval '0.9 s', paused_at = %(at)s, updated_at = %(at)s + interval '2 s'",
+        {"at": ahead, "rules": Jsonb({"also": [{"cron": "* * * * * *"}]})},
+    )
+    await jobs.plan_jobs(worker, batch=10)
+    assert account(db, edited) == [
+        (BEGAN, None, None, "skipped", "paused"),
+        (BEGAN + timedelta(seconds=1), ahead + timedelta(seconds=2), 4, "skipped", "paused"),
+    ]

@@ -129,6 +129,7 @@ def test_an_edit_withdraws_the_row_that_was_planned(db: Connection) -> None:
         " from pgsched.jobs j where id = %s",
         [job],
     )
+    db.execute("update pgsched.jobs set planned_revision = revision")
     schedule(db, every="2 hours", key="hourly")
     assert counts(db) == (0, 1, 0)
 

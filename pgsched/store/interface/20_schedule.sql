@@ -229,13 +229,6 @@ end $$;
 comment on function pgsched.schedule_keyed(text, jsonb, timestamptz, text, text, text, text, jsonb, text, uuid)
   is 'One execution under a key; called by pgsched.schedule.';
 
--- Where nobody has planned what there is, the new schedule counts from where the old one would have.
-create or replace function pgsched.edited_from(job pgsched.jobs) returns timestamptz language sql stable parallel safe as $$
-  select case when job.planned_revision = job.revision or job.state = 'invalid' then pgsched.now()
-              else least(job.accounted_to, pgsched.now()) end
-$$;
-comment on function pgsched.edited_from(pgsched.jobs) is 'From when on a job that is edited now goes by its new schedule.';
-
 create or replace function pgsched.schedule_job(
   target text, payload jsonb, cron text, every interval, timezone text, client text, key text, ordering_key text,
   queue text, options jsonb, on_conflict text, rules jsonb, labels jsonb
@@ -244,6 +237,7 @@ create or replace function pgsched.schedule_job(
 declare
   before pgsched.jobs;
   after pgsched.jobs;
+  fires_anew boolean;
   found_id uuid;
   found_revision integer;
 begin
@@ -263,7 +257,7 @@ begin
       set queue = excluded.queue, ordering_key = excluded.ordering_key, target = excluded.target,
           payload = excluded.payload, options = excluded.options, rules = excluded.rules, labels = excluded.labels,
           cron = excluded.cron, timezone = excluded.timezone, every = excluded.every, revision = j.revision + 1, reason = null, updated_at = pgsched.now(),
-          accounted_to = pgsched.edited_from(j), runs = case when j.state = 'finished' then 0 else j.runs end,
+          accounted_to = pgsched.accounted_to(j, true), runs = case when j.state = 'finished' then 0 else j.runs end,
           state = case when j.state = 'paused' then j.state else 'active' end
     returning j.id, j.revision into found_id, found_revision;
   else  -- what is left as it is, is not locked either: a claim of its rows would have to wait
@@ -277,12 +271,12 @@ begin
   end if;
   if found_revision > 1 then
     select * into after from pgsched.jobs j where j.id = found_id;
-    if before.state = 'active' and not pgsched.moves_instants(before, after)
-        and pgsched.partition_of(before) = pgsched.partition_of(after) then
+    fires_anew := before.state not in ('active', 'paused') or pgsched.moves_instants(before, after);
+    if not fires_anew and after.accounted_to <> pgsched.accounted_to(before, false) then
+      update pgsched.jobs j set accounted_to = pgsched.accounted_to(before, false) where j.id = found_id;
+    end if;
+    if before.state = 'active' and not fires_anew and pgsched.partition_of(before) = pgsched.partition_of(after) then
       perform pgsched.bring_along(found_id);  -- what is due stays due, however often a deployment says the same again
-      if before.planned_revision <> before.revision then  -- and what was cancelled ahead stays cancelled
-        update pgsched.jobs j set accounted_to = before.accounted_to where j.id = found_id;
-      end if;
     else
       perform pgsched.withdraw(found_id);
     end if;

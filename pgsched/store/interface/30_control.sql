@@ -1,5 +1,6 @@
 -- What may be done with what waits. Lock order everywhere: the job first, then its waiting row, and a waiting row
--- that a worker has in hand at this moment is passed over: it runs, and its claim plans by the job's new revision.
+-- that a worker has in hand at this moment is passed over: it runs, its claim leaves the job alone, and what comes after it
+-- is for whoever plans the job next.
 
 create or replace function pgsched.finish_waiting(
   execution pgsched.executions, status pgsched.execution_status, reason text, last_scheduled_for timestamptz default null
@@ -32,28 +33,60 @@ comment on function pgsched.finish_waiting(pgsched.executions, pgsched.execution
 the last one given.';
 
 -- Of a job's waiting rows only the planned one goes: triggered rows and retries stay. An instant that has come keeps
--- its account in history, as the first of all those up to now; one that has not come yet is the next plan's.
+-- its account in history, as the first of all those up to now; one that has not come yet is the next plan's. A row that an
+-- earlier change passed over, and whose claim came to nothing, stands for its own instant alone.
 create or replace function pgsched.withdraw(job_id uuid, reason text default 'replaced') returns void
   language plpgsql volatile as $$
 declare
   waiting pgsched.executions;
+  planned integer;
+  carries_on boolean;
 begin
+  select j.planned_revision into planned from pgsched.jobs j
+   where j.id = withdraw.job_id and j.planned_revision = j.revision - 1;  -- this change is the first since it was planned
   for waiting in  -- in any partition: an edit may have moved the job from one to another
     select * from pgsched.executions e
      where e.job_id = withdraw.job_id and e.lease_token is null and e.attempt = 0 and e.plan > 0
        for update skip locked
   loop
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
-    if coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now() then
+    carries_on := waiting.plan is not distinct from planned;
+    if carries_on and coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now() then
       perform pgsched.finish_waiting(waiting, 'skipped', withdraw.reason, pgsched.now());
-    elsif waiting.awaited then  -- whoever waits for it learns that it will not run
+    elsif waiting.awaited or not carries_on then  -- whoever waits for it learns that it will not run
       perform pgsched.finish_waiting(waiting, 'skipped', withdraw.reason);
     elsif waiting.fire_at = 'infinity' then
       perform pgsched.forget_dependencies(waiting.id);
     end if;
   end loop;
+  perform pgsched.account_from_claimed(withdraw.job_id, planned);
 end $$;
 comment on function pgsched.withdraw(uuid, text) is 'Takes back the planned row of a job that is edited, paused or cancelled.';
+
+-- Where nobody has planned what there is, the new schedule counts from where the old one would have. What was cancelled
+-- ahead stays so as long as the job fires as it did.
+create or replace function pgsched.accounted_to(job pgsched.jobs, fires_anew boolean) returns timestamptz
+  language sql stable parallel safe as $$
+  select case when job.state in ('finished', 'invalid') then pgsched.now()
+              when job.planned_revision = job.revision then
+                case when fires_anew then pgsched.now() else greatest(job.accounted_to, pgsched.now()) end
+              else case when fires_anew then least(job.accounted_to, pgsched.now()) else job.accounted_to end end
+$$;
+comment on function pgsched.accounted_to(pgsched.jobs, boolean)
+  is 'Up to when the instants of a job that is changed now have their account, once its planned row is taken back.';
+
+-- What is passed over has its row locked, but not committed: it is still seen to wait. A claim that had committed would
+-- have carried the job on before the job could be locked for the change.
+create or replace function pgsched.account_from_claimed(job_id uuid, planned integer) returns void
+  language sql volatile as $$
+  update pgsched.jobs j set accounted_to = claimed.scheduled_for
+    from (select min(e.scheduled_for) as scheduled_for from pgsched.executions e
+           where e.job_id = account_from_claimed.job_id and e.lease_token is null and e.attempt = 0 and e.plan = planned
+             and e.scheduled_for < pgsched.now()) as claimed
+   where j.id = account_from_claimed.job_id and j.accounted_to > claimed.scheduled_for
+$$;
+comment on function pgsched.account_from_claimed(uuid, integer)
+  is 'Has the planner go on from the due row that a worker is claiming at this moment, while its job is changed.';
 
 -- The planner goes on from the last instant that is accounted for. With the owner's rights, since a client may not
 -- touch the planner's mark; harmless for whoever calls it, for it acts only on a job that nothing would carry on.
@@ -223,16 +256,12 @@ begin
     end if;
     perform pgsched.refuse('PS011', format('job %s is %s', pause.job_id, job.state), 'only an active job can be paused');
   end if;
-  perform pgsched.withdraw(pause.job_id, 'paused');
-  -- Where a pause before this one is not accounted for yet, this one goes on from its beginning. What was claimed or
-  -- cancelled ahead of its instant has its account already.
+  -- Where a pause before this one is not accounted for yet, this one goes on from its beginning.
   update pgsched.jobs j set state = 'paused', reason = note, revision = j.revision + 1, updated_at = pgsched.now(),
          paused_at = case when j.planned_revision = j.revision then pgsched.now() else coalesce(j.paused_at, pgsched.now()) end,
-         accounted_to = case when j.planned_revision <> j.revision then j.accounted_to else greatest(pgsched.now(),
-           (select max(e.scheduled_for) from pgsched.executions e where e.job_id = j.id and e.scheduled_for > pgsched.now()),
-           (select max(h.scheduled_for) from pgsched.history h where h.job_id = j.id and h.scheduled_for > pgsched.now()
-               and isfinite(h.scheduled_for))) end
+         accounted_to = pgsched.accounted_to(j, false)
    where j.id = pause.job_id;
+  perform pgsched.withdraw(pause.job_id, 'paused');
   perform pgsched.log_change('pause', pause.job_id, pause.actor, pgsched.detail_of(pause.note));
   return true;
 end $$;

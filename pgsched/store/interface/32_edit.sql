@@ -116,20 +116,15 @@ begin
          queue = after.queue, ordering_key = after.ordering_key, cron = after.cron, every = after.every, timezone = after.timezone,
          gap = after.gap, overlap = after.overlap, anchor = after.anchor, updated_at = pgsched.now(),
          revision = j.revision + (comes_back or changed <> array['labels'])::int,
-         accounted_to = pgsched.edited_from(j),
+         accounted_to = pgsched.accounted_to(j, fires_anew),
          state = case when comes_back then 'active' else j.state end,
          reason = case when comes_back then null else j.reason end,
          runs = case when comes_back and j.state = 'finished' then 0 else j.runs end
    where j.id = edit.job_id;
   if fires_anew or comes_back or pgsched.partition_of(before) <> pgsched.partition_of(after) then
     perform pgsched.withdraw(edit.job_id, 'edited');
-  else
-    if changed <> array['labels'] then
-      perform pgsched.bring_along(edit.job_id);
-    end if;
-    if before.planned_revision <> before.revision then
-      update pgsched.jobs j set accounted_to = before.accounted_to where j.id = edit.job_id;
-    end if;
+  elsif changed <> array['labels'] then
+    perform pgsched.bring_along(edit.job_id);
   end if;
   perform pgsched.log_change('edit', edit.job_id, edit.actor, jsonb_build_object('changed', changed));
   return true;
@@ -140,7 +135,7 @@ it was. An invalid job becomes active, a finished one too where its schedule was
 an unknown job, PS011 for one that is cancelled.';
 
 -- With the owner's rights, since a client may not touch by which revision a row is planned. Where a worker has the row in
--- hand at this moment, the job stays unplanned, and a planner goes on from there.
+-- hand at this moment, the job stays unplanned, and a planner goes on from that row.
 create or replace function pgsched.bring_along(job_id uuid) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -162,6 +157,8 @@ begin
               for update skip locked));
   if found then
     update pgsched.jobs j set planned_revision = j.revision where j.id = job.id;
+  else
+    perform pgsched.account_from_claimed(job.id, job.planned_revision);
   end if;
 end $$;
 comment on function pgsched.bring_along(uuid)

@@ -1,6 +1,6 @@
 -- claim: gives back a claimed row whose job's run before it is not over, to be held until that one ends. Where it has
--- ended at this very moment nothing is changed. Locks the run before; its settle waits for this transaction, and then
--- finds it awaited. Index: the primary key.
+-- ended at this very moment nothing is changed. A row whose job was changed meanwhile carries nothing on when its turn
+-- comes. Locks the run before; its settle waits for this transaction, and then finds it awaited. Index: the primary key.
 with earlier as (
   update pgsched.executions_{p} e set awaited = true where e.id = %(earlier)s returning e.id
 ), waits as (
@@ -8,6 +8,7 @@ with earlier as (
   on conflict do nothing
 )
 update pgsched.executions_{p} e
-   set fire_at = 'infinity', lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1
+   set fire_at = 'infinity', lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1,
+       plan = case when %(carries_on)s then e.plan end
   from earlier where e.id = %(id)s and e.lease_token = %(token)s
 returning e.id

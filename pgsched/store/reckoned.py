@@ -1,0 +1,87 @@
+"""What becomes of the claimed rows of jobs, and which of those jobs were changed in the middle of the claim.
+
+Whoever changes a job locks it, and passes over a row that a claim holds. So either the claim has the job first, and the
+change finds the job carried on; or the change does, and the claim leaves the job alone: the row runs, and what comes
+after it is for whoever plans the job next, which for a cancelled one is nobody.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from psycopg import AsyncConnection
+
+from pgsched.domain.execution import Execution
+from pgsched.domain.reckoning import Range, Reckoning
+from pgsched.domain.rules import Rules
+from pgsched.errors import InvalidSchedule
+from pgsched.store.definitions import Definition
+from pgsched.store.ends import mark_invalid
+from pgsched.store.sql import statement
+from pgsched.store.wire import Tokens, Uuids, to_datetime, to_instant
+
+
+class Reckoned(NamedTuple):
+    """A claimed row with what becomes of it, as long as its job is not changed at this moment.
+
+    Where it simply runs, the instant of its successor as a wire count, or None.
+    """
+
+    row: Execution
+    definition: Definition
+    rules: Rules
+    reckoning: Reckoning | int | None
+
+    def is_behind(self, now: int) -> bool:
+        """Whether further instants have passed."""
+        found = self.reckoning
+        if not isinstance(found, Reckoning):
+            return False
+        return bool(found.skipped) or (found.successor is not None and to_instant(found.successor) <= now)
+
+
+async def reckon_rows(
+    connection: AsyncConnection[Any], rows: Iterable[Execution], definitions: Mapping[bytes, Definition], now: int
+) -> list[Reckoned]:
+    """Of all rows whose jobs make sense; the others run."""
+    found = []
+    for row in rows:
+        if (definition := definitions.get(row.id)) is None:
+            continue
+        try:
+            reckoning = definition.reckoned(row, now) if definition.revision == row.plan else None
+            found.append(Reckoned(row, definition, definition.parsed(), reckoning))
+        except (InvalidSchedule, OverflowError) as error:
+            # It was valid when it was planned; rules of time zones change. The others of this claim go on.
+            await mark_invalid(connection, definition.uuid, row.plan, error)
+    return found
+
+
+async def changed_since(
+    connection: AsyncConnection[Any], reckoned: Sequence[Reckoned], now: int
+) -> dict[bytes, Range | None]:
+    """The rows whose jobs were changed since they were planned, and what a job had missed when it was cancelled.
+
+    Where nothing has passed since the row's instant there is no need to look: its successor is not inserted.
+    """
+    behind = {one.definition.id: one for one in reckoned if _is_to_be_looked_at(one, now)}
+    if not behind:
+        return {}
+    jobs, revisions = zip(*sorted((id, one.row.plan or 0) for id, one in behind.items()), strict=True)
+    parameters = {"jobs": Uuids(jobs), "revisions": Tokens(revisions)}
+    cursor = await connection.execute(statement("hold_jobs"), parameters, binary=True)
+    return {
+        behind[id].row.id: None if cancelled is None else _missed(behind[id], cancelled)
+        for id, unchanged, cancelled in await cursor.fetchall()
+        if not unchanged
+    }
+
+
+def _is_to_be_looked_at(one: Reckoned, now: int) -> bool:
+    return one.definition.revision != one.row.plan or one.is_behind(now)
+
+
+def _missed(one: Reckoned, cancelled: int) -> Range | None:
+    missed = one.definition.recurrence().missed(to_datetime(one.row.scheduled_for), to_datetime(cancelled))
+    if missed is None:
+        return None
+    return Range(first=missed.first, last=missed.last, count=missed.count, reason="job cancelled")
