@@ -203,8 +203,9 @@ create table pgsched.executions (
 create index executions_fire_at on pgsched.executions (partition, fire_at);
 create unique index executions_key on pgsched.executions (client_id, key, partition) where key is not null;
 create unique index executions_job on pgsched.executions (job_id, scheduled_for, partition) where job_id is not null;
+-- What is held, is held at infinity: said of it so that no other index has an answer to the question.
 create index executions_gate on pgsched.executions (gate, (coalesce((options ->> 'priority')::smallint, 0::smallint)) desc, scheduled_for, id)
-  where gate is not null;
+  where gate is not null and not isfinite(fire_at);
 create index executions_ordering on pgsched.executions (client_id, ordering_key, (coalesce(scheduled_for, fire_at)), id)
   where ordering_key is not null;
 create unique index executions_head on pgsched.executions (client_id, ordering_key, partition) where at_head;

@@ -20,9 +20,11 @@ from pgsched.api import (
     health,
     jobs,
     limits,
+    ordering_keys,
     pulls,
     queues,
     replays,
+    targets,
 )
 from pgsched.api.arrivals import Arrivals
 from pgsched.api.database import Database
@@ -93,6 +95,11 @@ _ROUTES = [
     limits.get_limit,
     limits.put_limit,
     limits.drop_limit,
+    targets.list_sidelined,
+    targets.sideline,
+    targets.restore,
+    ordering_keys.list_blocked,
+    ordering_keys.unblock,
 ]
 
 

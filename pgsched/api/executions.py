@@ -97,7 +97,7 @@ async def reschedule(
     request: ApiRequest, execution_id: ExecutionId, database: Pooled, data: JSONBody[Reschedule]
 ) -> Rescheduled:
     """A row of a recurring job stays where its schedule has it."""
-    fire_at = _instant(data.fire_at, "fire_at")
+    fire_at = instant(data.fire_at, "fire_at")
     async with database.connection() as connection:
         await calls.reschedule(connection, execution_id, fire_at, actor=actor(request))
     return Rescheduled(id=execution_id, fire_at=fire_at)
@@ -108,12 +108,13 @@ def bound(name: str, text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        return _instant(text.replace(" ", "+"), name)
+        return instant(text.replace(" ", "+"), name)
     except InvalidSchedule as error:
         raise Unreadable(str(error), faults=[Fault(parameter=name, detail=str(error))]) from None
 
 
-def _instant(text: str, name: str) -> datetime:
+def instant(text: str, name: str) -> datetime:
+    """Raises InvalidSchedule, which tells of it under this name."""
     try:
         moment = when(at=text).fire_at
     except InvalidSchedule as error:

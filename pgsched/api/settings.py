@@ -1,4 +1,7 @@
-"""What requests about clients, queues and limits carry: only what is named is set, null is the default."""
+"""What requests about clients, queues, limits, targets and ordering keys carry.
+
+Of what is set, only what is named; null is the default.
+"""
 
 from typing import Annotated, Any, Literal
 
@@ -6,7 +9,7 @@ import msgspec
 from litestar.params import QueryParameter
 from msgspec import UNSET, Meta, UnsetType
 
-from pgsched.api.requests import Duration, Note
+from pgsched.api.requests import Duration, Instant, Note
 
 Weight = Annotated[int, Meta(ge=1, le=100, description="Its share where workers are saturated; 1 is the default.")]
 Defaults = Annotated[
@@ -62,6 +65,27 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     per: Duration = "PT1S"
     burst: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
     concurrency: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+
+
+class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A target host, as targets name it, for one client or (left out) for all."""
+
+    host: Annotated[str, Meta(min_length=1, max_length=300)]
+    client: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
+
+
+class Sidelining(Host, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Until an instant, or until it is restored."""
+
+    until: Instant | None = None
+    note: Annotated[str, Meta(max_length=1000)] | None = None
+
+
+class OrderingKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An ordering key of a client."""
+
+    client: Annotated[str, Meta(min_length=1, max_length=100)]
+    ordering_key: Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 def note_in(data: Note | None) -> str | None:

@@ -40,7 +40,7 @@ def _timing_options(command: Command) -> Command:
 @click.option("--rule", "rules", type=ASSIGNMENT, multiple=True, metavar="NAME=VALUE", help="All rules it has.")
 @click.option("--label", "labels", type=LABEL, multiple=True, metavar="NAME=TEXT", help="All labels it has.")
 @click.option("--queue", metavar="NAME", help="Queue to put it in.")
-@click.option("--ordering-key", metavar="KEY", help="What shares it lives in one partition.")
+@click.option("--ordering-key", metavar="KEY", help="What shares it is delivered one at a time and in order.")
 @click.option("--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Take this away, or back to its default.")
 @actor_option
 @json_option

@@ -23,6 +23,8 @@ _COMMANDS = {
     "clients": "pgsched.cli.clients:clients",
     "queues": "pgsched.cli.queues:queues",
     "limits": "pgsched.cli.limits:limits",
+    "targets": "pgsched.cli.targets:targets",
+    "ordering-keys": "pgsched.cli.ordering_keys:ordering_keys",
     "status": "pgsched.cli.status:status",
     "preview": "pgsched.cli.preview:preview",
     "demo": "pgsched.cli.demo:demo",

@@ -32,7 +32,7 @@ from pgsched.cli.reply import Reply, json_option
     metavar="POLICY",
     help="Where --key is taken: replace, keep, reject, debounce.",
 )
-@click.option("--ordering-key", metavar="KEY", help="What shares it lives in one partition.")
+@click.option("--ordering-key", metavar="KEY", help="What shares it is delivered one at a time and in order.")
 @click.option("--queue", default="default", show_default=True, metavar="NAME", help="Queue to put it in.")
 @click.option(
     "--option",

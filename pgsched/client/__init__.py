@@ -11,7 +11,7 @@
 What goes wrong is raised as one of ``pgsched.errors``, the same classes on both ways.
 """
 
-from pgsched.client import settings
+from pgsched.client import gates, settings
 from pgsched.client.consumers import Message, Ticket
 from pgsched.client.http import AsyncClient, Client
 from pgsched.client.many import Request, schedule_many, schedule_many_async
@@ -51,6 +51,7 @@ __all__ = [
     "Request",
     "Scheduled",
     "Ticket",
+    "gates",
     "schedule",
     "schedule_async",
     "schedule_many",

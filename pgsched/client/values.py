@@ -69,8 +69,8 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """One instance at one instant. ``fire_at`` is None while it is held; ``attempts`` and ``waits_for`` are None in
-    listings.
+    """One instance at one instant. ``fire_at`` is None while it is held; ``held_by`` is what holds it back, None
+    where it is held by hand or waits for others. ``attempts`` and ``waits_for`` are None in listings.
 
     One that was skipped may stand for several ``instants`` of its job, up to ``last_scheduled_for``.
     """
@@ -97,6 +97,7 @@ class Execution:
     lease_expires_at: datetime | None
     instants: int | None = None
     last_scheduled_for: datetime | None = None
+    held_by: str | None = None
     attempts: tuple[Attempt, ...] | None = None
     waits_for: tuple[UUID, ...] | None = None
 

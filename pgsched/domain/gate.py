@@ -7,6 +7,7 @@ one instant, the theoretical arrival time of the next event, and so is exact how
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import ceil
 
 from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import InvalidTarget
@@ -49,7 +50,7 @@ class Gate:
         if self.concurrency is not None and self.running >= self.concurrency:
             return NEVER
         interval = self._interval_at(now)
-        return now if interval is None else max(now, int(self.next_at - (self.burst - 1) * interval))
+        return now if interval is None else max(now, ceil(self.next_at - (self.burst - 1) * interval))
 
     def draw(self, start: int) -> None:
         """One execution passes and starts at this instant, which is not before ``earliest``."""

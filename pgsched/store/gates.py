@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import LiteralString
 
 from pgsched.domain.execution import Execution
@@ -71,7 +72,7 @@ async def note_draws(connection: Connection, gates: Iterable[Gate]) -> None:
             statement("draw_gates"),
             {
                 "names": [gate.name for gate in drawn],
-                "nexts": Instants(int(gate.next_at) for gate in drawn),
+                "nexts": Instants(ceil(gate.next_at) for gate in drawn),
                 "shuts": [gate.shut_until for gate in drawn],
             },
         )

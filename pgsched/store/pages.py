@@ -25,7 +25,7 @@ def _half(name: str, *columns: str) -> sa.TableClause:
     return sa.table(name, *(sa.column(column) for column in shared + columns), schema="pgsched")
 
 
-_executions = _half("executions", "lease_token", "lease_owner", "lease_expires_at")
+_executions = _half("executions", "lease_token", "lease_owner", "lease_expires_at", "gate")
 _history = _half(
     "history", "status", "finished_at", "status_code", "result", "reason", "instants", "last_scheduled_for"
 )
@@ -81,8 +81,9 @@ def _live(conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: st
     homes = sa.select(_queues.c.name, partition).select_from(_queues.join(slots, sa.true()))
     home = (homes.where(_queues.c.name == queue) if queue is not None else homes).subquery("home")
     status = sa.case(*((condition, name) for name, condition in _AS_LIVE.items())).label("status")
+    held_by = sa.case((_AS_LIVE["held"], _executions.c.gate)).label("held_by")
     newest = (
-        sa.select(_executions, status)
+        sa.select(_executions, status, held_by)
         .where(_executions.c.partition == home.c.partition, *conditions)
         .order_by(_executions.c.id.desc())
         .limit(limit)

@@ -17,7 +17,8 @@ Json = Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """An execution, waiting, in hand or finished. ``fire_at`` is None while it is held.
+    """An execution, waiting, in hand or finished. ``fire_at`` is None while it is held; ``held_by`` is what holds it
+    back, None where it is held by hand or waits for others.
 
     One that was skipped may stand for several ``instants`` of its job, up to ``last_scheduled_for``.
     """
@@ -44,6 +45,7 @@ class Execution:
     lease_expires_at: datetime | None
     instants: int | None
     last_scheduled_for: datetime | None
+    held_by: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,7 @@ status = Table(
     Column("lease_expires_at", _instant),
     Column("instants", BigInteger),
     Column("last_scheduled_for", _instant),
+    Column("held_by", Text),
 )
 
 jobs = Table(

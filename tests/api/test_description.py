@@ -64,6 +64,11 @@ ROUTES = {
     ("/v1/limits/{kind}/{name}", "get"),
     ("/v1/limits/{kind}/{name}", "put"),
     ("/v1/limits/{kind}/{name}", "delete"),
+    ("/v1/targets/sidelined", "get"),
+    ("/v1/targets/sideline", "post"),
+    ("/v1/targets/restore", "post"),
+    ("/v1/ordering-keys/blocked", "get"),
+    ("/v1/ordering-keys/unblock", "post"),
     ("/healthz", "get"),
     ("/readyz", "get"),
 }

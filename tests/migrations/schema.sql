@@ -27,7 +27,7 @@ table pgsched.api_keys
 table pgsched.attempts partition by RANGE (finished_at) row level security
 table pgsched.audit_log
 table pgsched.backfills row level security
-table pgsched.blocked_keys
+table pgsched.blocked_keys row level security
 table pgsched.clients row level security
 table pgsched.dependencies with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0) row level security
 table pgsched.executions partition by LIST (partition) row level security
@@ -43,6 +43,7 @@ table pgsched.replays row level security
 table pgsched.schema_version
 table pgsched.workers with (fillfactor=50)
 view pgsched.dead_letters with (security_invoker=true)
+view pgsched.sidelined with (security_invoker=true)
 view pgsched.status with (security_invoker=true)
 
 -- columns
@@ -264,6 +265,15 @@ column pgsched.replays.11 actor text not null
 column pgsched.replays.12 created_at timestamp with time zone not null default pgsched.now()
 column pgsched.replays.13 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.schema_version.01 version_num character varying(32) not null
+column pgsched.sidelined.01 gate text
+column pgsched.sidelined.02 host text
+column pgsched.sidelined.03 client_id text
+column pgsched.sidelined.04 state text
+column pgsched.sidelined.05 until timestamp with time zone
+column pgsched.sidelined.06 openings integer
+column pgsched.sidelined.07 reason text
+column pgsched.sidelined.08 since timestamp with time zone
+column pgsched.sidelined.09 held bigint
 column pgsched.status.01 id uuid
 column pgsched.status.02 client_id text
 column pgsched.status.03 key text
@@ -286,6 +296,7 @@ column pgsched.status.19 lease_owner integer
 column pgsched.status.20 lease_expires_at timestamp with time zone
 column pgsched.status.21 instants bigint
 column pgsched.status.22 last_scheduled_for timestamp with time zone
+column pgsched.status.23 held_by text
 column pgsched.workers.01 id integer not null identity
 column pgsched.workers.02 name text not null
 column pgsched.workers.03 queues text[] not null
@@ -357,7 +368,7 @@ CREATE INDEX backfills_active ON pgsched.backfills USING btree (id) WHERE (state
 CREATE INDEX backfills_job ON pgsched.backfills USING btree (job_id)
 CREATE INDEX dependencies_after ON pgsched.dependencies USING btree (after_id)
 CREATE INDEX executions_fire_at ON ONLY pgsched.executions USING btree (partition, fire_at)
-CREATE INDEX executions_gate ON ONLY pgsched.executions USING btree (gate, COALESCE((((options)::jsonb ->> 'priority'::text))::smallint, (0)::smallint) DESC, scheduled_for, id) WHERE (gate IS NOT NULL)
+CREATE INDEX executions_gate ON ONLY pgsched.executions USING btree (gate, COALESCE((((options)::jsonb ->> 'priority'::text))::smallint, (0)::smallint) DESC, scheduled_for, id) WHERE ((gate IS NOT NULL) AND (NOT isfinite((fire_at)::timestamp with time zone)))
 CREATE INDEX executions_ordering ON ONLY pgsched.executions USING btree (client_id, ordering_key, COALESCE((scheduled_for)::timestamp with time zone, (fire_at)::timestamp with time zone), id) WHERE (ordering_key IS NOT NULL)
 CREATE INDEX history_awaited ON ONLY pgsched.history USING btree (id) WHERE awaited
 CREATE INDEX history_failed ON ONLY pgsched.history USING btree (id, client_id, dealt_with_at) WHERE (status = 'failed'::pgsched.execution_status)
@@ -423,6 +434,7 @@ CREATE TRIGGER queues_changed AFTER INSERT OR DELETE OR UPDATE OF name, first_pa
 -- policies
 policy mine on pgsched.attempts for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.backfills for r to {pgsched_client} using ((EXISTS ( SELECT FROM pgsched.jobs j WHERE (j.id = backfills.job_id)))) check ()
+policy mine on pgsched.blocked_keys for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.clients for r to {pgsched_client} using ((EXISTS ( SELECT FROM pg_roles r WHERE ((r.rolname = clients.database_role) AND pg_has_role(r.oid, 'MEMBER'::text))))) check ()
 policy mine on pgsched.dependencies for r to {pgsched_client} using ((EXISTS ( SELECT FROM pgsched.executions e WHERE (e.id = dependencies.execution_id)))) check ()
 policy mine on pgsched.executions for r to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
@@ -436,6 +448,7 @@ policy mine_waiting on pgsched.executions for w to {pgsched_client} using (((cli
 policy mine_withdrawn on pgsched.executions for d to {pgsched_client} using ((((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (lease_token IS NULL))) check ()
 policy reader on pgsched.attempts for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.backfills for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched.blocked_keys for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.clients for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.dependencies for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.executions for r to {pgsched_reader} using (true) check ()
@@ -445,6 +458,7 @@ policy reader on pgsched.kept_dead_letters for r to {pgsched_reader} using (true
 policy reader on pgsched.replays for r to {pgsched_reader} using (true) check ()
 policy worker on pgsched.attempts for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.backfills for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched.blocked_keys for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.clients for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.dependencies for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.executions for * to {pgsched_worker} using (true) check (true)
@@ -577,6 +591,7 @@ function pgsched.partition_for(text,text,text,text) returns smallint volatility 
 function pgsched.partition_of(pgsched.jobs) returns smallint volatility s parallel s
 function pgsched.partition_with(text,text,smallint) returns smallint volatility s parallel s
 function pgsched.partition_with(uuid) returns smallint volatility s parallel s
+function pgsched.pass_turn(smallint,text,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.pause(uuid,text,text) returns boolean volatility v parallel u
 function pgsched.pause_all(text,jsonb,text,text) returns integer volatility v parallel u
 function pgsched.pause_queue(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -648,6 +663,7 @@ grant delete, insert, select, update on pgsched.kept_dead_letters to pgsched_wor
 grant delete, insert, select, update on pgsched.queues to pgsched_worker
 grant delete, insert, select, update on pgsched.replays to pgsched_worker
 grant delete, insert, select, update on pgsched.schema_version to pgsched_worker
+grant delete, insert, select, update on pgsched.sidelined to pgsched_worker
 grant delete, insert, select, update on pgsched.status to pgsched_worker
 grant delete, insert, select, update on pgsched.workers to pgsched_worker
 grant delete, select on pgsched.executions to pgsched_client
@@ -667,7 +683,6 @@ grant execute on pgsched.attempts_in(jsonb) to pgsched_worker
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
 grant execute on pgsched.backoff(jsonb,integer,double precision) to pgsched_worker
-grant execute on pgsched.block_key(smallint,text,text,uuid,text) to pgsched_client
 grant execute on pgsched.block_key(smallint,text,text,uuid,text) to pgsched_worker
 grant execute on pgsched.bring_along(uuid) to pgsched_client
 grant execute on pgsched.bring_along(uuid) to pgsched_worker
@@ -714,7 +729,6 @@ grant execute on pgsched.check_lease(interval) to pgsched_worker
 grant execute on pgsched.check_limit(integer,interval,integer,integer) to pgsched_client
 grant execute on pgsched.check_limit(integer,interval,integer,integer) to pgsched_worker
 grant execute on pgsched.check_may_set(text) to pgsched_worker
-grant execute on pgsched.check_may_sideline(text) to pgsched_client
 grant execute on pgsched.check_may_sideline(text) to pgsched_worker
 grant execute on pgsched.check_members(jsonb,text[]) to pgsched_worker
 grant execute on pgsched.check_no_circle(uuid,uuid) to pgsched_client
@@ -811,7 +825,6 @@ grant execute on pgsched.jobs_changed() to pgsched_worker
 grant execute on pgsched.keep_dead_letters(integer,integer) to pgsched_worker
 grant execute on pgsched.laid_over(jsonb,jsonb) to pgsched_worker
 grant execute on pgsched.lateness(jsonb,integer,double precision) to pgsched_worker
-grant execute on pgsched.let_next(smallint,text,text) to pgsched_client
 grant execute on pgsched.let_next(smallint,text,text) to pgsched_worker
 grant execute on pgsched.lock_dead_letter(uuid) to pgsched_worker
 grant execute on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_client
@@ -843,7 +856,6 @@ grant execute on pgsched.notify_wake(smallint,timestamp with time zone) to pgsch
 grant execute on pgsched.now() to pgsched_client
 grant execute on pgsched.now() to pgsched_reader
 grant execute on pgsched.now() to pgsched_worker
-grant execute on pgsched.open_gate(text,boolean) to pgsched_client
 grant execute on pgsched.open_gate(text,boolean) to pgsched_worker
 grant execute on pgsched.options_of(pgsched.executions) to pgsched_worker
 grant execute on pgsched.partition_for(text,text,text,text) to pgsched_client
@@ -854,6 +866,8 @@ grant execute on pgsched.partition_with(text,text,smallint) to pgsched_client
 grant execute on pgsched.partition_with(text,text,smallint) to pgsched_worker
 grant execute on pgsched.partition_with(uuid) to pgsched_client
 grant execute on pgsched.partition_with(uuid) to pgsched_worker
+grant execute on pgsched.pass_turn(smallint,text,text) to pgsched_client
+grant execute on pgsched.pass_turn(smallint,text,text) to pgsched_worker
 grant execute on pgsched.pause(uuid,text,text) to pgsched_client
 grant execute on pgsched.pause(uuid,text,text) to pgsched_worker
 grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_client
@@ -880,7 +894,6 @@ grant execute on pgsched.replay_all(jsonb,double precision,text,text,text) to pg
 grant execute on pgsched.replay_next(pgsched.replays,uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_client
 grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_worker
-grant execute on pgsched.restore(text,text,text) to pgsched_client
 grant execute on pgsched.restore(text,text,text) to pgsched_worker
 grant execute on pgsched.resume(uuid,text,text) to pgsched_client
 grant execute on pgsched.resume(uuid,text,text) to pgsched_worker
@@ -905,9 +918,7 @@ grant execute on pgsched.setting(text,text) to pgsched_client
 grant execute on pgsched.setting(text,text) to pgsched_worker
 grant execute on pgsched.settle_called(smallint,uuid,bigint,jsonb) to pgsched_client
 grant execute on pgsched.settle_called(smallint,uuid,bigint,jsonb) to pgsched_worker
-grant execute on pgsched.shut_gate(text,timestamp with time zone,text) to pgsched_client
 grant execute on pgsched.shut_gate(text,timestamp with time zone,text) to pgsched_worker
-grant execute on pgsched.sideline(text,text,timestamp with time zone,text,text) to pgsched_client
 grant execute on pgsched.sideline(text,text,timestamp with time zone,text,text) to pgsched_worker
 grant execute on pgsched.signing_secrets(text) to pgsched_client
 grant execute on pgsched.signing_secrets(text) to pgsched_worker
@@ -965,6 +976,8 @@ grant select on pgsched.attempts to pgsched_reader
 grant select on pgsched.audit_log to pgsched_reader
 grant select on pgsched.backfills to pgsched_client
 grant select on pgsched.backfills to pgsched_reader
+grant select on pgsched.blocked_keys to pgsched_client
+grant select on pgsched.blocked_keys to pgsched_reader
 grant select on pgsched.clients (client_id) to pgsched_client
 grant select on pgsched.clients (client_id) to pgsched_reader
 grant select on pgsched.clients (created_at) to pgsched_client
@@ -991,6 +1004,8 @@ grant select on pgsched.dependencies to pgsched_client
 grant select on pgsched.dependencies to pgsched_reader
 grant select on pgsched.executions to pgsched_reader
 grant select on pgsched.facts to pgsched_reader
+grant select on pgsched.gate_use to pgsched_reader
+grant select on pgsched.gates to pgsched_reader
 grant select on pgsched.history to pgsched_reader
 grant select on pgsched.jobs to pgsched_client
 grant select on pgsched.jobs to pgsched_reader
@@ -1000,6 +1015,7 @@ grant select on pgsched.queues to pgsched_client
 grant select on pgsched.queues to pgsched_reader
 grant select on pgsched.replays to pgsched_client
 grant select on pgsched.replays to pgsched_reader
+grant select on pgsched.sidelined to pgsched_reader
 grant select on pgsched.status to pgsched_client
 grant select on pgsched.status to pgsched_reader
 grant select on pgsched.workers to pgsched_reader
@@ -1142,6 +1158,7 @@ comment on pgsched.partition_for(text,text,text,text) is 'The partition for a ro
 comment on pgsched.partition_of(pgsched.jobs) is 'The one partition in which all rows of a job live.'
 comment on pgsched.partition_with(text,text,smallint) is 'The partition, besides the one given, in which a client''s key has its live row; null where it has none.'
 comment on pgsched.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.'
+comment on pgsched.pass_turn(smallint,text,text) is 'Lets the next of an ordering key have its turn where its first has ended; does nothing for keys of other clients.'
 comment on pgsched.pause(uuid,text,text) is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.'
 comment on pgsched.pause_all(text,jsonb,text,text) is 'Pauses the active jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.pause_queue(text,text,text) is 'Has workers begin nothing more of a queue; what they have in hand goes on. False if it was paused before.'
@@ -1177,6 +1194,7 @@ comment on pgsched.setting(text,text) is 'A setting of pgsched, such as pgsched.
 comment on pgsched.settle_called(smallint,uuid,bigint,jsonb) is 'Records the success of a leased execution in the caller''s transaction; fenced by its id and token.'
 comment on pgsched.shut_gate(text,timestamp with time zone,text) is 'Lets nothing pass a gate before this instant; false if so it was.'
 comment on pgsched.sideline(text,text,timestamp with time zone,text,text) is 'Calls nothing more at a target host, for one client or for all, until an instant or until it is restored. False if so it was. PS000 for what cannot be meant, PS012 where the session may not.'
+comment on pgsched.sidelined is 'The target hosts that are left alone, or recover, for one client or for all, and how many executions wait for each, counted up to 10,000.'
 comment on pgsched.signing_secrets(text) is 'The secrets that a client''s callbacks are signed with, the newest first, by their last four characters, and until when the former ones are valid. Nothing where the session does not act for the client.'
 comment on pgsched.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
 comment on pgsched.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'

@@ -5,6 +5,7 @@ import click
 from pgsched.cli.bench.cost import cost
 from pgsched.cli.bench.endurance import chaos, pinned, soak, waiting
 from pgsched.cli.bench.intake import bulk, pickup, schedule, writers
+from pgsched.cli.bench.limits import fairness, orderly, outage, tenants
 from pgsched.cli.bench.moments import idle, lateness
 from pgsched.cli.bench.rates import callbacks, drain, fleet, recurring
 
@@ -34,6 +35,10 @@ _COMMANDS = (
     schedule,
     writers,
     pickup,
+    tenants,
+    fairness,
+    outage,
+    orderly,
 )
 for _command in _COMMANDS:
     bench.add_command(_command)

@@ -25,7 +25,7 @@ begin
     perform pgsched.forget_dependencies(execution.id);
   end if;
   if execution.at_head then
-    perform pgsched.let_next(execution.partition, execution.client_id, execution.ordering_key);
+    perform pgsched.pass_turn(execution.partition, execution.client_id, execution.ordering_key);
   end if;
 end $$;
 comment on function pgsched.finish_waiting(pgsched.executions, pgsched.execution_status, text, timestamptz)

@@ -3,9 +3,10 @@
 
 create or replace function pgsched.shut_gate(gate text, until timestamptz, reason text) returns boolean
   language plpgsql volatile as $$
-begin
-  insert into pgsched.gates as g (name, shut_until, reason) values (gate, until, reason)
-  on conflict on constraint gates_pkey do update set shut_until = excluded.shut_until, recovers_from = null, reason = excluded.reason,
+begin  -- a host that is shut until an instant recovers from then on; a circuit is probed first
+  insert into pgsched.gates as g (name, shut_until, recovers_from, reason)
+  values (gate, until, case when gate like 'host:%' and isfinite(until) then until end, reason)
+  on conflict on constraint gates_pkey do update set shut_until = excluded.shut_until, recovers_from = excluded.recovers_from, reason = excluded.reason,
      updated_at = pgsched.now()
    where g.shut_until is distinct from excluded.shut_until;
   if not found then

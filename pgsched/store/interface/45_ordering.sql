@@ -14,10 +14,10 @@ begin
                          and b.ordering_key = let_next.ordering_key and b.partition = let_next.partition) then
     return null;
   end if;
-  select e.id, e.gate into first from pgsched.executions e
+  select e.id, e.gate, e.fire_at into first from pgsched.executions e
    where e.partition = let_next.partition and e.client_id = let_next.client_id and e.ordering_key = let_next.ordering_key
    order by coalesce(e.scheduled_for, e.fire_at), e.id limit 1;
-  if first.gate is distinct from 'order' then  -- it comes by itself
+  if first.gate is distinct from 'order' or first.fire_at <> 'infinity' then  -- it comes by itself
     return null;
   end if;
   update pgsched.executions e set fire_at = pgsched.now(), gate = null
@@ -31,6 +31,17 @@ end $$;
 comment on function pgsched.let_next(smallint, text, text)
   is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind
 one; the instant at which it fires, or null.';
+
+-- With the owner's rights, for a client may not touch what holds its executions; for its own keys alone.
+create or replace function pgsched.pass_turn(partition smallint, client_id text, ordering_key text) returns void
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if pgsched.acts_for(pass_turn.client_id) then
+    perform pgsched.let_next(pass_turn.partition, pass_turn.client_id, pass_turn.ordering_key);
+  end if;
+end $$;
+comment on function pgsched.pass_turn(smallint, text, text)
+  is 'Lets the next of an ordering key have its turn where its first has ended; does nothing for keys of other clients.';
 
 create or replace function pgsched.block_key(partition smallint, client_id text, ordering_key text, execution_id uuid, reason text)
   returns void language sql volatile as $$
@@ -54,7 +65,7 @@ begin
     delete from pgsched.blocked_keys b where b.client_id = unblock.client and b.ordering_key = unblock.ordering_key returning b.*
   loop
     perform pgsched.let_next(freed.partition, freed.client_id, freed.ordering_key);
-    perform pgsched.log_change('unblock', freed.execution_id, unblock.actor,
+    perform pgsched.write_log('unblock', freed.execution_id, unblock.actor,
       jsonb_build_object('client', freed.client_id, 'ordering_key', freed.ordering_key));
     any_freed := true;
   end loop;

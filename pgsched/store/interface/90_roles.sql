@@ -22,6 +22,7 @@ alter table pgsched.dependencies enable row level security;
 alter table pgsched.backfills enable row level security;
 alter table pgsched.kept_dead_letters enable row level security;
 alter table pgsched.replays enable row level security;
+alter table pgsched.blocked_keys enable row level security;
 
 do $$
 declare
@@ -39,7 +40,7 @@ begin
     grant usage on all sequences in schema pgsched to pgsched_worker;
     grant execute on all functions in schema pgsched to pgsched_worker;
     foreach item in array array['clients', 'former_secrets', 'jobs', 'executions', 'history', 'attempts', 'dependencies',
-                              'backfills', 'kept_dead_letters', 'replays'] loop
+                              'backfills', 'kept_dead_letters', 'replays', 'blocked_keys'] loop
       execute format('create policy worker on pgsched.%I to pgsched_worker using (true) with check (true)', item);
     end loop;
   end if;
@@ -48,12 +49,13 @@ begin
     grant usage on schema pgsched to pgsched_reader;
     grant select on pgsched.status, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts, pgsched.dependencies,
       pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.facts to pgsched_reader;
-    grant select on pgsched.dead_letters, pgsched.kept_dead_letters, pgsched.replays to pgsched_reader;
+    grant select on pgsched.dead_letters, pgsched.kept_dead_letters, pgsched.replays, pgsched.blocked_keys, pgsched.gates,
+      pgsched.gate_use, pgsched.sidelined to pgsched_reader;
     grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
       created_at) on pgsched.clients to pgsched_reader;
     grant execute on function pgsched.now(), pgsched.target_host(text) to pgsched_reader;
     foreach item in array array['clients', 'jobs', 'executions', 'history', 'attempts', 'dependencies',
-                              'backfills', 'kept_dead_letters', 'replays'] loop
+                              'backfills', 'kept_dead_letters', 'replays', 'blocked_keys'] loop
       execute format('create policy reader on pgsched.%I for select to pgsched_reader using (true)', item);
     end loop;
   end if;
@@ -62,7 +64,7 @@ begin
     grant usage on schema pgsched to pgsched_client;
     grant select on pgsched.status, pgsched.queues, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts,
       pgsched.dependencies, pgsched.backfills to pgsched_client;
-    grant select on pgsched.dead_letters, pgsched.kept_dead_letters, pgsched.replays to pgsched_client;
+    grant select on pgsched.dead_letters, pgsched.kept_dead_letters, pgsched.replays, pgsched.blocked_keys to pgsched_client;
     grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
       created_at) on pgsched.clients to pgsched_client;
     grant insert (id, fire_at, scheduled_for, job_id, partition, client_id, target, payload, options, key, ordering_key),
@@ -93,6 +95,8 @@ begin
       pgsched.options_of(pgsched.executions), pgsched.lateness(jsonb, integer, double precision),
       pgsched.backoff(jsonb, integer, double precision), pgsched.queue_to_tell(smallint, text),
       pgsched.after_failure(jsonb, integer, double precision, text, boolean, interval, double precision) from pgsched_client;
+    revoke execute on function pgsched.let_next(smallint, text, text), pgsched.block_key(smallint, text, text, uuid, text),
+      pgsched.shut_gate(text, timestamptz, text), pgsched.open_gate(text, boolean) from pgsched_client;
     -- Settings: granted to a client's role, those of clients let it change its own.
     revoke execute on function pgsched.set_client(text, jsonb, text), pgsched.drop_client(text, text),
       pgsched.hold_client(text, text, text), pgsched.release_client(text, text, text),
@@ -102,7 +106,8 @@ begin
       pgsched.pause_queue(text, text, text), pgsched.resume_queue(text, text, text), pgsched.lock_queue(text),
       pgsched.next_queue_number(), pgsched.make_partition(integer), pgsched.drop_partitions(pgsched.queues),
       pgsched.check_empty(pgsched.queues), pgsched.check_queue_changes(jsonb), pgsched.check_members(jsonb, text[]),
-      pgsched.set_limit(text, text, integer, interval, integer, integer, text), pgsched.drop_limit(text, text, text)
+      pgsched.set_limit(text, text, integer, interval, integer, integer, text), pgsched.drop_limit(text, text, text),
+      pgsched.sideline(text, text, timestamptz, text, text), pgsched.restore(text, text, text), pgsched.check_may_sideline(text)
       from pgsched_client;
     create policy mine on pgsched.clients for select to pgsched_client
       using (exists (select from pg_catalog.pg_roles r where r.rolname = database_role and pg_catalog.pg_has_role(r.oid, 'MEMBER')));
@@ -127,6 +132,8 @@ begin
     create policy mine on pgsched.attempts for select to pgsched_client
       using (client_id = any (array(select unnest(pgsched.my_clients()))));
     create policy mine on pgsched.kept_dead_letters for select to pgsched_client
+      using (client_id = any (array(select unnest(pgsched.my_clients()))));
+    create policy mine on pgsched.blocked_keys for select to pgsched_client
       using (client_id = any (array(select unnest(pgsched.my_clients()))));
     create policy mine on pgsched.replays for select to pgsched_client using (clients <@ pgsched.my_clients());
     create policy mine on pgsched.dependencies for select to pgsched_client

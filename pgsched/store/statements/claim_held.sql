@@ -2,7 +2,7 @@
 -- takes and passes over what another worker holds. Index: executions_gate; then the primary key.
 with fed as materialized (
   select h.partition, h.id from pgsched.executions h
-   where h.gate = %(gate)s and h.fire_at = 'infinity' and h.lease_token is null and h.partition = any (%(partitions)s)
+   where h.gate = %(gate)s and not isfinite(h.fire_at) and h.lease_token is null and h.partition = any (%(partitions)s)
    order by coalesce((h.options ->> 'priority')::smallint, 0::smallint) desc, h.scheduled_for, h.id limit %(batch)s for update skip locked
 )
 update pgsched.executions e

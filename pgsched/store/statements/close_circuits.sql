@@ -1,8 +1,12 @@
--- circuits: those that have let everything pass for long enough are gone; other gates are as they were before.
+-- circuits: those that have let everything pass for long enough are gone, and so are gates that were only shut; limits are
+-- as they were before.
 with closed as (
-  delete from pgsched.gates g where g.name like 'circuit:%%' and g.recovers_from < pgsched.now() - %(after)s returning g.name
+  delete from pgsched.gates g
+   where g.recovers_from < pgsched.now() - %(after)s
+     and (g.name like 'circuit:%%' or num_nonnulls(g.events, g.concurrency) = 0) returning g.name
 ), over as (
-  update pgsched.gates g set recovers_from = null where g.name not like 'circuit:%%' and g.recovers_from < pgsched.now() - %(after)s
-  returning g.name
+  update pgsched.gates g set recovers_from = null, shut_until = null
+   where g.recovers_from < pgsched.now() - %(after)s
+     and g.name not like 'circuit:%%' and num_nonnulls(g.events, g.concurrency) > 0 returning g.name
 )
 select name from closed union all select name from over

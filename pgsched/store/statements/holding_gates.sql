@@ -1,7 +1,8 @@
 -- gates: those that hold something back, each found by one probe of each partition's index. Index: executions_gate.
 with recursive holding as (
-  (select e.gate from pgsched.executions e where e.gate is not null order by e.gate limit 1)
+  (select e.gate from pgsched.executions e where e.gate is not null and not isfinite(e.fire_at) order by e.gate limit 1)
   union all
-  select (select e.gate from pgsched.executions e where e.gate > h.gate order by e.gate limit 1) from holding h where h.gate is not null
+  select (select e.gate from pgsched.executions e where e.gate > h.gate and not isfinite(e.fire_at) order by e.gate limit 1)
+    from holding h where h.gate is not null
 )
 select gate from holding where gate is not null limit %(most)s

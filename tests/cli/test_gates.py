@@ -1,0 +1,57 @@
+"""Targets that are left alone and ordering keys that are blocked, from the command line."""
+
+import json
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.api.test_gates import BLOCK
+from tests.cli.conftest import Run
+
+
+@pytest.fixture(autouse=True)
+def _here(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGSCHED_DATABASE_URL", database_url)
+
+
+def test_a_host_is_sidelined_listed_and_restored(run: Run) -> None:
+    words = ("targets", "sideline", "shop.example", "--client", "payments", "--note", "moving", "--actor", "ann")
+    assert run(*words).output == "sidelined\n"
+    assert run(*words).output == "was sidelined already\n"
+    assert "moving" in run("targets", "list").output
+    [item] = json.loads(run("targets", "list", "--client", "payments", "--json").output)["items"]
+    assert (item["host"], item["state"], item["until"]) == ("shop.example", "by hand", None)
+    assert run("targets", "restore", "shop.example", "--client", "payments").output == "restored\n"
+    assert run("targets", "restore", "shop.example", "--client", "payments").output == "was not sidelined\n"
+
+
+def test_nothing_is_left_alone_or_blocked_at_first(run: Run) -> None:
+    assert run("targets", "list").output == "no target is left alone\n"
+    assert run("ordering-keys", "blocked").output == "no ordering key is blocked\n"
+
+
+def test_a_blocked_key_is_listed_and_unblocked(run: Run, db: psycopg.Connection[Any]) -> None:
+    db.execute(BLOCK.encode(), {"key": "account-42"})
+    assert "account-42" in run("ordering-keys", "blocked").output
+    page = json.loads(run("ordering-keys", "blocked", "--limit", "1", "--json").output)
+    assert [item["waiting"] for item in page["items"]] == [1]
+    assert json.loads(run("ordering-keys", "blocked", "--after", page["next"], "--json").output)["items"] == []
+    assert run("ordering-keys", "unblock", "payments", "account-42").output == "unblocked\n"
+    assert run("ordering-keys", "unblock", "payments", "account-42").output == "was not blocked\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["targets", "sideline", "https://shop.example/"], "shop.example"),
+        (["targets", "sideline", "shop.example", "--until", "2020-01-01T00:00:00Z"], "until"),
+        (["targets", "sideline", "shop.example", "--until", "2040-01-01"], "offset"),
+        (["targets", "sideline", "shop.example", "--client", ""], "payments"),
+        (["targets", "restore", ""], "1 to 300"),
+        (["ordering-keys", "blocked", "--after", "x"], "after"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(run: Run, words: list[str], message: str) -> None:
+    result = run(*words)
+    assert (result.exit_code, message in result.output) == (2, True), result.output

@@ -1,0 +1,59 @@
+"""What counts as a failing target, and what does not."""
+
+from datetime import timedelta
+
+import pytest
+
+from pgsched.domain.circuit import Window, asked_pause, speaks_ill, speaks_well
+from pgsched.domain.outcome import LONGEST_RETRY_AFTER, Failed, Late, Outcome, Released, Settled, Succeeded
+
+MINUTE = timedelta(minutes=1)
+
+
+def failed(code: int | None, retry_after: timedelta | None = None) -> Failed:
+    return Failed(error="no", retryable=True, status_code=code, retry_after=retry_after)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "failures", "fails"),
+    [(10, 10, True), (9, 9, False), (20, 10, True), (21, 10, False), (1000, 499, False), (1000, 500, True)],
+)
+def test_a_target_fails_that_failed_often_and_in_half_of_its_attempts(
+    attempts: int, failures: int, fails: bool
+) -> None:
+    assert Window(began=0.0, attempts=attempts, failures=failures).fails(10) is fails
+
+
+@pytest.mark.parametrize(
+    ("outcome", "ill", "well"),
+    [
+        (Succeeded(status_code=204), False, True),
+        (failed(500), True, False),
+        (failed(503), True, False),
+        (failed(429), True, False),
+        (failed(None), True, False),
+        (failed(404), False, True),
+        (failed(410), False, True),
+        (Late(status="expired", reason="late"), False, False),
+        (Released(), False, False),
+        (Settled(), False, False),
+    ],
+)
+def test_what_an_outcome_says_of_the_target(outcome: Outcome, ill: bool, well: bool) -> None:
+    assert (speaks_ill(outcome), speaks_well(outcome)) == (ill, well)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "pause"),
+    [
+        (failed(503, MINUTE), MINUTE),
+        (failed(429, MINUTE), MINUTE),
+        (failed(503), None),
+        (failed(503, timedelta(0)), None),
+        (failed(500, MINUTE), None),
+        (Succeeded(), None),
+        (failed(503, timedelta(days=30)), LONGEST_RETRY_AFTER),
+    ],
+)
+def test_a_target_may_ask_to_be_left_alone(outcome: Outcome, pause: timedelta | None) -> None:
+    assert asked_pause(outcome) == pause

@@ -1,0 +1,162 @@
+"""Gates let no more pass than they say, in any stretch of time, and no less than there is room for."""
+
+from bisect import bisect_left
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgsched.domain.gate import NEVER, Gate, circuit_name, host_of, key_name
+
+NOW = 850_000_000_000_000  # microseconds since 2000: what a double holds to an eighth
+SECOND = 1_000_000
+_EVENTS = st.integers(1, 1_000)
+_PERIODS = st.integers(1_000, 3_600 * SECOND)
+_WAITS = st.lists(st.integers(0, 2 * SECOND), min_size=1, max_size=200)
+
+
+def rated(events: int, period: int, **given: int) -> Gate:
+    return Gate(name="client:shop", interval=period / events, **given)
+
+
+def starts_of(gate: Gate, waits: list[int]) -> list[int]:
+    """When executions start that come one after another, each so long after the start of the one before."""
+    found, now = [], NOW
+    for wait in waits:
+        start = gate.earliest(now + wait)
+        gate.draw(start)
+        found.append(start)
+        now = start
+    return found
+
+
+def most_within(starts: list[int], length: int) -> int:
+    """The most of these that lie in one stretch of so many microseconds, its end left out."""
+    return max(bisect_left(starts, start + length) - place for place, start in enumerate(starts))
+
+
+@given(_EVENTS, _PERIODS, _WAITS)
+def test_no_period_sees_more_than_its_events(events: int, period: int, waits: list[int]) -> None:
+    starts = starts_of(rated(events, period), waits)
+    slack = 1 + len(waits) // 8  # what doubles lose of an instant
+    assert most_within(starts, period - slack) <= events
+
+
+@given(_EVENTS, _PERIODS, st.integers(1, 50), _WAITS)
+def test_a_burst_is_all_that_comes_on_top(events: int, period: int, burst: int, waits: list[int]) -> None:
+    starts = starts_of(rated(events, period, burst=burst), waits)
+    slack = 1 + len(waits) // 8
+    assert most_within(starts, period - slack) <= events + burst - 1
+
+
+@given(st.integers(1, 50))
+def test_after_a_lull_a_burst_starts_at_once_and_the_next_an_interval_later(burst: int) -> None:
+    starts = starts_of(rated(10, SECOND, burst=burst), [0] * (burst + 1))
+    assert starts == [NOW] * burst + [NOW + SECOND // 10]
+
+
+@pytest.mark.parametrize("events", [3, 7, 300, 700_000])
+def test_what_is_kept_between_draws_in_whole_microseconds_exceeds_no_rate(events: int) -> None:
+    """Each draw is a transaction of its own, which finds the instant as the database has it."""
+    starts, next_at, now = [], 0.0, NOW
+    for _ in range(3 * min(events, 2_000)):
+        gate = rated(events, SECOND, burst=1)
+        gate.next_at = next_at
+        now = gate.earliest(now)
+        gate.draw(now)
+        starts.append(now)
+        next_at = -(-gate.next_at // 1)
+    assert most_within(starts, SECOND) <= events
+
+
+@given(_EVENTS, _PERIODS, st.integers(1, 20), st.integers(-SECOND, SECOND), st.integers(0, 50), st.integers(0, SECOND))
+def test_the_room_is_as_many_as_can_be_drawn(
+    events: int, period: int, burst: int, next_at: int, wanted: int, length: int
+) -> None:
+    def gate() -> Gate:
+        return rated(events, period, burst=burst, next_at=NOW + next_at)
+
+    last, drawing, drawn = NOW + length, gate(), 0
+    while drawn < wanted and (start := drawing.earliest(NOW)) <= last:
+        drawing.draw(start)
+        drawn += 1
+    assert abs(gate().room(wanted, now=NOW, last=last) - drawn) <= (1 if drawn else 0)
+
+
+def test_what_was_not_used_in_a_lull_is_not_saved_up() -> None:
+    gate = rated(10, SECOND)
+    gate.draw(gate.earliest(NOW))
+    starts = starts_of(gate, [3_600 * SECOND, *[0] * 9])
+    assert most_within(starts, SECOND) == 10
+
+
+def test_a_concurrency_lets_no_more_into_hand() -> None:
+    gate = Gate(name="host:shop.example", concurrency=3, running=1)
+    assert gate.room(10, now=NOW, last=NOW) == 2
+    for _ in range(2):
+        gate.draw(gate.earliest(NOW))
+    assert (gate.earliest(NOW), gate.room(10, now=NOW, last=NOW)) == (NEVER, 0)
+
+
+def test_a_concurrency_that_was_lowered_lets_nothing_pass_before_enough_have_ended() -> None:
+    gate = Gate(name="host:shop.example", concurrency=3, running=5)
+    assert (gate.earliest(NOW), gate.room(10, now=NOW, last=NOW + SECOND)) == (NEVER, 0)
+
+
+def test_nothing_passes_a_gate_that_is_shut() -> None:
+    gate = Gate(name="client:shop", shut_until=NOW + SECOND)
+    assert (gate.earliest(NOW), gate.room(10, now=NOW, last=NOW + SECOND - 1)) == (NOW + SECOND, 0)
+    assert (gate.earliest(NOW + SECOND), gate.room(10, now=NOW + SECOND, last=NOW + SECOND)) == (NOW + SECOND, 10)
+
+
+def test_a_circuit_lets_one_probe_pass_when_its_time_is_over() -> None:
+    gate = Gate(name=circuit_name("shop.example", "payments"), shut_until=NOW)
+    assert gate.is_probing
+    assert gate.room(10, now=NOW, last=NOW) == 1
+    gate.draw(NOW)
+    assert gate.room(10, now=NOW, last=NOW) == 0
+    assert NOW < gate.earliest(NOW) <= NOW + 10 * SECOND  # another, should that one not be heard of
+
+
+def test_a_limit_whose_hold_is_over_sends_no_probe() -> None:
+    assert not Gate(name="host:shop.example", shut_until=NOW).is_probing
+
+
+@pytest.mark.parametrize("rate", [10, 100])
+def test_what_recovers_doubles_its_rate_each_second(rate: int) -> None:
+    gate = Gate(
+        name=circuit_name("shop.example", "payments"), interval=SECOND / rate, next_at=float(NOW), recovers_from=NOW
+    )
+    starts = starts_of(gate, [0] * (rate * 62))
+    for second in range(5):
+        began = NOW + second * SECOND
+        passed = bisect_left(starts, began + SECOND) - bisect_left(starts, began)
+        assert rate * 2**second * 0.9 <= passed <= rate * 2 ** (second + 1)
+
+
+def test_a_limit_that_recovers_ends_at_its_own_rate() -> None:
+    gate = rated(50, SECOND, recovers_from=NOW)
+    gate.next_at = float(NOW)
+    starts = starts_of(gate, [0] * 400)
+    assert most_within(starts, SECOND) <= 51
+    assert bisect_left(starts, NOW + SECOND) <= 20
+
+
+@pytest.mark.parametrize(
+    ("target", "host"),
+    [
+        ("https://Shop.Example/settle", "shop.example"),
+        ("http://shop.example:8080", "shop.example:8080"),
+        ("https://shop.example?x=/a", "shop.example"),
+        ("https://[::1]:8443/x", "[::1]:8443"),
+        ("python:settle", None),
+        ("sql:shop.settle", None),
+        ("nothing at all", None),
+    ],
+)
+def test_the_host_of_a_target_is_told(target: str, host: str | None) -> None:
+    assert host_of(target) == host
+
+
+def test_keys_of_different_clients_are_different_gates() -> None:
+    assert key_name("payments", "m-1") != key_name("billing", "m-1")
