@@ -20,13 +20,15 @@ from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.settings import Settings
-from pgsched.store import executions, workers
+from pgsched.store import workers
 from pgsched.store.connect import Link
+from pgsched.store.warming import warm_claims, warm_settles
 from pgsched.upkeep.backfiller import Backfiller
 from pgsched.upkeep.days import Days
 from pgsched.upkeep.directory import Directory
 from pgsched.upkeep.levels import Levels
 from pgsched.upkeep.planner import Planner
+from pgsched.upkeep.pulled import PulledQueues
 from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.releaser import Releaser
 from pgsched.upkeep.replayer import Replayer
@@ -107,6 +109,15 @@ class Worker:
         self.releaser = Releaser(self._chores, self.events)
         self.levels = Levels(self._chores, self.events, worker=lambda: self.roster.number)
         self.turns = Turns(self._chores, self.events, partitions=lambda: self.roster.own)
+        self.pulled = PulledQueues(
+            self._chores,
+            Link(url, "pulled"),
+            self.events,
+            lease=self._lease,
+            number=lambda: self.roster.number,
+            next_token=self.roster.next_token,
+            now=self.clock.now,
+        )
         self.zones = Zones(self._chores, self._rezoning, self.events)
         self.backfiller = Backfiller(self._chores, self._backfilling, self.events)
         self.replayer = Replayer(self._chores, self._replaying, self.events)
@@ -126,7 +137,7 @@ class Worker:
 
     def _make_settler(self) -> Settler:
         return Settler(
-            Link(self._url, "settle", warm=lambda new: executions.warm_settles(new, self.roster.partitions)),
+            Link(self._url, "settle", warm=lambda new: warm_settles(new, self.roster.partitions)),
             self.clock,
             self.events,
             owner=lambda: self.roster.number,
@@ -144,7 +155,7 @@ class Worker:
 
     def _make_claimer(self) -> Claimer:
         return Claimer(
-            Link(self._url, "claim", warm=lambda new: executions.warm_claims(new, self.roster.partitions)),
+            Link(self._url, "claim", warm=lambda new: warm_claims(new, self.roster.partitions)),
             self.roster,
             self.dispatcher,
             self.clock,
@@ -212,7 +223,7 @@ class Worker:
         return [
             self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
             self.releaser, self.days, self.backfiller, self.replayer, self.zones, self.gatekeeper, self.turns,
-            self.circuits, self.levels,
+            self.circuits, self.levels, self.pulled,
         ]  # fmt: skip
 
     async def start(self) -> None:
@@ -276,6 +287,7 @@ class Worker:
             async with asyncio.timeout(5):
                 await self.claimer.close()
                 await self.gatekeeper.close()
+                await self.pulled.close()
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)
         own = (self._chores, self._planning, self._renewing, self._backfilling, self._rezoning, self._replaying)

@@ -109,6 +109,7 @@ create table pgsched.api_keys (
 );
 
 -- A queue owns the sixteen partitions that start at first_partition; the slot of a key is the same in every queue.
+-- Workers leave a queue that is pulled to its consumers.
 -- Options are the defaults of its executions, below those of their clients. A queue that was last counted with max_waiting
 -- executions or more is full since then.
 create table pgsched.queues (
@@ -120,7 +121,8 @@ create table pgsched.queues (
   max_waiting     integer constraint max_waiting_is_1_to_100_million check (max_waiting between 1 and 100000000),
   full_since      timestamptz,
   paused_at       timestamptz,
-  reason          text
+  reason          text,
+  pulled          boolean not null default false constraint the_queue_default_is_not_pulled check (not (pulled and name = 'default'))
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_cost_delay = 0);
 insert into pgsched.queues values ('default', 0);
 
@@ -193,6 +195,7 @@ create table pgsched.executions (
   key              pgsched.key,
   ordering_key     pgsched.ordering_key,
   gate             text,
+  consumer         text,
   primary key (id, partition),
   constraint partition_follows_the_key check (lease_token is not null or coalesce(key, ordering_key) is null
     or pgsched.check_partition(partition, client_id, key, ordering_key))

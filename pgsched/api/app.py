@@ -21,10 +21,12 @@ from pgsched.api import (
     jobs,
     limits,
     ordering_keys,
+    pulls,
     queues,
     replays,
     targets,
 )
+from pgsched.api.arrivals import Arrivals
 from pgsched.api.database import Database
 from pgsched.api.problems import failed, refused, refused_by_litestar
 from pgsched.api.requests import ApiRequest, check_request
@@ -59,6 +61,11 @@ _ROUTES = [
     executions.get_execution,
     executions.cancel_execution,
     executions.reschedule,
+    pulls.claim,
+    pulls.complete,
+    pulls.fail,
+    pulls.extend,
+    pulls.release,
     dead_letters.list_dead_letters,
     dead_letters.get_dead_letter,
     dead_letters.replay,
@@ -105,6 +112,7 @@ def create_app(settings: Settings, *, events: Events | None = None) -> Litestar:
         raise InvalidSettings("database_url is missing: set PGSCHED_DATABASE_URL or give --database-url")
     events = events or Events()
     database = Database(settings.database_url, events)
+    arrivals = Arrivals(settings.database_url, database, events)
 
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
@@ -120,7 +128,10 @@ def create_app(settings: Settings, *, events: Events | None = None) -> Litestar:
             health.alive,
             health.ready,
         ],
-        dependencies={"database": Provide(lambda: database, sync_to_thread=False)},
+        dependencies={
+            "database": Provide(lambda: database, sync_to_thread=False),
+            "arrivals": Provide(lambda: arrivals, sync_to_thread=False),
+        },
         lifespan=[lifespan],
         request_class=ApiRequest,
         request_max_body_size=LARGEST_REQUEST,

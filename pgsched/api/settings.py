@@ -47,6 +47,7 @@ class NewQueue(QueueSettings, frozen=True, kw_only=True, forbid_unknown_fields=T
     """A queue to make."""
 
     name: Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,62}$", examples=["orders"])]
+    pulled: Annotated[bool, Meta(description="Consumers pull from it; workers leave it alone.")] | UnsetType = UNSET
 
 
 class Rotation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

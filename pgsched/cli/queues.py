@@ -10,7 +10,7 @@ from pgsched.cli.parameters import ASSIGNMENT
 from pgsched.cli.reply import Command, Reply, json_option, listing, table
 from pgsched.cli.setting import actor_option, ask_with, changes_in, said_options, some_changes_in
 
-_COLUMNS = ("name", "waiting", "max_waiting", "full_since", "paused_at", "reason", "weight", "options")
+_COLUMNS = ("name", "pulled", "waiting", "max_waiting", "full_since", "paused_at", "reason", "weight", "options")
 _SETTINGS = ("options", "weight", "max_waiting")
 _CLEARABLE = ("options", "weight", "max-waiting")
 
@@ -61,17 +61,19 @@ def show(reply: Reply, /, name: str, **given: Any) -> None:
 @queues.command()
 @settings_options(DATABASE)
 @click.argument("name")
+@click.option("--pulled", is_flag=True, help="Consumers pull from it; workers leave it alone.")
 @_queue_options
 @actor_option
 @json_option
 @click.pass_obj
-def create(reply: Reply, /, name: str, actor: str | None, **given: Any) -> None:
+def create(reply: Reply, /, name: str, pulled: bool, actor: str | None, **given: Any) -> None:
     """Make a queue, while everything goes on. Workers serve it that are started with its name."""
     from pgsched.store import queues
 
-    settings = changes_in(given, _SETTINGS)
+    settings = changes_in(given, _SETTINGS) | ({"pulled": True} if pulled else {})
     ask_with(given, lambda connection: queues.create_queue(connection, name, settings, actor=actor))
-    reply.give({"name": name}, f"created; serve it by pgsched worker --queues {name}")
+    how = "consumers claim from it" if pulled else f"serve it by pgsched worker --queues {name}"
+    reply.give({"name": name}, f"created; {how}")
 
 
 @queues.command("set")

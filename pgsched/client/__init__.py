@@ -12,6 +12,7 @@ What goes wrong is raised as one of ``pgsched.errors``, the same classes on both
 """
 
 from pgsched.client import gates, settings
+from pgsched.client.consumers import Message, Ticket
 from pgsched.client.http import AsyncClient, Client
 from pgsched.client.many import Request, schedule_many, schedule_many_async
 from pgsched.client.transaction import schedule, schedule_async
@@ -42,12 +43,14 @@ __all__ = [
     "Execution",
     "Fire",
     "Job",
+    "Message",
     "Page",
     "Recurrence",
     "Replay",
     "Replaying",
     "Request",
     "Scheduled",
+    "Ticket",
     "gates",
     "schedule",
     "schedule_async",

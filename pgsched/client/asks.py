@@ -88,10 +88,15 @@ class Ask(Generic[_Answer]):
     answer: type[_Answer]
     query: Mapping[str, str | list[str]] | None = None
     body: bytes | None = None
+    timeout: float | None = None
+    """Seconds, where an answer may take longer than the client's own time."""
 
     def send_by(self, client: httpx.Client | httpx.AsyncClient) -> httpx.Request:
         headers = {"Content-Type": "application/json"} if self.body is not None else {}
-        return client.build_request(self.method, self.path, params=self.query, content=self.body, headers=headers)
+        timeout = client.timeout if self.timeout is None else self.timeout
+        return client.build_request(
+            self.method, self.path, params=self.query, content=self.body, headers=headers, timeout=timeout
+        )
 
     def read(self, response: httpx.Response) -> _Answer:
         """The answer. Raises the error that a problem document names."""

@@ -11,6 +11,7 @@ import httpx
 from pgsched.client import asks, backfills, changes
 from pgsched.client.asks import Ask, ExecutionFilter, Id, JobFilter, JobGroup, JobOptions
 from pgsched.client.changes import JobChanges, Spec
+from pgsched.client.consumers import AsyncConsumerCalls, ConsumerCalls
 from pgsched.client.dead_letters import AsyncDeadLetterCalls, DeadLetterCalls
 from pgsched.client.values import (
     Backfill,
@@ -26,7 +27,7 @@ from pgsched.client.values import (
 _Answer = TypeVar("_Answer")
 
 
-class Client(DeadLetterCalls):
+class Client(ConsumerCalls, DeadLetterCalls):
     """Calls the API at ``base_url``; ``timeout`` is in seconds. Close it, or use it as a context manager.
 
     Raises what ``pgsched.errors`` has for the problem the API answers with, and Unavailable when there is no answer.
@@ -151,7 +152,7 @@ class Client(DeadLetterCalls):
             raise asks.unavailable(error) from error
 
 
-class AsyncClient(AsyncDeadLetterCalls):
+class AsyncClient(AsyncConsumerCalls, AsyncDeadLetterCalls):
     """``Client`` for asyncio: the same methods, awaited; close it by ``aclose`` or ``async with``."""
 
     def __init__(

@@ -70,6 +70,7 @@ class QueueState:
     reason: str | None
     waiting: int
     first_partition: int
+    pulled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +152,9 @@ def get_queue(name: str) -> Ask[QueueState]:
     return Ask(method="GET", path=_queue(name), answer=QueueState)
 
 
-def create_queue(name: str, **settings: Unpack[QueueSettings]) -> Ask[QueueState]:
-    body = _body({"name": name, **settings})
+def create_queue(name: str, *, pulled: bool = False, **settings: Unpack[QueueSettings]) -> Ask[QueueState]:
+    """Consumers claim from a queue that is ``pulled``; workers serve any other."""
+    body = _body({"name": name, **({"pulled": True} if pulled else {}), **settings})
     return Ask(method="POST", path="/v1/queues", answer=QueueState, body=body)
 
 

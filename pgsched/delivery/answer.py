@@ -4,10 +4,11 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
-from pgsched.domain.outcome import LONGEST_ERROR, Failed, Outcome, Succeeded
+from pgsched.domain.outcome import LONGEST_ERROR, Deferred, Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options
 
 _LONGEST_REASON = 200
+_ACCEPTED = 202
 _RETRYABLE = frozenset({408, 425, 429})
 
 
@@ -19,9 +20,11 @@ def outcome_of_answer(
     body: bytes = b"",
     retry_after: timedelta | None = None,
 ) -> Outcome:
-    """2xx is done; 408, 425, 429 and 5xx are worth another
-    try; any other answer is final. ``retry_on`` and ``fail_on`` of the options overrule this for what is
+    """2xx is done, but 202 where ``deferred`` allows it is taken and not done yet; 408, 425, 429 and 5xx are
+    worth another try; any other answer is final. ``retry_on`` and ``fail_on`` of the options overrule this for what is
     not 2xx."""
+    if status == _ACCEPTED and options.deferred is not None:
+        return Deferred()
     if 200 <= status < 300:
         return _succeeded(status)
     return Failed(

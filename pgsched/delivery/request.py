@@ -47,6 +47,7 @@ def compose(
     body = None if method in _WITHOUT_BODY else execution.payload
     id = uuid_text(execution.id)
     signature = f"webhook-signature: {sign_by_each(secrets, id, now, body or b'')}\r\n" if secrets else ""
+    completion = "" if options.deferred is None else f"pgsched-completion-token: {execution.token}\r\n"
     length = "" if method in _WITHOUT_BODY else f"Content-Length: {len(body or b'')}\r\n"
     head = (
         f"{method} {url.path} HTTP/1.1\r\n"
@@ -59,6 +60,7 @@ def compose(
         f"pgsched-attempt: {execution.attempt}\r\n"
         f"pgsched-scheduled-for: {instant_text(execution.scheduled_for)}\r\n"
         f"pgsched-deadline: {instant_text((now - _UNIX_TO_2000 + int(deadline)) * 1_000_000)}\r\n"
+        f"{completion}"
         f"traceparent: 00-{execution.id.hex()}-{rng.getrandbits(64) or 1:016x}-00\r\n"
         f"{length}\r\n"
     ).encode("ascii")

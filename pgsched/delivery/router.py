@@ -9,6 +9,8 @@ from pgsched.domain.outcome import Failed, Outcome
 from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme
 
+_NOT_PULLED = "queue: targets wait for consumers in a queue that is pulled: schedule them there, this one workers serve"
+
 
 class Undelivered:
     """The channel of targets that this release's workers do not deliver to."""
@@ -16,6 +18,8 @@ class Undelivered:
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """A final failure that says so."""
         scheme = execution.target.partition(":")[0]
+        if scheme == Scheme.QUEUE:
+            return Failed(error=_NOT_PULLED, retryable=False)
         return Failed(error=f"{scheme}: targets are not delivered by this release's workers", retryable=False)
 
     async def close(self) -> None:

@@ -7,7 +7,7 @@ and in enough of its attempts, or when it asked itself to be left alone (429 or 
 from dataclasses import dataclass
 from datetime import timedelta
 
-from pgsched.domain.outcome import LONGEST_RETRY_AFTER, Failed, Outcome, Succeeded
+from pgsched.domain.outcome import LONGEST_RETRY_AFTER, Deferred, Failed, Outcome, Succeeded
 
 WINDOW = 10.0
 """Seconds over which attempts are counted."""
@@ -37,7 +37,7 @@ def speaks_ill(outcome: Outcome) -> bool:
 
 def speaks_well(outcome: Outcome) -> bool:
     """Whether the target did what it was asked, or said that it never will."""
-    return type(outcome) is Succeeded or (type(outcome) is Failed and not speaks_ill(outcome))
+    return type(outcome) in (Succeeded, Deferred) or (type(outcome) is Failed and not speaks_ill(outcome))
 
 
 def asked_pause(outcome: Outcome) -> timedelta | None:

@@ -38,6 +38,11 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Deferred:
+    """The target took it, and will say by its token what came of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Late:
     """Its time had passed before the attempt began, so nobody was called."""
 
@@ -55,7 +60,7 @@ class Settled:
     """Its success is already recorded, in the handler's own transaction."""
 
 
-Outcome = Succeeded | Failed | Late | Released | Settled
+Outcome = Succeeded | Failed | Deferred | Late | Released | Settled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +84,13 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Park:
+    """The row is the target's for so many seconds, in which its token settles it."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HandBack:
     """The row is at once anybody's, as if it had not been claimed."""
 
@@ -88,7 +100,7 @@ class Leave:
     """There is nothing left to record."""
 
 
-Decision = Finish | Retry | HandBack | Leave
+Decision = Finish | Retry | Park | HandBack | Leave
 
 
 def lateness(options: Options, attempt: int, age: float) -> Late | None:
@@ -116,6 +128,8 @@ def decide(outcome: Outcome, attempt: int, options: Options, *, age: float, rng:
             return Finish(status="succeeded", status_code=code, result=_json_text(result))
         case Failed():
             return _after_failure(outcome, attempt, options, age, rng)
+        case Deferred():
+            return Park(seconds=_longest_parked(options, age))
         case Late(status=status, reason=reason):
             return Finish(status=status, reason=reason, begun=False)
         case Released():
@@ -138,6 +152,11 @@ def _after_failure(failure: Failed, attempt: int, options: Options, age: float, 
             status=late.status, status_code=failure.status_code, reason=_error_text(f"{error}; {late.reason}")
         )
     return Retry(after=after, error=error, status_code=failure.status_code)
+
+
+def _longest_parked(options: Options, age: float) -> float:
+    seconds = options.deferred or 0.0
+    return seconds if options.deadline is None else max(min(seconds, options.deadline - age), 0.0)
 
 
 def _span(seconds: float) -> str:

@@ -63,6 +63,8 @@ class Options:
     It passes the limit of its client's ``limit_key``, if there is one; of what waits for a limit, a higher ``priority``
     goes first. With ``ordering`` "block" a failure for good holds back what else has its ordering key.
 
+    With ``deferred``, in seconds, an HTTP target may answer 202, and has so long to complete what it took.
+
     ``on_success``, ``on_failure`` and ``on_expired`` are targets that are told how it ended.
     """
 
@@ -82,6 +84,7 @@ class Options:
     limit_key: str | None = None
     priority: int = 0
     ordering: str = "continue"
+    deferred: float | None = None
 
 
 @lru_cache(maxsize=4096)
@@ -237,7 +240,7 @@ def _ordering(key: str, value: Any) -> str:
 
 _FIELDS = {"timeout": "timeout_seconds"}
 _SPANS = frozenset({"relevant_for", "max_retry_age", "deadline"})
-_OF_EACH = frozenset({"on_success", "on_failure", "on_expired", "limit_key", "priority", "ordering"})
+_OF_EACH = frozenset({"on_success", "on_failure", "on_expired", "limit_key", "priority", "ordering", "deferred"})
 _NONE = frozenset[int]()
 _MOST_WAITS = 100
 _wait = _seconds(0.001, 604_800, "1 ms to 7 days")
@@ -259,6 +262,7 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "limit_key": _limit_key,
     "priority": _number(-100, 100, whole=True),
     "ordering": _ordering,
+    "deferred": _seconds(1, 2_592_000, "1 s to 30 days"),
 }
 _BACKOFF_PARSERS: dict[str, Callable[[str, Any], float]] = {
     "initial": _seconds(0.001, 86_400, "1 ms to 24 h"),

@@ -11,6 +11,7 @@ from psycopg import AsyncCursor
 
 from pgsched.domain.execution import Execution
 from pgsched.store.connect import Connection
+from pgsched.store.deferred import with_own_tokens
 from pgsched.store.sql import statement, statement_in, statement_over
 from pgsched.store.successors import NOTHING_PLANNED, plan_successors
 from pgsched.store.whose import EVERYBODY, Whose
@@ -93,6 +94,7 @@ async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], 
                 running = [row for row in taken if row.id not in planned.idle]
             if how.admit:
                 running = await how.admit(connection, running)
+            running = await with_own_tokens(connection, running)
             await connection.execute("commit")
     except psycopg.Error:
         with contextlib.suppress(psycopg.Error):
@@ -107,27 +109,7 @@ async def claim_at_once(connection: Connection, lease: Lease, share: Share) -> C
     [claim] = _claims(lease, [share], all_kinds=False)
     cursor = await connection.execute(*claim, binary=True)
     rows = [Execution._make(row) for row in await cursor.fetchall()]
-    return Claimed(rows, rows, {})
-
-
-async def warm_claims(connection: Connection, partitions: Sequence[int]) -> None:
-    """Has the statements of claiming planned on a new connection, so that no first row waits for it. Claims nothing."""
-    lease = Lease(owner=0, token=1 << 32, length=timedelta(0), ahead=timedelta(0))
-    shares = [Share(partition, FAR_OFF, 0) for partition in partitions]
-    for share in shares:
-        await claim_at_once(connection, lease, share)
-        await next_due(connection, {share.partition: FAR_OFF})
-    if shares:
-        await claim(connection, lease, shares, now=0)
-        await next_due(connection, dict.fromkeys(partitions, FAR_OFF))
-
-
-async def warm_settles(connection: Connection, partitions: Sequence[int]) -> None:
-    """The same for the ends of rows that succeeded. Settles nothing."""
-    for code in (None, 200):
-        for partition in partitions:
-            await settle_succeeded(connection, code, {partition: _NOTHING})
-        await settle_succeeded(connection, code, dict.fromkeys(partitions, _NOTHING))
+    return Claimed(rows, await with_own_tokens(connection, rows), {})
 
 
 def _claims(
@@ -180,7 +162,7 @@ class Group:
 
 
 Groups = Mapping[int, Group]
-_NOTHING = Group([], [])
+NOTHING = Group([], [])
 
 
 async def settle_succeeded(connection: Connection, code: int | None, groups: Groups) -> list[Answer]:
@@ -204,7 +186,7 @@ def _parameters(groups: Groups) -> Iterator[tuple[tuple[int, ...], dict[str, Any
         rows: dict[str, Any] = {}
         tokens: dict[int, None] = {}
         for partition in partitions:
-            group = groups.get(partition, _NOTHING)
+            group = groups.get(partition, NOTHING)
             rows[f"ids_{partition}"] = Uuids(group.ids)
             tokens.update(dict.fromkeys(group.tokens))
         yield partitions, rows | {"tokens": Tokens(tokens)}

@@ -36,6 +36,7 @@ class QueueRow:
     full_since: datetime | None
     paused_at: datetime | None
     reason: str | None
+    pulled: bool
     waiting: int
     first_partition: int
 

@@ -8,7 +8,7 @@ from typing import Any
 from psycopg import AsyncConnection, Connection
 from psycopg.rows import class_row
 
-from pgsched.errors import NotFound
+from pgsched.errors import Conflict, NotFound
 from pgsched.store.sql import statement
 
 PARTITIONS_PER_QUEUE = 16
@@ -73,7 +73,7 @@ async def forget(connection: AsyncConnection[Any], workers: Sequence[int]) -> No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """The first partitions of a worker's queues, as far as those exist, and of those that are paused."""
+    """The first partitions of a worker's queues, as far as those exist and none pulls from them, and of paused ones."""
 
     queues: list[int]
     paused: list[int]
@@ -81,8 +81,8 @@ class Served:
 
 async def served(connection: AsyncConnection[Any], queues: Sequence[str]) -> Served:
     cursor = await connection.execute(statement("queue_partitions"), {"queues": list(queues)})
-    rows = await cursor.fetchall()
-    return Served(queues=[first for _, first, _ in rows], paused=[first for _, first, paused in rows if paused])
+    rows = [row for row in await cursor.fetchall() if not row[3]]
+    return Served(queues=[row[1] for row in rows], paused=[row[1] for row in rows if row[2]])
 
 
 def partitions_from(queues: Iterable[int]) -> list[int]:
@@ -111,11 +111,13 @@ def _numbers(partitions: Iterable[int]) -> list[int]:
 
 
 def check_queues(connection: Connection[Any], queues: Sequence[str]) -> None:
-    """Raises NotFound unless every one of these queues exists."""
-    found = {row[0] for row in connection.execute(statement("queue_partitions"), {"queues": list(queues)})}
+    """Raises NotFound unless every one of these queues exists, and Conflict for one that consumers pull from."""
+    found = {row[0]: row[3] for row in connection.execute(statement("queue_partitions"), {"queues": list(queues)})}
     missing = [name for name in queues if name not in found]
     if missing:
         raise NotFound(f"there is no queue {missing[0]!r}; the queues are in pgsched.queues")
+    if pulled := [name for name in queues if found[name]]:
+        raise Conflict(f"consumers pull from the queue {pulled[0]!r}: serve another, and claim from this one")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

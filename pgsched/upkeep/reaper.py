@@ -12,8 +12,8 @@ from datetime import timedelta
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import executions, workers
-from pgsched.store.connect import Link
+from pgsched.store import executions, pulled, workers
+from pgsched.store.connect import Connection, Link
 from pgsched.store.workers import Worker
 
 _GRACE = timedelta(seconds=0.75)
@@ -59,7 +59,7 @@ class Reaper(Service):
             await workers.forget(connection, lost)
         elif time.monotonic() - self._edge_at >= self._edge_every:
             started = time.monotonic()
-            await self._reap([], await executions.expired(connection, self._partitions(), _EDGE))
+            await self._reap_expired(connection)
             # While an old snapshot is held open this reads what is dead, too: never more than a twentieth of the time,
             # but once within a lease in any case.
             pause = min(_SHARE_OF_TIME * (time.monotonic() - started), self._lease)
@@ -70,6 +70,13 @@ class Reaper(Service):
     async def recover(self, error: Exception) -> None:
         self._trust_until = time.monotonic() + _CATCH_UP
         await self._link.drop(error)
+
+    async def _reap_expired(self, connection: Connection) -> None:
+        partitions = await executions.expired(connection, self._partitions(), _EDGE)
+        await self._reap([], partitions)
+        if partitions and (count := await pulled.reap(connection, partitions, depth=_EDGE)):
+            self.events.emit("deferred.reaped", count=count)
+            self._reaped()
 
     async def _reap(self, owners: Sequence[int], partitions: Sequence[int]) -> None:
         connection = await self._link.get()

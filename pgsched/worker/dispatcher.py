@@ -24,6 +24,7 @@ from pgsched.domain.policy import Options, parse_options, without_spans
 from pgsched.errors import InvalidInput
 from pgsched.worker.alarm import Alarm
 from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.lane import Lane
 
 Settle = Callable[[Execution, Options, Outcome, float], None]
 _ROWS_BEFORE_YIELDING = 128
@@ -34,20 +35,6 @@ _QUICKEST = 1e-5
 _MOST_WAITING = 4_000
 _APART = 0.0005  # rows whose instants are closer than this may start together
 _DEFAULT = parse_options(None)
-
-
-class Lane:
-    """One row at a time; ``expires`` is the monotonic moment at which the watch ends the attempt."""
-
-    __slots__ = ("execution", "expired", "expires", "sleeping", "started", "task")
-
-    def __init__(self) -> None:
-        self.task: asyncio.Task[None] | None = None
-        self.execution: Execution | None = None
-        self.started = 0.0
-        self.expires = float("inf")
-        self.expired = False
-        self.sleeping: asyncio.Future[None] | None = None
 
 
 class Dispatcher:

@@ -21,6 +21,7 @@ from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store import executions, gates, ordering
 from pgsched.store.connect import Connection, Link
+from pgsched.store.deferred import with_own_tokens
 from pgsched.store.executions import Lease
 from pgsched.worker.book import Book
 from pgsched.worker.clock import DatabaseClock
@@ -220,7 +221,7 @@ class Gatekeeper(Service):
             rows = await gates.claim_held(connection, lease, name, partitions, batch=room) if room else []
             held = await self._queue_up(connection, rows)
             wanted = self._gates_of(row for row in rows if row.id not in held)
-            passing = await self._pass(connection, rows, wanted, held)
+            passing = await with_own_tokens(connection, await self._pass(connection, rows, wanted, held))
         self._unanswered.remove(token)
         self._dispatcher.submit(passing)
         if len(rows) < room:

@@ -10,111 +10,27 @@ batch is full, and never longer than the longest window.
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, assert_never
 
 import psycopg
 from psycopg import AsyncCursor
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Failed, Finish, HandBack, Leave, Outcome, Retry, Succeeded, decide
+from pgsched.domain.outcome import Failed, Finish, HandBack, Leave, Outcome, Park, Retry, Succeeded, decide
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import executions
+from pgsched.store import deferred, executions
 from pgsched.store.connect import Connection, Link
 from pgsched.store.definitions import counts_failures
-from pgsched.store.executions import Finished, Group, Retried
 from pgsched.store.ordering import let_next
+from pgsched.worker.batch import Batch
 from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
 
 _LONGEST_WINDOW = 0.05
 _SHORTEST_WINDOW = 0.001
-
-
-class Batch:
-    """Outcomes that are settled together, by partition and statement."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.succeeded: dict[int | None, dict[int, Group]] = {}
-        self.discarded: dict[int, Group] = {}
-        self.released: dict[int, Group] = {}
-        self.finished: dict[int, list[Finished]] = {}
-        self.retried: dict[int, list[Retried]] = {}
-        self.returning: dict[int, int] = {}
-        self.ended_keys: dict[int, set[tuple[str, str]]] = {}
-
-    def succeed(self, row: Execution, code: int | None) -> None:
-        self._add(self.succeeded.setdefault(code, {}), row)
-        if row.ordering_key is not None:
-            self._end(row)
-
-    def discard(self, row: Execution) -> None:
-        self._add(self.discarded, row)
-        if row.ordering_key is not None:
-            self._end(row)
-
-    def release(self, row: Execution) -> None:
-        """Hands it back; ``returning`` has the earliest instant that then waits again in each partition."""
-        self._add(self.released, row)
-        self.returning[row.partition] = min(row.fire_at, self.returning.get(row.partition, row.fire_at))
-
-    def finish(self, row: Execution, end: Finish, seconds: float) -> None:
-        self.count += 1
-        if row.ordering_key is not None:
-            self._end(row)
-        self.finished.setdefault(row.partition, []).append(
-            Finished(
-                row.id, row.token, end.status, end.status_code, end.result, end.reason, seconds if end.begun else None
-            )
-        )
-
-    def retry(self, row: Execution, retry: Retry, seconds: float) -> None:
-        self.count += 1
-        delay = retry.after.total_seconds()
-        self.retried.setdefault(row.partition, []).append(
-            Retried(row.id, row.token, delay, retry.status_code, retry.error, seconds)
-        )
-
-    def rows(self) -> list[tuple[bytes, int]]:
-        """(id, token) of everything in the batch."""
-        groups = [group for groups in self.succeeded.values() for group in groups.values()]
-        groups += [*self.discarded.values(), *self.released.values()]
-        pairs = [pair for group in groups for pair in zip(group.ids, group.tokens, strict=True)]
-        pairs.extend((row.id, row.token) for rows in self.finished.values() for row in rows)
-        pairs.extend((row.id, row.token) for rows in self.retried.values() for row in rows)
-        return pairs
-
-    def apart(self) -> Iterator["Batch"]:
-        """The same outcomes, each row that carries values of its own in a batch of its own."""
-        plain = Batch()
-        plain.succeeded, plain.discarded, plain.released = self.succeeded, self.discarded, self.released
-        plain.ended_keys = self.ended_keys
-        yield plain
-        for partition, ends in self.finished.items():
-            for end in ends:
-                single = Batch()
-                single.finished = {partition: [end]}
-                single.ended_keys = self.ended_keys
-                yield single
-        for partition, tries in self.retried.items():
-            for retry in tries:
-                single = Batch()
-                single.retried = {partition: [retry]}
-                yield single
-
-    def _end(self, row: Execution) -> None:
-        self.ended_keys.setdefault(row.partition, set()).add((row.client_id, str(row.ordering_key)))
-
-    def _add(self, groups: dict[int, Group], row: Execution) -> None:
-        self.count += 1
-        group = groups.get(row.partition)
-        if group is None:
-            group = groups[row.partition] = Group([], [])
-        group.ids.append(row.id)
-        group.tokens.append(row.token)
 
 
 class Settler(Service):
@@ -184,6 +100,8 @@ class Settler(Service):
             case Retry():
                 batch.retry(row, decision, seconds)
                 self._retrying(row.partition, decision.after.total_seconds())
+            case Park(seconds=seconds):
+                batch.park(row, seconds)
             case HandBack():
                 batch.release(row)
             case Leave():
@@ -269,6 +187,8 @@ class Settler(Service):
                 counted.append(await executions.settle_finished(connection, partition, ends))
             for partition, tries in batch.retried.items():
                 counted.append(await executions.settle_retried(connection, self._owner(), partition, tries))
+            for partition, parked in batch.parked.items():
+                await deferred.park(connection, partition, parked)
             nexts = {
                 partition: await let_next(connection, partition, sorted(keys))
                 for partition, keys in sorted(batch.ended_keys.items())
@@ -277,7 +197,7 @@ class Settler(Service):
             for (instant,) in await cursor.fetchall():
                 if instant is not None:
                     self._returned(partition, instant)
-        total = sum(cursor.rowcount for cursor in cursors)
+        total = sum(cursor.rowcount for cursor in cursors) + sum(map(len, batch.parked.values()))
         for cursor in counted:
             row = await cursor.fetchone()
             total += row[0] if row else 0

@@ -39,7 +39,7 @@ async def test_a_channel_serves_further_schemes_beside_the_two_that_each_worker_
     assert (kafka.targets, kafka.closed) == (["kafka:orders"], 1)
 
 
-@pytest.mark.parametrize("target", ["sql:billing.settle", "notify:orders", "queue:", "kafka:orders", "gopher:x"])
+@pytest.mark.parametrize("target", ["sql:billing.settle", "notify:orders", "kafka:orders", "gopher:x"])
 async def test_targets_that_no_channel_serves_fail_for_good(target: str) -> None:
     outcome = await Channels(http=Noting(), python=Noting()).deliver(execution(target), Options(), 5)
     assert isinstance(outcome, Failed)
@@ -51,3 +51,10 @@ async def test_closing_closes_each_channel_once() -> None:
     http, python = Noting(), Noting()
     await Channels(http=http, python=python).close()
     assert (http.closed, python.closed) == (1, 1)
+
+
+async def test_what_waits_for_consumers_fails_for_good_and_says_where_it_belongs() -> None:
+    outcome = await Channels(http=Noting(), python=Noting()).deliver(execution("queue:"), Options(), 5)
+    assert isinstance(outcome, Failed)
+    assert not outcome.retryable
+    assert "a queue that is pulled" in outcome.error

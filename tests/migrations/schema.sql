@@ -144,6 +144,7 @@ column pgsched.executions.17 options pgsched.options
 column pgsched.executions.18 key pgsched.key
 column pgsched.executions.19 ordering_key pgsched.ordering_key
 column pgsched.executions.20 gate text
+column pgsched.executions.21 consumer text
 column pgsched.facts.01 name text not null
 column pgsched.facts.02 value text not null
 column pgsched.facts.03 updated_at timestamp with time zone not null default pgsched.now()
@@ -249,6 +250,7 @@ column pgsched.queues.05 max_waiting integer
 column pgsched.queues.06 full_since timestamp with time zone
 column pgsched.queues.07 paused_at timestamp with time zone
 column pgsched.queues.08 reason text
+column pgsched.queues.09 pulled boolean not null default false
 column pgsched.replays.01 id uuid not null default pgsched.new_id()
 column pgsched.replays.02 clients text[]
 column pgsched.replays.03 filter jsonb not null
@@ -353,6 +355,7 @@ constraint pgsched.queues.max_waiting_is_1_to_100_million CHECK (((max_waiting >
 constraint pgsched.queues.queue_name_is_plain CHECK ((name ~ '^[a-z][a-z0-9_-]{0,62}$'::text))
 constraint pgsched.queues.queues_first_partition_key UNIQUE (first_partition)
 constraint pgsched.queues.queues_pkey PRIMARY KEY (name)
+constraint pgsched.queues.the_queue_default_is_not_pulled CHECK ((NOT (pulled AND (name = 'default'::text))))
 constraint pgsched.replays.rate_is_positive CHECK (((rate > (0)::double precision) AND (rate <= (100000)::double precision)))
 constraint pgsched.replays.replay_state_is_known CHECK ((state = ANY (ARRAY['active'::text, 'cancelled'::text, 'finished'::text])))
 constraint pgsched.replays.replays_pkey PRIMARY KEY (id)
@@ -471,8 +474,11 @@ function pgsched.accounted_to(pgsched.jobs,boolean) returns timestamp with time 
 function pgsched.acting_role() returns name volatility s parallel s
 function pgsched.acts_for(text) returns boolean volatility s parallel s
 function pgsched.advance_replay(uuid,integer) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
+function pgsched.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) returns record volatility i parallel s
+function pgsched.attempts_allowed(jsonb) returns numeric volatility i parallel s
 function pgsched.attempts_in(jsonb) returns numeric volatility i parallel s
 function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.backoff(jsonb,integer,double precision) returns double precision volatility i parallel s
 function pgsched.block_key(smallint,text,text,uuid,text) returns void volatility v parallel u
 function pgsched.bring_along(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) returns void volatility v parallel u
@@ -485,6 +491,7 @@ function pgsched.carry_on(uuid,timestamp with time zone) returns void volatility
 function pgsched.check_after(text[],text,text,text) returns boolean volatility i parallel s
 function pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
 function pgsched.check_changes(jsonb) returns boolean volatility i parallel s
+function pgsched.check_claim(text,text,integer,interval) returns smallint volatility s parallel s
 function pgsched.check_client_changes(jsonb) returns boolean volatility s parallel u
 function pgsched.check_cron(text) returns boolean volatility i parallel s
 function pgsched.check_dead_letter_filter(jsonb) returns boolean volatility i parallel s
@@ -495,6 +502,7 @@ function pgsched.check_exclusion(jsonb) returns boolean volatility i parallel s
 function pgsched.check_filter(text,jsonb) returns boolean volatility i parallel s
 function pgsched.check_instant(timestamp with time zone) returns boolean volatility i parallel s
 function pgsched.check_labels(jsonb) returns boolean volatility i parallel s
+function pgsched.check_lease(interval) returns boolean volatility i parallel s
 function pgsched.check_limit(integer,interval,integer,integer) returns boolean volatility i parallel s
 function pgsched.check_may_set(text) returns boolean volatility s parallel u
 function pgsched.check_may_sideline(text) returns boolean volatility s parallel u
@@ -503,6 +511,7 @@ function pgsched.check_no_circle(uuid,uuid) returns boolean volatility v paralle
 function pgsched.check_on_conflict(text,text,text) returns boolean volatility i parallel s
 function pgsched.check_options(jsonb) returns boolean volatility i parallel s
 function pgsched.check_partition(smallint,text,text,text) returns boolean volatility i parallel s
+function pgsched.check_pulled(text,text) returns boolean volatility s parallel s
 function pgsched.check_queue_changes(jsonb) returns boolean volatility i parallel s
 function pgsched.check_rules(jsonb) returns boolean volatility i parallel s
 function pgsched.check_secret(text) returns boolean volatility i parallel s
@@ -511,8 +520,10 @@ function pgsched.check_target(text) returns boolean volatility i parallel s
 function pgsched.check_told(jsonb,text) returns boolean volatility i parallel s
 function pgsched.check_zone(text) returns boolean volatility s parallel s
 function pgsched.circuit_of(text,text) returns text volatility i parallel s
+function pgsched.claim(text,text,integer,interval) returns TABLE(id uuid, token bigint, attempt smallint, scheduled_for timestamp with time zone, client text, key text, ordering_key text, job_id uuid, payload jsonb, target text, options jsonb, lease_expires_at timestamp with time zone) volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
 function pgsched.clients_acted_for() returns text[] volatility s parallel s
 function pgsched.clients_changed() returns trigger volatility v parallel u
+function pgsched.complete(uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
 function pgsched.count_dead_letters(jsonb,interval) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
 function pgsched.count_live(text,bigint,boolean) returns bigint volatility s parallel u
 function pgsched.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
@@ -526,10 +537,16 @@ function pgsched.drop_limit(text,text,text) returns boolean volatility v paralle
 function pgsched.drop_partitions(pgsched.queues) returns void volatility v parallel u
 function pgsched.drop_queue(text,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=200ms
 function pgsched.drop_secret(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.due_to_pull(smallint,integer,integer,text[]) returns record volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off, enable_hashjoin=off, enable_mergejoin=off, plan_cache_mode=force_generic_plan
+function pgsched.duration_text(double precision) returns text volatility i parallel s
 function pgsched.edit(uuid,jsonb,text) returns boolean volatility v parallel u
 function pgsched.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
+function pgsched.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns void volatility v parallel u
 function pgsched.executions_inserted() returns trigger volatility v parallel u
 function pgsched.expire_dead_letters(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.extend(uuid,bigint,interval) returns timestamp with time zone volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
+function pgsched.fail(uuid,bigint,text,boolean,interval) returns pgsched.execution_status volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
+function pgsched.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) returns pgsched.execution_status volatility v parallel u
 function pgsched.find_execution(text,text) returns uuid volatility s parallel u
 function pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) returns void volatility v parallel u
 function pgsched.fire_dependents(uuid[]) returns uuid[] volatility v parallel u
@@ -545,6 +562,8 @@ function pgsched.is_watched(integer) returns boolean volatility v parallel u
 function pgsched.is_whole(jsonb,bigint,bigint) returns boolean volatility i parallel s
 function pgsched.jobs_changed() returns trigger volatility v parallel u
 function pgsched.keep_dead_letters(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
+function pgsched.laid_over(jsonb,jsonb) returns jsonb volatility i parallel s
+function pgsched.lateness(jsonb,integer,double precision) returns record volatility i parallel s
 function pgsched.let_next(smallint,text,text) returns timestamp with time zone volatility v parallel u
 function pgsched.lock_dead_letter(uuid) returns pgsched.history volatility v parallel u
 function pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
@@ -552,18 +571,22 @@ function pgsched.lock_queue(text) returns pgsched.queues volatility v parallel u
 function pgsched.log_change(text,uuid,text,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.log_setting(text,text,jsonb) returns void volatility v parallel u
 function pgsched.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) returns TABLE(id uuid, finished_at timestamp with time zone, named boolean) volatility s parallel u
+function pgsched.lose_in_hand(pgsched.executions) returns pgsched.execution_status volatility v parallel u
 function pgsched.make_partition(integer) returns void volatility v parallel u
 function pgsched.mark_dead_letter(pgsched.history,uuid,text) returns void volatility v parallel u
+function pgsched.may_be_handed_out(smallint,uuid) returns boolean volatility v parallel u
 function pgsched.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
 function pgsched.my_clients() returns text[] volatility s parallel s
 function pgsched.new_id() returns uuid volatility v parallel s
 function pgsched.new_secret() returns text volatility v parallel u
+function pgsched.new_token(smallint) returns bigint volatility v parallel s
 function pgsched.next_queue_number() returns integer volatility v parallel u
 function pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) returns integer volatility v parallel u
 function pgsched.notify_release() returns void volatility v parallel u
 function pgsched.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
 function pgsched.now() returns timestamp with time zone volatility s parallel s
 function pgsched.open_gate(text,boolean) returns boolean volatility v parallel u
+function pgsched.options_of(pgsched.executions) returns jsonb volatility s parallel s
 function pgsched.partition_for(text,text,text,text) returns smallint volatility v parallel s
 function pgsched.partition_of(pgsched.jobs) returns smallint volatility s parallel s
 function pgsched.partition_with(text,text,smallint) returns smallint volatility s parallel s
@@ -573,9 +596,12 @@ function pgsched.pause(uuid,text,text) returns boolean volatility v parallel u
 function pgsched.pause_all(text,jsonb,text,text) returns integer volatility v parallel u
 function pgsched.pause_queue(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.prepare_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
+function pgsched.queue_to_tell(smallint,text) returns smallint volatility s parallel s
 function pgsched.queues_changed() returns trigger volatility v parallel u
+function pgsched.reap_in_hand(smallint,integer) returns integer volatility v parallel u
 function pgsched.refuse(text,text,text) returns boolean volatility v parallel s
 function pgsched.refuse_full(integer) returns void volatility s parallel u
+function pgsched.release(uuid,bigint) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
 function pgsched.release_abandoned(integer) returns integer volatility v parallel u
 function pgsched.release_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.release_dependents(integer) returns record volatility v parallel u
@@ -593,6 +619,7 @@ function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,inte
 function pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) returns uuid volatility v parallel u
 function pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) returns uuid volatility v parallel u
 function pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) returns uuid volatility v parallel u
+function pgsched.seconds_in(jsonb,text) returns double precision volatility i parallel s
 function pgsched.set_client(text,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_limit(text,text,integer,interval,integer,integer,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_queue(text,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -604,11 +631,14 @@ function pgsched.signing_secrets(text) returns SETOF record volatility s paralle
 function pgsched.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched.slot_for(text,text,text) returns smallint volatility i parallel s
 function pgsched.superseded_by(pgsched.history) returns uuid volatility s parallel u
+function pgsched.take_in_hand(uuid,bigint) returns pgsched.executions volatility v parallel u
+function pgsched.take_turn(pgsched.executions) returns boolean volatility v parallel u
 function pgsched.target_host(text) returns text volatility i parallel s
 function pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) returns uuid volatility v parallel u
 function pgsched.trigger(uuid,text) returns uuid volatility v parallel u
 function pgsched.unblock(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.unblock_after(uuid[]) returns void volatility v parallel u
+function pgsched.until_next(text) returns double precision volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off
 function pgsched.wait_for(uuid,uuid,text,interval) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.withdraw(uuid,text) returns void volatility v parallel u
 function pgsched.write_log(text,uuid,text,jsonb) returns void volatility v parallel u
@@ -646,10 +676,13 @@ grant execute on pgsched.acting_role() to pgsched_worker
 grant execute on pgsched.acts_for(text) to pgsched_client
 grant execute on pgsched.acts_for(text) to pgsched_worker
 grant execute on pgsched.advance_replay(uuid,integer) to pgsched_worker
+grant execute on pgsched.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) to pgsched_worker
+grant execute on pgsched.attempts_allowed(jsonb) to pgsched_worker
 grant execute on pgsched.attempts_in(jsonb) to pgsched_client
 grant execute on pgsched.attempts_in(jsonb) to pgsched_worker
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
+grant execute on pgsched.backoff(jsonb,integer,double precision) to pgsched_worker
 grant execute on pgsched.block_key(smallint,text,text,uuid,text) to pgsched_worker
 grant execute on pgsched.bring_along(uuid) to pgsched_client
 grant execute on pgsched.bring_along(uuid) to pgsched_worker
@@ -673,6 +706,7 @@ grant execute on pgsched.check_backfill(uuid,timestamp with time zone,timestamp 
 grant execute on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_worker
 grant execute on pgsched.check_changes(jsonb) to pgsched_client
 grant execute on pgsched.check_changes(jsonb) to pgsched_worker
+grant execute on pgsched.check_claim(text,text,integer,interval) to pgsched_worker
 grant execute on pgsched.check_client_changes(jsonb) to pgsched_worker
 grant execute on pgsched.check_cron(text) to pgsched_client
 grant execute on pgsched.check_cron(text) to pgsched_worker
@@ -691,6 +725,7 @@ grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_clie
 grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_worker
 grant execute on pgsched.check_labels(jsonb) to pgsched_client
 grant execute on pgsched.check_labels(jsonb) to pgsched_worker
+grant execute on pgsched.check_lease(interval) to pgsched_worker
 grant execute on pgsched.check_limit(integer,interval,integer,integer) to pgsched_client
 grant execute on pgsched.check_limit(integer,interval,integer,integer) to pgsched_worker
 grant execute on pgsched.check_may_set(text) to pgsched_worker
@@ -704,6 +739,8 @@ grant execute on pgsched.check_options(jsonb) to pgsched_client
 grant execute on pgsched.check_options(jsonb) to pgsched_worker
 grant execute on pgsched.check_partition(smallint,text,text,text) to pgsched_client
 grant execute on pgsched.check_partition(smallint,text,text,text) to pgsched_worker
+grant execute on pgsched.check_pulled(text,text) to pgsched_client
+grant execute on pgsched.check_pulled(text,text) to pgsched_worker
 grant execute on pgsched.check_queue_changes(jsonb) to pgsched_worker
 grant execute on pgsched.check_rules(jsonb) to pgsched_client
 grant execute on pgsched.check_rules(jsonb) to pgsched_worker
@@ -719,10 +756,14 @@ grant execute on pgsched.check_zone(text) to pgsched_client
 grant execute on pgsched.check_zone(text) to pgsched_worker
 grant execute on pgsched.circuit_of(text,text) to pgsched_client
 grant execute on pgsched.circuit_of(text,text) to pgsched_worker
+grant execute on pgsched.claim(text,text,integer,interval) to pgsched_client
+grant execute on pgsched.claim(text,text,integer,interval) to pgsched_worker
 grant execute on pgsched.clients_acted_for() to pgsched_client
 grant execute on pgsched.clients_acted_for() to pgsched_worker
 grant execute on pgsched.clients_changed() to pgsched_client
 grant execute on pgsched.clients_changed() to pgsched_worker
+grant execute on pgsched.complete(uuid,bigint,jsonb) to pgsched_client
+grant execute on pgsched.complete(uuid,bigint,jsonb) to pgsched_worker
 grant execute on pgsched.count_dead_letters(jsonb,interval) to pgsched_client
 grant execute on pgsched.count_dead_letters(jsonb,interval) to pgsched_worker
 grant execute on pgsched.count_live(text,bigint,boolean) to pgsched_client
@@ -741,13 +782,21 @@ grant execute on pgsched.drop_limit(text,text,text) to pgsched_worker
 grant execute on pgsched.drop_partitions(pgsched.queues) to pgsched_worker
 grant execute on pgsched.drop_queue(text,text) to pgsched_worker
 grant execute on pgsched.drop_secret(text,text) to pgsched_worker
+grant execute on pgsched.due_to_pull(smallint,integer,integer,text[]) to pgsched_worker
+grant execute on pgsched.duration_text(double precision) to pgsched_worker
 grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_client
 grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_worker
 grant execute on pgsched.edited(pgsched.jobs,jsonb) to pgsched_client
 grant execute on pgsched.edited(pgsched.jobs,jsonb) to pgsched_worker
+grant execute on pgsched.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_worker
 grant execute on pgsched.executions_inserted() to pgsched_client
 grant execute on pgsched.executions_inserted() to pgsched_worker
 grant execute on pgsched.expire_dead_letters(integer) to pgsched_worker
+grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_client
+grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_worker
+grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_client
+grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_worker
+grant execute on pgsched.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
 grant execute on pgsched.find_execution(text,text) to pgsched_client
 grant execute on pgsched.find_execution(text,text) to pgsched_worker
 grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) to pgsched_client
@@ -774,6 +823,8 @@ grant execute on pgsched.is_whole(jsonb,bigint,bigint) to pgsched_worker
 grant execute on pgsched.jobs_changed() to pgsched_client
 grant execute on pgsched.jobs_changed() to pgsched_worker
 grant execute on pgsched.keep_dead_letters(integer,integer) to pgsched_worker
+grant execute on pgsched.laid_over(jsonb,jsonb) to pgsched_worker
+grant execute on pgsched.lateness(jsonb,integer,double precision) to pgsched_worker
 grant execute on pgsched.let_next(smallint,text,text) to pgsched_worker
 grant execute on pgsched.lock_dead_letter(uuid) to pgsched_worker
 grant execute on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_client
@@ -784,8 +835,10 @@ grant execute on pgsched.log_change(text,uuid,text,jsonb) to pgsched_worker
 grant execute on pgsched.log_setting(text,text,jsonb) to pgsched_worker
 grant execute on pgsched.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) to pgsched_client
 grant execute on pgsched.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) to pgsched_worker
+grant execute on pgsched.lose_in_hand(pgsched.executions) to pgsched_worker
 grant execute on pgsched.make_partition(integer) to pgsched_worker
 grant execute on pgsched.mark_dead_letter(pgsched.history,uuid,text) to pgsched_worker
+grant execute on pgsched.may_be_handed_out(smallint,uuid) to pgsched_worker
 grant execute on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) to pgsched_client
 grant execute on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) to pgsched_worker
 grant execute on pgsched.my_clients() to pgsched_client
@@ -793,6 +846,7 @@ grant execute on pgsched.my_clients() to pgsched_worker
 grant execute on pgsched.new_id() to pgsched_client
 grant execute on pgsched.new_id() to pgsched_worker
 grant execute on pgsched.new_secret() to pgsched_worker
+grant execute on pgsched.new_token(smallint) to pgsched_worker
 grant execute on pgsched.next_queue_number() to pgsched_worker
 grant execute on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) to pgsched_worker
 grant execute on pgsched.notify_release() to pgsched_client
@@ -803,6 +857,7 @@ grant execute on pgsched.now() to pgsched_client
 grant execute on pgsched.now() to pgsched_reader
 grant execute on pgsched.now() to pgsched_worker
 grant execute on pgsched.open_gate(text,boolean) to pgsched_worker
+grant execute on pgsched.options_of(pgsched.executions) to pgsched_worker
 grant execute on pgsched.partition_for(text,text,text,text) to pgsched_client
 grant execute on pgsched.partition_for(text,text,text,text) to pgsched_worker
 grant execute on pgsched.partition_of(pgsched.jobs) to pgsched_client
@@ -819,12 +874,16 @@ grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_client
 grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.pause_queue(text,text,text) to pgsched_worker
 grant execute on pgsched.prepare_days(integer) to pgsched_worker
+grant execute on pgsched.queue_to_tell(smallint,text) to pgsched_worker
 grant execute on pgsched.queues_changed() to pgsched_client
 grant execute on pgsched.queues_changed() to pgsched_worker
+grant execute on pgsched.reap_in_hand(smallint,integer) to pgsched_worker
 grant execute on pgsched.refuse(text,text,text) to pgsched_client
 grant execute on pgsched.refuse(text,text,text) to pgsched_worker
 grant execute on pgsched.refuse_full(integer) to pgsched_client
 grant execute on pgsched.refuse_full(integer) to pgsched_worker
+grant execute on pgsched.release(uuid,bigint) to pgsched_client
+grant execute on pgsched.release(uuid,bigint) to pgsched_worker
 grant execute on pgsched.release_abandoned(integer) to pgsched_worker
 grant execute on pgsched.release_client(text,text,text) to pgsched_worker
 grant execute on pgsched.release_dependents(integer) to pgsched_worker
@@ -851,6 +910,7 @@ grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,te
 grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) to pgsched_worker
 grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) to pgsched_client
 grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) to pgsched_worker
+grant execute on pgsched.seconds_in(jsonb,text) to pgsched_worker
 grant execute on pgsched.set_client(text,jsonb,text) to pgsched_worker
 grant execute on pgsched.set_limit(text,text,integer,interval,integer,integer,text) to pgsched_worker
 grant execute on pgsched.set_queue(text,jsonb,text) to pgsched_worker
@@ -866,6 +926,8 @@ grant execute on pgsched.skip_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched.slot_for(text,text,text) to pgsched_client
 grant execute on pgsched.slot_for(text,text,text) to pgsched_worker
 grant execute on pgsched.superseded_by(pgsched.history) to pgsched_worker
+grant execute on pgsched.take_in_hand(uuid,bigint) to pgsched_worker
+grant execute on pgsched.take_turn(pgsched.executions) to pgsched_worker
 grant execute on pgsched.target_host(text) to pgsched_client
 grant execute on pgsched.target_host(text) to pgsched_reader
 grant execute on pgsched.target_host(text) to pgsched_worker
@@ -875,6 +937,7 @@ grant execute on pgsched.trigger(uuid,text) to pgsched_worker
 grant execute on pgsched.unblock(text,text,text) to pgsched_client
 grant execute on pgsched.unblock(text,text,text) to pgsched_worker
 grant execute on pgsched.unblock_after(uuid[]) to pgsched_worker
+grant execute on pgsched.until_next(text) to pgsched_worker
 grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_client
 grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_worker
 grant execute on pgsched.withdraw(uuid,text) to pgsched_client
@@ -977,8 +1040,11 @@ comment on pgsched.accounted_to(pgsched.jobs,boolean) is 'Up to when the instant
 comment on pgsched.acting_role() is 'The role that the session acts as: the one it has taken, or its login.'
 comment on pgsched.acts_for(text) is 'Whether the session acts as a role of this client, or as one that may do everything.'
 comment on pgsched.advance_replay(uuid,integer) is 'Replays the next dead letters of a replay of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and whether that was the last.'
+comment on pgsched.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) is 'What becomes of an execution after the failed attempt of this number, so many seconds after its instant: retrying after a delay in seconds, or an end; with the reason that is kept.'
+comment on pgsched.attempts_allowed(jsonb) is 'After how many attempts an execution with these options has failed for good.'
 comment on pgsched.attempts_in(jsonb) is 'How many attempts these options allow; null where they do not say.'
 comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate of them a second; also while the job is paused or finished. Returns the backfill''s id.'
+comment on pgsched.backoff(jsonb,integer,double precision) is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.'
 comment on pgsched.block_key(smallint,text,text,uuid,text) is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.'
 comment on pgsched.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit. PS012 where the session acts as another client.'
 comment on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) is 'Calls the function of an sql: target with the payload and records the execution''s success with what it returned, in one transaction. Tells it who it is by the settings pgsched.execution_id, pgsched.attempt, pgsched.scheduled_for and pgsched.client.'
@@ -991,6 +1057,7 @@ comment on pgsched.carry_on(uuid,timestamp with time zone) is 'Has a worker plan
 comment on pgsched.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
 comment on pgsched.check_changes(jsonb) is 'True for what pgsched.edit can read; raises PS000 or PS002 with what to write otherwise.'
+comment on pgsched.check_claim(text,text,integer,interval) is 'The first partition of a queue that can be claimed from so; raises PS000, PS010 or PS011 otherwise.'
 comment on pgsched.check_client_changes(jsonb) is 'True for what pgsched.set_client can read; raises PS000, PS004 or PS012 with what to write otherwise.'
 comment on pgsched.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.'
 comment on pgsched.check_dead_letter_filter(jsonb) is 'True for a filter of dead letters with at least one member; raises PS000 or PS002 with what to write otherwise.'
@@ -1001,6 +1068,7 @@ comment on pgsched.check_exclusion(jsonb) is 'True for a date, a range of dates 
 comment on pgsched.check_filter(text,jsonb) is 'True where a filter of jobs names a client or labels; raises PS000 otherwise.'
 comment on pgsched.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
 comment on pgsched.check_labels(jsonb) is 'True for labels, an object of texts; raises PS000 with what to write otherwise.'
+comment on pgsched.check_lease(interval) is 'True for how long an execution may be leased; raises PS000 otherwise.'
 comment on pgsched.check_limit(integer,interval,integer,integer) is 'True for what pgsched.set_limit can mean; raises PS000 with what to write otherwise.'
 comment on pgsched.check_may_set(text) is 'True where the session may change what is set for a client; raises PS000 or PS012 otherwise.'
 comment on pgsched.check_may_sideline(text) is 'True where the session may sideline a host for a client, or for all (null); raises PS000 or PS012 otherwise.'
@@ -1009,6 +1077,7 @@ comment on pgsched.check_no_circle(uuid,uuid) is 'True unless an execution would
 comment on pgsched.check_on_conflict(text,text,text) is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.'
 comment on pgsched.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.'
 comment on pgsched.check_partition(smallint,text,text,text) is 'True for the partition in which a key lives; raises PS000 with what to write otherwise.'
+comment on pgsched.check_pulled(text,text) is 'True where a target goes with a queue: queue: and a queue that is pulled, or neither; raises PS001 with what to write otherwise.'
 comment on pgsched.check_queue_changes(jsonb) is 'True for what pgsched.set_queue can read; raises PS000 or PS004 with what to write otherwise.'
 comment on pgsched.check_rules(jsonb) is 'True for rules of recurrence that pgsched knows; raises PS002 with what to write otherwise.'
 comment on pgsched.check_secret(text) is 'True for whsec_ and the base64 of 24 to 64 bytes; raises PS000 with what to write otherwise.'
@@ -1017,12 +1086,14 @@ comment on pgsched.check_target(text) is 'True for a target that pgsched can cal
 comment on pgsched.check_told(jsonb,text) is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.'
 comment on pgsched.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
 comment on pgsched.circuit_of(text,text) is 'The gate between a client and a target host, or between all clients and it; PS000 for a name that cannot be.'
+comment on pgsched.claim(text,text,integer,interval) is 'Hands out what is due in a queue that is pulled, no more than batch, each under a lease and a token: what is not completed, failed, extended or released (pgsched.complete and so on) by then, the next claim has. Worker says who claims. Gives a client''s role its own executions alone. PS010 for an unknown queue, PS011 for one that workers serve.'
 comment on pgsched.clients_acted_for() is 'The clients that the session acts for; null where it may do everything.'
 comment on pgsched.clients_changed() is 'Has the workers read the clients'' settings again.'
+comment on pgsched.complete(uuid,bigint,jsonb) is 'Says that an execution which was claimed, or deferred by its target, has succeeded, and what came of it. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.count_dead_letters(jsonb,interval) is 'How many open dead letters a filter names, as far as they can be counted in so long.'
 comment on pgsched.count_live(text,bigint,boolean) is 'How many executions of a queue wait or run, or with waiting only wait, counted up to a bound; of those that the role may see.'
 comment on pgsched.count_outcome(uuid,pgsched.execution_status) is 'Counts a job''s failures in a row and pauses it after as many as its rule pause_after says; called with each settle of a run of a job that has the rule.'
-comment on pgsched.create_queue(text,jsonb,text) is 'Makes a queue with sixteen partitions of its own, while everything goes on; returns the first one''s number. What changes names is set as by pgsched.set_queue. PS000 for a name that cannot be, PS011 where there is a queue of this name.'
+comment on pgsched.create_queue(text,jsonb,text) is 'Makes a queue with sixteen partitions of its own, while everything goes on; returns the first one''s number. What changes names is set as by pgsched.set_queue; pulled, which is so for good, leaves the queue to consumers: see pgsched.claim. PS000 for a name that cannot be, PS011 where there is a queue of this name.'
 comment on pgsched.dead_letters is 'The executions that failed for good and what was done about them, until they expire.'
 comment on pgsched.detail_of(text) is 'A note as the audit log keeps it; null where there is none.'
 comment on pgsched.discard(uuid,text,text) is 'Takes a dead letter off the open ones; in history it stays. False if it was discarded before; PS010 for an unknown id, PS011 for one that has not failed, was replayed or has expired.'
@@ -1033,10 +1104,16 @@ comment on pgsched.drop_limit(text,text,text) is 'Takes a limit away: what it he
 comment on pgsched.drop_partitions(pgsched.queues) is 'Drops the tables of a queue, which must be empty.'
 comment on pgsched.drop_queue(text,text) is 'Drops a queue in which nothing waits or runs, and its partitions; history stays. PS010 for an unknown queue, PS011 for one that is not empty or has jobs, and for default.'
 comment on pgsched.drop_secret(text,text) is 'Signs a client''s callbacks no more, neither by its secret nor by former ones; false if they were not signed.'
+comment on pgsched.due_to_pull(smallint,integer,integer,text[]) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
+comment on pgsched.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.'
 comment on pgsched.edit(uuid,jsonb,text) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled.'
 comment on pgsched.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
+comment on pgsched.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place.'
 comment on pgsched.executions_inserted() is 'Refuses the one-shots of an insert statement whose queue is full, and wakes the workers for its near-term rows.'
 comment on pgsched.expire_dead_letters(integer) is 'Deletes dead letters that have expired and whose day of history is gone, no more than so many; returns how many.'
+comment on pgsched.extend(uuid,bigint,interval) is 'Keeps an execution which was claimed, or deferred by its target, for so long from now; returns until when. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
+comment on pgsched.fail(uuid,bigint,text,boolean,interval) is 'Says that an execution which was claimed, or deferred by its target, has failed, and why; its options say what becomes of it, which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
+comment on pgsched.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) is 'Records the failed try of an execution that is locked, which then waits for the next one or ends, as its options say.'
 comment on pgsched.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
 comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to the last one given.'
 comment on pgsched.fire_dependents(uuid[]) is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.'
@@ -1052,6 +1129,8 @@ comment on pgsched.is_watched(integer) is 'Whether some worker looks at all part
 comment on pgsched.is_whole(jsonb,bigint,bigint) is 'Whether a JSON value is a whole number within these bounds.'
 comment on pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.'
 comment on pgsched.keep_dead_letters(integer,integer) is 'Moves open dead letters, no more than so many, out of the days of history that are to be dropped; returns how many.'
+comment on pgsched.laid_over(jsonb,jsonb) is 'Options, and what the defaults have beside them.'
+comment on pgsched.lateness(jsonb,integer,double precision) is 'How an execution ends whose attempt of this number must not begin any more, so many seconds after its instant; null and null where it may.'
 comment on pgsched.let_next(smallint,text,text) is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind one; the instant at which it fires, or null.'
 comment on pgsched.lock_dead_letter(uuid) is 'Locks a dead letter that is the caller''s and has not expired; PS010 or PS011 otherwise.'
 comment on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.'
@@ -1059,18 +1138,22 @@ comment on pgsched.lock_queue(text) is 'A queue, locked until the transaction en
 comment on pgsched.log_change(text,uuid,text,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Called by the functions that change something.'
 comment on pgsched.log_setting(text,text,jsonb) is 'Writes into the audit log what was set of a client, a queue or a limit; called by the functions that set it.'
 comment on pgsched.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) is 'The next open dead letters after an id, and which of them a filter names.'
+comment on pgsched.lose_in_hand(pgsched.executions) is 'The same for one whose lease ran out.'
 comment on pgsched.make_partition(integer) is 'Makes the table of one more partition of pgsched.executions.'
 comment on pgsched.mark_dead_letter(pgsched.history,uuid,text) is 'Notes on a dead letter that is locked what was done about it, and by whom; an ordering key that it blocked goes on.'
+comment on pgsched.may_be_handed_out(smallint,uuid) is 'Whether a consumer may have a due execution that is locked; what it may not have ends, waits or is held.'
 comment on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
 comment on pgsched.my_clients() is 'The clients whose rows the current role may see and change.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.'
 comment on pgsched.new_secret() is 'A new signing secret: whsec_ and the base64 of 32 random bytes.'
+comment on pgsched.new_token(smallint) is 'A token for the lease of an execution in this partition, which nobody can guess.'
 comment on pgsched.next_queue_number() is 'The number of the next queue: its partitions are 16 times as much and the fifteen after it.'
 comment on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) is 'Notes ends with all that wait for them; returns how many were released or skipped for that.'
 comment on pgsched.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
 comment on pgsched.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
 comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'
 comment on pgsched.open_gate(text,boolean) is 'Lets executions pass a gate that was shut, all at once or more and more; what limits it limits it again. False if it was open.'
+comment on pgsched.options_of(pgsched.executions) is 'The options that hold for an execution: its own, its client''s where they are silent, and then its queue''s.'
 comment on pgsched.partition_for(text,text,text,text) is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.'
 comment on pgsched.partition_of(pgsched.jobs) is 'The one partition in which all rows of a job live.'
 comment on pgsched.partition_with(text,text,smallint) is 'The partition, besides the one given, in which a client''s key has its live row; null where it has none.'
@@ -1080,9 +1163,12 @@ comment on pgsched.pause(uuid,text,text) is 'Pauses a job: nothing more is plann
 comment on pgsched.pause_all(text,jsonb,text,text) is 'Pauses the active jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.pause_queue(text,text,text) is 'Has workers begin nothing more of a queue; what they have in hand goes on. False if it was paused before.'
 comment on pgsched.prepare_days(integer) is 'Makes the partitions of history and attempts for today and the days ahead; returns how many.'
+comment on pgsched.queue_to_tell(smallint,text) is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where that one is pulled and the target is to be called.'
 comment on pgsched.queues_changed() is 'Has the workers look at the queues again.'
+comment on pgsched.reap_in_hand(smallint,integer) is 'Takes back what no worker has in hand and whose lease ran out, of so many due executions of a partition; returns how many.'
 comment on pgsched.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.'
 comment on pgsched.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.'
+comment on pgsched.release(uuid,bigint) is 'Hands an execution back as if it had not been claimed. PS013 where another has it by now or it has ended, PS010 for an unknown one, PS011 for one that a target deferred.'
 comment on pgsched.release_abandoned(integer) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled.'
 comment on pgsched.release_client(text,text,text) is 'Ends the hold of a client; false if it was not held.'
 comment on pgsched.release_dependents(integer) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends; returns how many were noted with all that wait for them, and how many executions were decided by that.'
@@ -1100,6 +1186,7 @@ comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,in
 comment on pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) is 'One execution that waits for others; called by pgsched.schedule.'
 comment on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.'
 comment on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) is 'One execution under a key; called by pgsched.schedule.'
+comment on pgsched.seconds_in(jsonb,text) is 'How long an option that is a duration is, in seconds; null where it is not given.'
 comment on pgsched.set_client(text,jsonb,text) is 'Sets what is named of a client: keep, options (the defaults of its executions), weight, database_role; null is the default. True if anything is different now, or the client is new. PS000, PS001 or PS004 for what cannot be meant, PS012 where the session may not.'
 comment on pgsched.set_limit(text,text,integer,interval,integer,integer,text) is 'Lets no more than rate executions begin in each such time, burst of them at once after a lull, and no more than concurrency run at once: of a client, for a host, in a queue or under a key. It takes the place of the limit there was; true if anything is different now. PS000 for what cannot be meant, PS010 for an unknown queue.'
 comment on pgsched.set_queue(text,jsonb,text) is 'Sets what is named of a queue: options (the defaults of its executions), weight, max_waiting; null is the default. True if anything is different now. PS010 for an unknown queue, PS000 or PS004 for what cannot be meant.'
@@ -1113,11 +1200,14 @@ comment on pgsched.skip_dependents(uuid[]) is 'Ends those of these held executio
 comment on pgsched.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'
 comment on pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.'
 comment on pgsched.superseded_by(pgsched.history) is 'The execution that waits, runs or has succeeded under the same key since, or for the same instant of the job; else null.'
+comment on pgsched.take_in_hand(uuid,bigint) is 'The execution that is leased under this token, locked; PS013 where it is so no more, PS010 for an unknown one, PS012 where it is another client''s.'
+comment on pgsched.take_turn(pgsched.executions) is 'Whether it is the turn of an execution among those of its ordering key; it is at the head then, and held behind the others otherwise.'
 comment on pgsched.target_host(text) is 'The host that an http: or https: target names, in lower case; null for others.'
 comment on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome. A failure is told to its client''s dead_letter_target where they name none.'
 comment on pgsched.trigger(uuid,text) is 'Runs a job now, besides its schedule and also while it is paused or finished; returns the execution''s id.'
 comment on pgsched.unblock(text,text,text) is 'Lets the executions of a blocked ordering key go on, without the one that failed. False if the key was not blocked.'
 comment on pgsched.unblock_after(uuid[]) is 'Lets ordering keys go on that were blocked by these dead letters, since somebody has decided about them.'
+comment on pgsched.until_next(text) is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.'
 comment on pgsched.wait_for(uuid,uuid,text,interval) is 'Has an execution that is held (fire_at infinity) wait for another of its client: until it has succeeded, or with the outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.'
 comment on pgsched.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'
 comment on pgsched.write_log(text,uuid,text,jsonb) is 'Writes a row of the audit log, for functions with their owner''s rights that have judged who calls them.'

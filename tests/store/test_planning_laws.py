@@ -94,7 +94,7 @@ class Planning(Followed):
             case "edit":
                 self.schedule(key, drawn)
             case "begin anew":
-                self.schedule_as(key, replace(spec, starts_at=self.world.now - timedelta(days=1)))
+                self.schedule_as(key, replace(spec, starts_at=self.world.now - timedelta(days=1), ends_at=None))
             case "schedule again":
                 self.schedule_as(key, spec)
             case "pause":

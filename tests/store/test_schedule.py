@@ -47,7 +47,6 @@ def test_an_instant_in_the_past_is_due_at_once(db: Connection) -> None:
         "python:billing.settle",
         "sql:billing.settle",
         "notify:orders",
-        "queue:",
         "kafka:orders.v1",
     ],
 )

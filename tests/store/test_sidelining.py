@@ -37,7 +37,7 @@ async def test_a_host_that_was_sidelined_until_an_instant_recovers_from_then_on(
     db: Connection, worker: WorkerConnection
 ) -> None:
     call(db, "sideline", host="shop.example", until="2040-01-01Z")
-    [found] = (await gates.read(worker, ["host:shop.example"], worker=1, own={})).values()
+    [found] = (await gates.read(worker, ["host:shop.example"], worker=1)).values()
     assert found.shut_until is not None
     assert found.earliest(found.shut_until - 1) == found.shut_until
     assert found.room(1000, now=found.shut_until, last=found.shut_until + 999_999) == 10

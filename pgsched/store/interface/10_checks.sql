@@ -85,17 +85,19 @@ begin
   backoff := coalesce(options -> 'backoff', '{}');
   select string_agg(name, ', ') into unknown from jsonb_object_keys(options) as name
    where name not in ('timeout', 'max_attempts', 'backoff', 'relevant_for', 'max_retry_age', 'deadline', 'method', 'headers',
-                      'retry_on', 'fail_on', 'on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering');
+                      'retry_on', 'fail_on', 'on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering', 'deferred');
   if unknown is not null then
     return pgsched.refuse('PS004', format('unknown option: %s', unknown),
       'the options are timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, retry_on, fail_on, '
-      'on_success, on_failure, on_expired, limit_key, priority and ordering');
+      'on_success, on_failure, on_expired, limit_key, priority, ordering and deferred');
   elsif options ? 'max_attempts' and (jsonb_typeof(options -> 'max_attempts') <> 'number'
       or (options ->> 'max_attempts')::numeric not between 1 and 1000
       or (options ->> 'max_attempts')::numeric % 1 <> 0) then
     return pgsched.refuse('PS004', 'max_attempts must be a whole number from 1 to 1000', 'write {"max_attempts": 5}');
   elsif options ? 'timeout' and not pgsched.is_duration(options -> 'timeout', '0.1 s', '24 h') then
     return pgsched.refuse('PS004', 'timeout must be a duration from 0.1 s to 24 h', 'write {"timeout": "PT5S"} or {"timeout": "5s"}');
+  elsif options ? 'deferred' and not pgsched.is_duration(options -> 'deferred', '1 s', '30 days') then
+    return pgsched.refuse('PS004', 'deferred must be a duration from 1 s to 30 days', 'write {"deferred": "1h"}');
   elsif options ? 'headers' and (jsonb_typeof(options -> 'headers') <> 'object'
       or jsonb_path_exists(options -> 'headers', '$.* ? (@.type() != "string")')) then
     return pgsched.refuse('PS004', 'headers must be an object of strings', 'write {"headers": {"X-Shop": "42"}}');
@@ -151,8 +153,8 @@ comment on function pgsched.check_options(jsonb) is 'True for delivery options p
 create or replace function pgsched.check_defaults(options jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 begin
-  if jsonb_typeof(options) = 'object' and options ?| array['on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering'] then
-    return pgsched.refuse('PS004', 'on_success, on_failure, on_expired, limit_key, priority and ordering cannot be defaults', 'give them with each execution or job');
+  if jsonb_typeof(options) = 'object' and options ?| array['on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering', 'deferred'] then
+    return pgsched.refuse('PS004', 'on_success, on_failure, on_expired, limit_key, priority, ordering and deferred cannot be defaults', 'give them with each execution or job');
   end if;
   return pgsched.check_options(options);
 end $$;

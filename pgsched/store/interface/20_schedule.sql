@@ -67,6 +67,9 @@ begin
   elsif on_conflict is distinct from 'replace' then
     perform pgsched.check_on_conflict(on_conflict, key, coalesce(cron, every::text));
   end if;
+  if queue <> 'default' or target = 'queue:' then
+    perform pgsched.check_pulled(target, queue);
+  end if;
   if after is not null or after_outcome is distinct from 'success' then
     perform pgsched.check_after(after, after_outcome, on_conflict, coalesce(cron, every::text));
   end if;

@@ -75,6 +75,9 @@ begin
   if (after.queue, after.ordering_key) is distinct from (job.queue, job.ordering_key) then
     perform pgsched.partition_for(after.queue, after.client_id, after.key, after.ordering_key);
   end if;
+  if (after.queue, after.target) is distinct from (job.queue, job.target) then
+    perform pgsched.check_pulled(after.target, after.queue);
+  end if;
   return after;
 end $$;
 comment on function pgsched.edited(pgsched.jobs, jsonb) is 'A job as it would be after pgsched.edit; nothing is written.';

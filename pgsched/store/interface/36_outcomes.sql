@@ -161,7 +161,7 @@ begin
   perform set_config('pgsched.notify', 'on', true);  -- a settling session is silent
   perform set_config('pgsched.unbounded', 'on', true);  -- an end is told also where its queue is full
   insert into pgsched.executions as e (fire_at, client_id, target, partition, payload)
-  values (pgsched.now(), tell_outcome.client_id, told, (tell_outcome.partition & ~15) + floor(random() * 16)::smallint,
+  values (pgsched.now(), tell_outcome.client_id, told, pgsched.queue_to_tell(tell_outcome.partition, told) + floor(random() * 16)::smallint,
     jsonb_build_object('execution', id, 'job', job_id, 'client', client_id, 'key', key, 'target', target, 'status', status,
         'scheduled_for', scheduled_for, 'finished_at', pgsched.now(), 'attempt', attempt, 'status_code', status_code, 'reason', reason)
       || case when coalesce(pg_column_size(result), 0) <= 524288 then jsonb_build_object('result', result) else '{}' end)

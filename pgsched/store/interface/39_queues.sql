@@ -93,13 +93,17 @@ comment on function pgsched.make_partition(integer) is 'Makes the table of one m
 create or replace function pgsched.create_queue(name text, changes jsonb default '{}', actor text default null) returns smallint
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
 declare
+  pulled constant jsonb := coalesce(nullif(changes -> 'pulled', 'null'), 'false');
   first integer;
 begin
   if name is null or name !~ '^[a-z][a-z0-9_-]{0,62}$' then
     perform pgsched.refuse('PS000', format('%L is no name for a queue', left(name, 100)),
       'write 1 to 63 lower case letters, digits, - and _, a letter first, such as orders');
   end if;
-  perform pgsched.check_queue_changes(changes);
+  if jsonb_typeof(changes) = 'object' and jsonb_typeof(pulled) <> 'boolean' then
+    perform pgsched.refuse('PS000', format('pulled cannot be %s', left(pulled::text, 100)), 'write true for a queue that consumers pull from');
+  end if;
+  perform pgsched.check_queue_changes(case when jsonb_typeof(changes) = 'object' then changes - 'pulled' else changes end);
   perform pg_advisory_xact_lock(hashtext('pgsched.queues'));
   if exists (select from pgsched.queues q where q.name = create_queue.name) then
     perform pgsched.refuse('PS011', format('there is a queue %L already', name), 'set what shall be different: pgsched.set_queue');
@@ -115,14 +119,14 @@ begin
       end if;
     end;
   end loop;
-  insert into pgsched.queues (name, first_partition) values (name, first);
-  perform pgsched.set_queue(name, changes, actor);
+  insert into pgsched.queues (name, first_partition, pulled) values (name, first, pulled::boolean);
+  perform pgsched.set_queue(name, changes - 'pulled', actor);
   perform pgsched.log_setting('create queue', create_queue.actor, jsonb_build_object('queue', name, 'first_partition', first));
   return first;
 end $$;
 comment on function pgsched.create_queue(text, jsonb, text)
   is 'Makes a queue with sixteen partitions of its own, while everything goes on; returns the first one''s number. What changes names
-is set as by pgsched.set_queue. PS000 for a name that cannot be, PS011 where there is a queue of this name.';
+is set as by pgsched.set_queue; pulled, which is so for good, leaves the queue to consumers: see pgsched.claim. PS000 for a name that cannot be, PS011 where there is a queue of this name.';
 
 create or replace function pgsched.drop_queue(name text, actor text default null) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$

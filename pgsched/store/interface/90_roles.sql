@@ -85,6 +85,16 @@ begin
       pgsched.revive(pgsched.history, timestamptz, text, jsonb, jsonb, text), pgsched.advance_replay(uuid, integer),
       pgsched.replay_next(pgsched.replays, uuid, timestamptz), pgsched.keep_dead_letters(integer, integer),
       pgsched.is_kept(text, timestamptz), pgsched.expire_dead_letters(integer) from pgsched_client;
+    revoke execute on function pgsched.new_token(smallint), pgsched.take_in_hand(uuid, bigint),
+      pgsched.end_in_hand(pgsched.executions, pgsched.execution_status, jsonb, text, boolean),
+      pgsched.fail_in_hand(pgsched.executions, text, boolean, interval, boolean), pgsched.lose_in_hand(pgsched.executions),
+      pgsched.reap_in_hand(smallint, integer), pgsched.take_turn(pgsched.executions), pgsched.may_be_handed_out(smallint, uuid),
+      pgsched.due_to_pull(smallint, integer, integer, text[]), pgsched.until_next(text),
+      pgsched.check_claim(text, text, integer, interval), pgsched.check_lease(interval), pgsched.seconds_in(jsonb, text),
+      pgsched.duration_text(double precision), pgsched.attempts_allowed(jsonb), pgsched.laid_over(jsonb, jsonb),
+      pgsched.options_of(pgsched.executions), pgsched.lateness(jsonb, integer, double precision),
+      pgsched.backoff(jsonb, integer, double precision), pgsched.queue_to_tell(smallint, text),
+      pgsched.after_failure(jsonb, integer, double precision, text, boolean, interval, double precision) from pgsched_client;
     revoke execute on function pgsched.let_next(smallint, text, text), pgsched.block_key(smallint, text, text, uuid, text),
       pgsched.shut_gate(text, timestamptz, text), pgsched.open_gate(text, boolean) from pgsched_client;
     -- Settings: granted to a client's role, those of clients let it change its own.

@@ -1,2 +1,3 @@
--- The queues a worker serves: their names and first partitions, and whether they are paused.
-select name, first_partition, paused_at is not null from pgsched.queues where name = any (%(queues)s) order by first_partition
+-- The queues a worker serves: their names and first partitions, and whether they are paused, or pulled from by consumers.
+select name, first_partition, paused_at is not null, pulled
+  from pgsched.queues where name = any (%(queues)s) order by first_partition

@@ -9,7 +9,7 @@ with lost as (
            5) as exhausted
     from pgsched.executions e
    where e.partition = %(partition)s and e.fire_at <= pgsched.now() + interval '1 minute'
-     and (e.lease_owner = any (%(owners)s) or e.lease_expires_at < pgsched.now())
+     and (e.lease_owner = any (%(owners)s) or e.lease_expires_at < pgsched.now() and e.lease_owner is not null)
      for update skip locked
 ), returned as (
   update pgsched.executions e

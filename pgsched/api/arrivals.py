@@ -1,0 +1,122 @@
+"""Requests that wait for something to be due in a queue, without asking for it again and again.
+
+All of them share one connection that listens to what workers are told, and one look a second at each queue that is
+waited for: for what was not notified, and for what only becomes due. What is due wakes one request; one that gets
+something wakes the next, so that a hundred that wait do not all ask for the one execution that came.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import psycopg
+from psycopg import AsyncConnection
+
+from pgsched.api.database import Database
+from pgsched.errors import PgschedError
+from pgsched.events import Events
+from pgsched.store import in_hand
+
+_CHANNEL = "pgsched_wake"
+_RESUMED = "queues"  # a queue may have been paused until now
+_LOOK_EVERY = 1.0
+_QUEUE_SIZE = 16
+
+
+class Queue:
+    """The requests that wait for one queue, those first that came first."""
+
+    def __init__(self, name: str, number: int) -> None:
+        self.name, self.number = name, number
+        self.waiting: deque[asyncio.Future[None]] = deque()
+        self.told = asyncio.Event()
+        self.users = 0
+        self.task: asyncio.Task[None] | None = None
+
+    def wake_one(self) -> None:
+        while self.waiting:
+            first = self.waiting.popleft()
+            if not first.done():
+                first.set_result(None)
+                return
+
+    async def wait(self, seconds: float) -> None:
+        """Until it is this request's turn to look, and no longer than so many seconds."""
+        turn = asyncio.get_running_loop().create_future()
+        self.waiting.append(turn)
+        try:
+            async with asyncio.timeout(seconds):
+                await turn
+        except TimeoutError:
+            return
+        finally:
+            if turn in self.waiting:
+                self.waiting.remove(turn)
+
+
+class Arrivals:
+    """``queue`` lends a place to wait at. Nothing is open while nobody waits."""
+
+    def __init__(self, url: str, database: Database, events: Events) -> None:
+        self._url, self._database, self._events = url, database, events
+        self._queues: dict[str, Queue] = {}
+        self._listening: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def queue(self, name: str, number: int) -> AsyncIterator[Queue]:
+        """``number`` is that of the queue's first partition."""
+        queue = self._queues.setdefault(name, Queue(name, number))
+        queue.users += 1
+        if queue.task is None:
+            queue.task = asyncio.create_task(self._look(queue))
+        if self._listening is None:
+            self._listening = asyncio.create_task(self._listen())
+        try:
+            yield queue
+        finally:
+            queue.users -= 1
+            if not queue.users:
+                del self._queues[name]
+                queue.task.cancel()
+            if not self._queues and self._listening is not None:
+                self._listening.cancel()
+                self._listening = None
+
+    async def _look(self, queue: Queue) -> None:
+        """Wakes a request when something is due."""
+        while True:
+            queue.told.clear()
+            due = None
+            with contextlib.suppress(PgschedError):
+                async with self._database.connection() as connection:
+                    due = await in_hand.until_next(connection, queue.name)
+            if due is not None and due <= 0:
+                queue.wake_one()
+            pause = _LOOK_EVERY if due is None or due <= 0 else min(due, _LOOK_EVERY)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await queue.told.wait()
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                async with await AsyncConnection.connect(
+                    self._url, autocommit=True, connect_timeout=5, application_name="pgsched api listen"
+                ) as connection:
+                    await connection.execute(f"listen {_CHANNEL}")
+                    for queue in self._queues.values():
+                        queue.told.set()
+                    async for notification in connection.notifies():
+                        self._pass_on(notification.payload)
+            except psycopg.Error as error:
+                self._events.emit("listener.lost", error=str(error)[:200])
+            await asyncio.sleep(_LOOK_EVERY)
+
+    def _pass_on(self, payload: str) -> None:
+        partitions = [item.partition("@")[0] for item in payload.split(",")]
+        told = {int(partition) // _QUEUE_SIZE for partition in partitions if partition.isdigit()}
+        for queue in self._queues.values():
+            if payload == _RESUMED or queue.number // _QUEUE_SIZE in told:
+                queue.told.set()

@@ -1,0 +1,246 @@
+"""Executions in the hands of consumers, and of targets that complete them later."""
+
+import asyncio
+import time
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+from litestar import post
+from litestar.di import NamedDependency
+from litestar.params import JSONBody, PathParameter
+from msgspec import UNSET, Meta, UnsetType
+
+from pgsched.api.answers import problems
+from pgsched.api.arrivals import Arrivals, Queue
+from pgsched.api.database import Database, Pooled
+from pgsched.api.executions import ExecutionId
+from pgsched.api.requests import ApiRequest, Duration
+from pgsched.domain.duration import parse_duration
+from pgsched.domain.request import NO_DELAY
+from pgsched.errors import InvalidInput, InvalidSchedule
+from pgsched.store import in_hand
+from pgsched.store.in_hand import Failure, InHand
+from pgsched.store.order import check_text
+from pgsched.store.rows import Json
+
+LONGEST_WAIT = timedelta(seconds=60)
+QueueName = Annotated[str, PathParameter(description="A queue that consumers pull from.")]
+Waiting = NamedDependency[Arrivals]
+Token = Annotated[str, Meta(pattern=r"^[0-9]{1,19}$", description="As it came with the execution.")]
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Who claims, and how much. With wait an empty answer comes only after so long."""
+
+    worker: Annotated[str, Meta(min_length=1, max_length=200, description="Who claims, such as svc-1.")]
+    batch: Annotated[int, Meta(ge=1, le=1000, description="The most that is handed out.")] = 1
+    lease: Duration = "PT30S"
+    wait: Duration = "PT0S"
+
+
+class Handed(msgspec.Struct, frozen=True, kw_only=True):
+    """An execution that is the consumer's until lease_expires_at; the token stands for that."""
+
+    id: UUID
+    token: str
+    attempt: int
+    scheduled_for: datetime
+    client: str
+    key: str | None
+    ordering_key: str | None
+    job_id: UUID | None
+    payload: Json
+    target: str
+    options: Json
+    lease_expires_at: datetime
+
+
+class HandedOut(msgspec.Struct, frozen=True, kw_only=True):
+    """What was due, the earliest first."""
+
+    items: list[Handed]
+
+
+class Completion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """It has succeeded."""
+
+    token: Token
+    result: Annotated[msgspec.Raw | UnsetType, Meta(description="Any JSON, up to 1 MiB; it is kept.")] = UNSET
+
+
+class Failing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """This attempt has failed; retryable says whether another may fare better."""
+
+    token: Token
+    error: Annotated[str, Meta(min_length=1)]
+    retryable: bool = True
+    retry_after: Duration | None = None
+
+
+class Extension(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """For how long from now it is to be kept."""
+
+    token: Token
+    lease: Duration = "PT30S"
+
+
+class Holding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whose it is."""
+
+    token: Token
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the execution."""
+
+    id: UUID
+    status: Literal["succeeded", "failed", "expired", "retrying", "released"]
+
+
+class Extended(msgspec.Struct, frozen=True, kw_only=True):
+    """Until when it is kept."""
+
+    id: UUID
+    lease_expires_at: datetime
+
+
+@post(
+    "/queues/{queue:str}/claim",
+    status_code=200,
+    summary="Claim what is due in a queue that is pulled",
+    responses=problems(400, 404, 409, 415, 422),
+)
+async def claim(
+    request: ApiRequest, queue: QueueName, data: JSONBody[Claim], database: Pooled, arrivals: Waiting
+) -> HandedOut:
+    """Each execution under a lease and a token; what is not settled by then, the next claim has."""
+    check_text("queue", queue)
+    check_text("worker", data.worker)
+    lease, wait = _length("lease", data.lease), _length("wait", data.wait)
+    if wait > LONGEST_WAIT:
+        raise InvalidInput(f"wait can be at most {LONGEST_WAIT.total_seconds():g} s: write PT60S, and ask again")
+    found = await _claim(database, queue, data, lease)
+    if not found and wait:
+        found = await _claim_later(request, database, arrivals, queue, data, lease, wait)
+    return HandedOut(items=[_handed(one) for one in found])
+
+
+async def _claim_later(
+    request: ApiRequest,
+    database: Database,
+    arrivals: Arrivals,
+    name: str,
+    data: Claim,
+    lease: timedelta,
+    wait: timedelta,
+) -> list[InHand]:
+    """Waits for something to be due; no longer than the caller does."""
+    until = time.monotonic() + wait.total_seconds()
+    async with database.connection() as connection:
+        number = await in_hand.first_partition(connection, name)
+    gone: asyncio.Future[Any] = asyncio.ensure_future(
+        request.receive()
+    )  # after the body nothing comes but the end of the connection
+    try:
+        async with arrivals.queue(name, number or 0) as queue:
+            while not gone.done() and (left := until - time.monotonic()) > 0:
+                if not await _turn(queue, gone, left):
+                    continue
+                if found := await _claim(database, name, data, lease):
+                    queue.wake_one()
+                    return found
+            queue.wake_one()  # it might have been this one's turn
+    finally:
+        gone.cancel()
+    return []
+
+
+async def _turn(queue: Queue, gone: asyncio.Future[Any], seconds: float) -> bool:
+    """Whether it is this request's turn to claim."""
+    turn = asyncio.create_task(queue.wait(seconds))
+    await asyncio.wait({turn, gone}, return_when=asyncio.FIRST_COMPLETED)
+    if turn.done():
+        return True
+    turn.cancel()
+    return False
+
+
+async def _claim(database: Database, queue: str, data: Claim, lease: timedelta) -> list[InHand]:
+    async with database.connection() as connection:
+        return await in_hand.claim(connection, queue, worker=data.worker, batch=data.batch, lease=lease)
+
+
+@post(
+    "/executions/{execution_id:str}/complete",
+    status_code=200,
+    summary="Say that a claimed or deferred execution has succeeded",
+    responses=problems(400, 404, 409, 413, 415, 422),
+)
+async def complete(execution_id: ExecutionId, data: JSONBody[Completion], database: Pooled) -> Ended:
+    result = None if isinstance(data.result, UnsetType) else bytes(data.result).decode()
+    async with database.connection() as connection:
+        await in_hand.complete(connection, execution_id, _token(data.token), result)
+    return Ended(id=execution_id, status="succeeded")
+
+
+@post(
+    "/executions/{execution_id:str}/fail",
+    status_code=200,
+    summary="Say that a claimed or deferred execution has failed",
+    responses=problems(400, 404, 409, 415, 422),
+)
+async def fail(execution_id: ExecutionId, data: JSONBody[Failing], database: Pooled) -> Ended:
+    """Its options say what becomes of it, as after a failed call."""
+    check_text("error", data.error)
+    after = None if data.retry_after is None else _length("retry_after", data.retry_after)
+    failure = Failure(error=data.error, retryable=data.retryable, retry_after=after)
+    async with database.connection() as connection:
+        status = await in_hand.fail(connection, execution_id, _token(data.token), failure)
+    return msgspec.convert({"id": execution_id, "status": status}, Ended)
+
+
+@post(
+    "/executions/{execution_id:str}/extend",
+    status_code=200,
+    summary="Keep a claimed or deferred execution for longer",
+    responses=problems(400, 404, 409, 415, 422),
+)
+async def extend(execution_id: ExecutionId, data: JSONBody[Extension], database: Pooled) -> Extended:
+    async with database.connection() as connection:
+        token, lease = _token(data.token), _length("lease", data.lease)
+        until = await in_hand.extend(connection, execution_id, token, lease)
+    return Extended(id=execution_id, lease_expires_at=until)
+
+
+@post(
+    "/executions/{execution_id:str}/release",
+    status_code=200,
+    summary="Hand a claimed execution back",
+    responses=problems(400, 404, 409, 415, 422),
+)
+async def release(execution_id: ExecutionId, data: JSONBody[Holding], database: Pooled) -> Ended:
+    """As if it had not been claimed."""
+    async with database.connection() as connection:
+        await in_hand.release(connection, execution_id, _token(data.token))
+    return Ended(id=execution_id, status="released")
+
+
+def _handed(found: InHand) -> Handed:
+    fields = {name: getattr(found, name) for name in Handed.__struct_fields__}
+    return Handed(**fields | {"token": str(found.token)})
+
+
+def _token(text: str) -> int:
+    """A token that no lease has where the text is no token."""
+    return min(int(text), 2**63 - 1)
+
+
+def _length(name: str, text: str) -> timedelta:
+    if text in NO_DELAY:
+        return timedelta(0)
+    try:
+        return parse_duration(text)
+    except InvalidSchedule as error:
+        raise InvalidInput(f"{name}: {error}") from None

@@ -1,0 +1,76 @@
+"""What workers do for queues that consumers pull from: SQL hands executions out, but cannot plan a job's next row.
+
+A job's row is claimed a moment before its instant, as one in any queue: with the claim its successor is planned, and
+what is not to run is accounted for. What runs is handed back in the same transaction, and then consumers may have it.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, LiteralString, NamedTuple
+
+import psycopg
+from psycopg import AsyncConnection
+
+from pgsched.domain.execution import Execution
+from pgsched.store import executions
+from pgsched.store.executions import Group, Lease
+from pgsched.store.sql import statement, statement_over
+from pgsched.store.successors import plan_successors
+from pgsched.store.wire import Instant
+from pgsched.store.workers import PARTITIONS_PER_QUEUE
+
+_PLANNED: LiteralString = "\n            and due.plan > 0"
+
+
+class Passing(NamedTuple):
+    """Of which queue, by its first partition; from which instant on (wire count), and how many of each partition."""
+
+    queue: int
+    low: int
+    batch: int
+
+
+async def queues(connection: AsyncConnection[Any], *, worker: int) -> list[int]:
+    """The first partitions of the queues that are pulled, for the first of the living workers; nothing for others."""
+    cursor = await connection.execute(statement("pulled_queues"), {"worker": worker})
+    return [row[0] for row in await cursor.fetchall()]
+
+
+async def pass_on(connection: AsyncConnection[Any], lease: Lease, what: Passing, *, now: int) -> int:
+    """Plans what follows the planned rows that are due, and leaves these to the consumers; how many rows it read."""
+    try:
+        return await _pass_on(connection, lease, what, now, again=False)
+    except psycopg.errors.UniqueViolation:  # somebody else has planned a successor: rare, and all was rolled back
+        return await _pass_on(connection, lease, what, now, again=True)
+
+
+async def _pass_on(connection: AsyncConnection[Any], lease: Lease, what: Passing, now: int, *, again: bool) -> int:
+    partitions = tuple(range(what.queue, what.queue + PARTITIONS_PER_QUEUE))
+    parameters: dict[str, Any] = {"owner": lease.owner, "token": lease.token, "lease": lease.length}
+    parameters |= {"ahead": lease.ahead, "all_kinds": True}
+    for partition in partitions:
+        parameters |= {f"low_{partition}": Instant(what.low), f"batch_{partition}": what.batch}
+    async with connection.transaction():
+        cursor = await connection.execute(statement_over("claim", partitions, _PLANNED), parameters, binary=True)
+        rows = [Execution._make(row) for row in await cursor.fetchall()]
+        if rows:
+            planned = await plan_successors(connection, [row for row in rows if row.attempt == 1], now=now, again=again)
+            await _hand_back(connection, [row for row in rows if row.id not in planned.idle])
+    return len(rows)
+
+
+async def _hand_back(connection: AsyncConnection[Any], rows: Sequence[Execution]) -> None:
+    partitions: dict[int, list[Execution]] = defaultdict(list)
+    for row in rows:
+        partitions[row.partition].append(row)
+    for partition, some in partitions.items():
+        group = Group([row.id for row in some], [row.token for row in some])
+        await executions.release(connection, partition, group)
+        first = Instant(min(row.fire_at for row in some))
+        await connection.execute(statement("tell_waiting"), {"partition": partition, "fire_at": first})
+
+
+async def reap(connection: AsyncConnection[Any], partitions: Sequence[int], *, depth: int) -> int:
+    """Takes back what no worker has in hand and whose lease ran out, as far as the first depth due rows tell."""
+    cursor = await connection.execute(statement("reap_in_hand"), {"partitions": list(partitions), "depth": depth})
+    return sum([row[0] for row in await cursor.fetchall()])

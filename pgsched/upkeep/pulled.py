@@ -1,0 +1,94 @@
+"""Looks after the queues that consumers pull from, for which no worker claims.
+
+Their jobs' rows are passed on to the consumers a moment before they are due, each with its successor planned. Leases
+that ran out are taken back by the next claim; where none comes, they are here, so that what has failed for good is
+known also while no consumer lives. One worker does this for all, and nothing is read where no queue is pulled.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store import executions, ordering, pulled
+from pgsched.store.connect import Link
+from pgsched.store.executions import Lease
+from pgsched.store.pulled import Passing
+from pgsched.store.wire import LONG_AGO
+from pgsched.store.workers import PARTITIONS_PER_QUEUE
+
+_LOOK_EVERY = 5.0
+_AHEAD = timedelta(seconds=1)
+_EVERY = 0.4
+_BACK = 3_000_000  # microseconds before now from which rows are read; what stands earlier is found by the sweep
+_SWEEP_EVERY = 60.0
+_BATCH = 50  # rows of a partition
+_DEPTH = 5_000
+_SHARE_OF_TIME = 20
+
+
+class PulledQueues(Service):
+    """``number`` and ``next_token`` are the worker's; ``now`` is the database's time as a wire count."""
+
+    name = "pulled"
+
+    def __init__(
+        self,
+        chores: Link,
+        link: Link,
+        events: Events,
+        *,
+        lease: timedelta,
+        number: Callable[[], int],
+        next_token: Callable[[], int],
+        now: Callable[[], int],
+    ) -> None:
+        super().__init__(events)
+        self._chores, self._link = chores, link
+        self._lease, self._number, self._next_token, self._now = lease, number, next_token, now
+        self._queues: list[int] = []
+        self._looked_at = self._reap_at = float("-inf")
+        self._swept_at: dict[int, float] = {}
+
+    async def turn(self) -> float:
+        now = time.monotonic()
+        if now - self._looked_at >= _LOOK_EVERY and self._number():
+            self._queues = await pulled.queues(await self._chores.get(), worker=self._number())
+            self._looked_at = now
+        if not self._queues:
+            return _LOOK_EVERY if self._number() else _EVERY
+        full = [queue for queue in self._queues if await self._pass_on(queue)]
+        if now >= self._reap_at:
+            await self._take_back()
+            self._reap_at = now + max(_LOOK_EVERY, _SHARE_OF_TIME * (time.monotonic() - now))
+        return 0.0 if full else _EVERY
+
+    async def _pass_on(self, queue: int) -> bool:
+        """Whether there may be more at once."""
+        sweeps = time.monotonic() - self._swept_at.get(queue, float("-inf")) >= _SWEEP_EVERY
+        low = LONG_AGO if sweeps else self._now() - _BACK
+        lease = Lease(owner=self._number(), token=self._next_token(), length=self._lease, ahead=_AHEAD)
+        what = Passing(queue, low, _BATCH)
+        passed = await pulled.pass_on(await self._link.get(), lease, what, now=self._now())
+        if sweeps and passed < _BATCH:
+            self._swept_at[queue] = time.monotonic()
+        return passed >= _BATCH
+
+    async def _take_back(self) -> None:
+        connection = await self._chores.get()
+        partitions = [queue + slot for queue in self._queues for slot in range(PARTITIONS_PER_QUEUE)]
+        lost = await executions.expired(connection, partitions, _DEPTH)
+        if lost and (count := await pulled.reap(connection, lost, depth=_DEPTH)):
+            self.events.emit("lease.reaped", returned=count, failed=0, workers="")
+        if await ordering.anybody_waits(connection):
+            for partition in partitions:
+                if repaired := await ordering.let_stuck(connection, partition):
+                    self.events.emit("ordering.repaired", count=repaired)
+
+    async def close(self) -> None:
+        await self._link.drop()
+
+    async def recover(self, error: Exception) -> None:
+        await self._link.drop(error)
+        await self._chores.drop(error)

@@ -1,0 +1,229 @@
+"""Consumers over HTTP: claiming, long polls, results; and what is refused."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+
+from pgsched.api import arrivals
+from tests.conftest import Connection
+from tests.store.pull_arrange import put
+from tests.store.store_arrange import call, status, value
+
+Api = httpx.AsyncClient
+CLAIM = "/v1/queues/orders/claim"
+UNKNOWN = UUID(int=7)
+LISTENERS = "select count(*) from pg_stat_activity where query = 'listen pgsched_wake'"
+STATEMENTS = "select pid, query_start from pg_stat_activity where application_name = 'pgsched api'"
+
+
+@pytest.fixture(autouse=True)
+def _orders(db: Connection) -> None:
+    call(db, "create_queue", name="orders", changes={"pulled": True})
+
+
+async def claim(api: Api, **body: Any) -> list[dict[str, Any]]:
+    answer = await api.post(CLAIM, json={"worker": "svc-1", **body}, timeout=30)
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["items"]
+    return found
+
+
+async def settle(api: Api, one: dict[str, Any], verb: str, **body: Any) -> httpx.Response:
+    return await api.post(f"/v1/executions/{one['id']}/{verb}", json={"token": one["token"], **body})
+
+
+@pytest.fixture
+async def waiting(api: Api, db: Connection) -> AsyncIterator[Callable[..., Awaitable[list[asyncio.Task[Any]]]]]:
+    """So many long polls, all of them waiting by now."""
+    tasks: list[asyncio.Task[Any]] = []
+
+    async def wait(count: int = 1, **body: Any) -> list[asyncio.Task[Any]]:
+        tasks.extend(asyncio.create_task(claim(api, **{"wait": "20s", **body})) for _ in range(count))
+        async with asyncio.timeout(20):
+            while not value(db, LISTENERS):  # noqa: ASYNC110  the database has no event to wait on
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.3)  # each of them has claimed in vain
+        return tasks
+
+    yield wait
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_a_claim_hands_out_what_is_due(api: Api, db: Connection) -> None:
+    id = put(db, payload={"n": 1}, key="k")
+    [one] = await claim(api, batch=10, lease="1m")
+    assert (one["id"], one["payload"], one["attempt"], one["key"]) == (str(id), {"n": 1}, 1, "k")
+    assert isinstance(one["token"], str)  # too large for the numbers of some languages
+    assert await claim(api) == []
+
+
+async def test_it_is_completed_with_a_result(api: Api, db: Connection) -> None:
+    put(db)
+    [one] = await claim(api)
+    answer = await settle(api, one, "complete", result={"paid": True})
+    assert answer.json() == {"id": one["id"], "status": "succeeded"}
+    assert value(db, "select result from pgsched.history") == {"paid": True}
+
+
+async def test_it_fails_and_is_retried(api: Api, db: Connection) -> None:
+    put(db)
+    [one] = await claim(api)
+    answer = await settle(api, one, "fail", error="no paper", retry_after="10m")
+    assert answer.json()["status"] == "retrying"
+    assert status(db, UUID(one["id"])) == "retrying"
+
+
+async def test_it_is_extended_and_released(api: Api, db: Connection) -> None:
+    put(db)
+    [one] = await claim(api)
+    assert (await settle(api, one, "extend", lease="1h")).json()["lease_expires_at"] > one["lease_expires_at"]
+    assert (await settle(api, one, "release")).json()["status"] == "released"
+    assert [again["attempt"] for again in await claim(api)] == [1]
+
+
+async def test_a_stale_token_is_a_conflict(api: Api, db: Connection) -> None:
+    put(db)
+    [one] = await claim(api)
+    await settle(api, one, "complete")
+    answer = await settle(api, one, "complete")
+    assert (answer.status_code, answer.json()["code"]) == (409, "pgsched.stale_lease")
+    assert "not yours any more" in answer.json()["detail"]
+
+
+async def test_an_unknown_execution_is_not_found(api: Api) -> None:
+    answer = await settle(api, {"id": UNKNOWN, "token": "1"}, "complete")
+    assert answer.status_code == 404
+
+
+async def test_a_long_poll_gets_what_comes_within_milliseconds(api: Api, db: Connection, waiting: Any) -> None:
+    [task] = await waiting()
+    begun = time.monotonic()
+    put(db)
+    assert len(await task) == 1
+    assert time.monotonic() - begun < 0.5  # the machine may be busy; a look alone would take up to a second
+
+
+async def test_a_long_poll_gets_what_becomes_due(api: Api, db: Connection, waiting: Any) -> None:
+    put(db, delay="1500 ms")
+    [task] = await waiting()
+    assert len(await task) == 1
+
+
+async def test_a_long_poll_gets_what_was_not_notified(api: Api, db: Connection, waiting: Any) -> None:
+    [task] = await waiting()
+    db.execute("set pgsched.notify = off")
+    put(db)
+    assert len(await task) == 1
+
+
+async def test_of_many_long_polls_one_gets_the_one_that_comes(api: Api, db: Connection, waiting: Any) -> None:
+    tasks = await waiting(20)
+    put(db)
+    done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    assert [len(task.result()) for task in done] == [1]
+    assert len(pending) == 19
+
+
+async def test_each_of_many_long_polls_gets_one_of_many(api: Api, db: Connection, waiting: Any) -> None:
+    tasks = await waiting(20)
+    for _ in range(20):
+        put(db)
+    found = [one["id"] for items in await asyncio.gather(*tasks) for one in items]
+    assert len(set(found)) == 20
+
+
+async def test_long_polls_share_one_connection_and_ask_nothing_each(api: Api, db: Connection, waiting: Any) -> None:
+    await waiting(50)
+    assert value(db, LISTENERS) == 1
+    asked = set[Any]()
+    until = time.monotonic() + 2 * arrivals._LOOK_EVERY
+    while time.monotonic() < until:  # each statement has a moment of its own
+        asked |= set(db.execute(STATEMENTS).fetchall())
+        await asyncio.sleep(0.01)
+    assert len(asked) < 10 + 5  # what the pool's connections did last, and a look a second, whoever waits
+
+
+async def test_an_empty_answer_comes_after_the_wait(api: Api) -> None:
+    begun = time.monotonic()
+    assert await claim(api, wait="300ms") == []
+    assert time.monotonic() - begun >= 0.3
+
+
+async def test_a_poll_that_nobody_waits_for_any_more_takes_nothing(api: Api, db: Connection, waiting: Any) -> None:
+    [task] = await waiting()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    id = put(db)
+    assert len(await claim(api)) == 1
+    assert status(db, id) == "running"
+
+
+BAD_CLAIMS: list[tuple[dict[str, Any], int]] = [
+    ({"worker": None}, 400),
+    ({"worker": ""}, 400),
+    ({"worker": "w" * 201}, 400),
+    ({"worker": "a\x00b"}, 422),
+    ({"batch": 0}, 400),
+    ({"batch": 1001}, 400),
+    ({"batch": "ten"}, 400),
+    ({"lease": "0s"}, 422),
+    ({"lease": "soon"}, 422),
+    ({"lease": 30}, 400),
+    ({"lease": "8d"}, 422),
+    ({"wait": "61s"}, 422),
+    ({"wait": "-1s"}, 422),
+    ({"wait": 5}, 400),
+    ({"que": "orders"}, 400),
+]
+
+
+@pytest.mark.parametrize(("wrong", "code"), BAD_CLAIMS, ids=str)
+async def test_a_claim_that_cannot_be_meant_takes_nothing(
+    api: Api, db: Connection, wrong: dict[str, Any], code: int
+) -> None:
+    put(db)
+    answer = await api.post(CLAIM, json={"worker": "svc-1"} | wrong)
+    assert (answer.status_code, answer.headers["content-type"]) == (code, "application/problem+json"), answer.text
+    assert len(await claim(api)) == 1
+
+
+@pytest.mark.parametrize(("queue", "code"), [("nothing", 404), ("default", 409), ("%00", 422)])
+async def test_a_queue_that_cannot_be_claimed_from_is_refused(api: Api, queue: str, code: int) -> None:
+    answer = await api.post(f"/v1/queues/{queue}/claim", json={"worker": "w", "wait": "10s"})
+    assert answer.status_code == code, answer.text
+
+
+BAD_RESULTS: list[tuple[str, dict[str, Any], int]] = [
+    ("complete", {"token": None}, 400),
+    ("complete", {"token": 7}, 400),
+    ("complete", {"token": "seven"}, 400),
+    ("complete", {"token": "7" * 19}, 409),
+    ("complete", {"token": "-7"}, 400),
+    ("complete", {"results": 1}, 400),
+    ("fail", {}, 400),
+    ("fail", {"error": ""}, 400),
+    ("fail", {"error": "a\x00b"}, 422),
+    ("fail", {"error": "e", "retryable": "no"}, 400),
+    ("fail", {"error": "e", "retry_after": "later"}, 422),
+    ("extend", {"lease": "0s"}, 422),
+    ("extend", {"lease": "8d"}, 422),
+    ("release", {"token": "0"}, 409),
+]
+
+
+@pytest.mark.parametrize(("verb", "wrong", "code"), BAD_RESULTS, ids=str)
+async def test_a_result_that_cannot_be_meant_settles_nothing(
+    api: Api, db: Connection, verb: str, wrong: dict[str, Any], code: int
+) -> None:
+    put(db)
+    [one] = await claim(api)
+    answer = await settle(api, one, verb, **wrong)
+    assert (answer.status_code, answer.headers["content-type"]) == (code, "application/problem+json"), answer.text
+    assert status(db, UUID(one["id"])) == "running"

@@ -1,0 +1,99 @@
+"""Consumers by the clients, over a real API."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from pgsched.client import AsyncClient, Client, Ticket
+from pgsched.client.settings import create_queue
+from pgsched.errors import InvalidInput, StaleLease
+from tests.store.store_arrange import Connection, value
+
+
+@pytest.fixture(scope="module")
+def queue(address: str) -> str:
+    """A queue that consumers pull from."""
+    with Client(address) as client:
+        assert client.ask(create_queue("orders", pulled=True)).pulled
+    return "orders"
+
+
+@pytest.fixture
+def client(address: str, queue: str) -> Iterator[Client]:
+    with Client(address) as client:
+        yield client
+        for message in client.claim(queue, worker="cleaner", batch=1000):
+            client.complete(message)
+
+
+@pytest.fixture
+def db(served_url: str) -> Iterator[Connection]:
+    with psycopg.connect(served_url, autocommit=True) as connection:
+        yield connection
+
+
+def put(client: Client, **options: object) -> None:
+    client.schedule("queue:", queue="orders", **{"payload": {"n": 1}, **options})  # type: ignore[arg-type]
+
+
+def test_a_message_is_claimed_and_completed(client: Client, db: Connection) -> None:
+    put(client)
+    [message] = client.claim("orders", worker="svc-1", batch=10)
+    assert (message.payload, message.attempt, message.client) == ({"n": 1}, 1, "default")
+    client.complete(message, {"paid": True})
+    assert value(db, "select result from pgsched.history where id = %s", [message.id]) == {"paid": True}
+
+
+def test_a_message_fails_is_extended_and_released(client: Client) -> None:
+    put(client)
+    [message] = client.claim("orders", worker="svc-1")
+    assert client.extend(message, "1h") > message.lease_expires_at
+    client.release(message)
+    [again] = client.claim("orders", worker="svc-1")
+    assert client.fail(again, "no paper", retryable=False) == "failed"
+
+
+def test_what_is_not_this_consumers_any_more_is_told(client: Client) -> None:
+    put(client)
+    [message] = client.claim("orders", worker="svc-1")
+    client.complete(message)
+    with pytest.raises(StaleLease, match="not yours any more"):
+        client.complete(Ticket(id=message.id, token=message.token))
+
+
+def test_consuming_goes_on_from_one_to_the_next(client: Client) -> None:
+    for n in range(3):
+        put(client, payload=n)
+    seen = []
+    for message in client.consume("orders", worker="svc-1", batch=2):
+        seen.append(message.payload)
+        client.complete(message)
+        if len(seen) == 3:
+            break
+    assert sorted(seen) == [0, 1, 2]
+
+
+def test_a_claim_may_wait_for_what_comes(client: Client) -> None:
+    put(client, delay="1s")
+    [message] = client.claim("orders", worker="svc-1", wait="20s")
+    client.complete(message)
+
+
+def test_consuming_without_a_wait_is_refused(client: Client) -> None:
+    with pytest.raises(InvalidInput, match="wait"):
+        next(client.consume("orders", worker="svc-1", wait="0s"))
+
+
+async def test_the_async_client_does_the_same(client: Client, address: str) -> None:
+    put(client)
+    async with AsyncClient(address) as consumer:
+        async for message in consumer.consume("orders", worker="svc-1"):
+            await consumer.extend(message)
+            await consumer.release(message)
+            break
+        [again] = await consumer.claim("orders", worker="svc-1")
+        assert await consumer.fail(again, "later", retry_after="1h") == "retrying"
+        put(client)
+        [last] = await consumer.claim("orders", worker="svc-1")
+        await consumer.complete(last)

@@ -1,0 +1,95 @@
+"""What the tests of pulled queues share: a queue of consumers, what is in it, and what is in their hands."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.rows import class_row
+
+from tests.store.store_arrange import Connection, call
+
+FIRST = 3200  # no other test's queue begins there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handed:
+    """An execution as pgsched.claim hands it out."""
+
+    id: UUID
+    token: int
+    attempt: int
+    scheduled_for: datetime
+    client: str
+    key: str | None
+    ordering_key: str | None
+    job_id: UUID | None
+    payload: Any
+    target: str
+    options: Any
+    lease_expires_at: datetime
+
+
+def pulled_queue(db: Connection, name: str = "orders", first: int = FIRST) -> str:
+    """A queue that consumers pull from; the same one when it is there already."""
+    db.execute(
+        "insert into pgsched.queues (name, first_partition, pulled) values (%s, %s, true) on conflict do nothing",
+        [name, first],
+    )
+    for partition in range(first, first + 16):
+        db.execute(
+            f"create table if not exists pgsched.executions_{partition} partition of pgsched.executions"
+            f" for values in ({partition}) with (fillfactor = 50)".encode()
+        )
+    return name
+
+
+def put(db: Connection, **arguments: Any) -> UUID:
+    """Schedules an execution for the consumers, due now unless the arguments say when."""
+    given = {"target": "queue:", "queue": "orders", **arguments}
+    id = call(db, "schedule", **given)
+    assert isinstance(id, UUID)
+    return id
+
+
+def put_many(db: Connection, count: int, *, first: int = FIRST) -> None:
+    db.execute(
+        "insert into pgsched.executions (target, payload, fire_at, partition)"
+        " select 'queue:', to_jsonb(n), pgsched.now(), %s + n %% 16 from generate_series(1, %s) as n",
+        [first, count],
+    )
+
+
+def claim(
+    db: Connection, batch: int = 10, *, worker: str = "svc-1", lease: str = "30 s", queue: str = "orders"
+) -> list[Handed]:
+    with db.cursor(row_factory=class_row(Handed)) as cursor:
+        query = "select * from pgsched.claim(queue => %s, worker => %s, batch => %s, lease => %s::interval)"
+        return cursor.execute(query, [queue, worker, batch, lease]).fetchall()
+
+
+def claim_one(db: Connection, **how: Any) -> Handed:
+    [handed] = claim(db, **how)
+    return handed
+
+
+def complete(db: Connection, handed: Handed, **arguments: Any) -> None:
+    call(db, "complete", id=handed.id, token=handed.token, **arguments)
+
+
+def fail(db: Connection, handed: Handed, **arguments: Any) -> str:
+    return str(call(db, "fail", id=handed.id, token=handed.token, **{"error": "no paper", **arguments}))
+
+
+def run_out(db: Connection, handed: Handed, *, ago: str = "1 second") -> None:
+    """Travels to a moment after the end of a lease."""
+    db.execute(
+        "update pgsched.executions set lease_expires_at = pgsched.now() - %s::interval,"
+        " fire_at = pgsched.now() - %s::interval where id = %s",
+        [ago, ago, handed.id],
+    )
+
+
+def wait_over(db: Connection, id: UUID) -> None:
+    """Travels to the next try of an execution."""
+    db.execute("update pgsched.executions set fire_at = pgsched.now() where id = %s and lease_token is null", [id])

@@ -1,0 +1,49 @@
+"""What a claim reads: as much as it hands out, whatever waits, is to come, or is in others' hands."""
+
+import pytest
+
+from tests.store.pull_arrange import FIRST, claim, pulled_queue, put_many
+from tests.store.store_arrange import Connection, row
+
+SLACK = 1_000  # indexes of more levels, new pages; reading past all of them would be many thousands
+_BLOCKS = "explain (analyze, buffers, timing off, format json) select * from pgsched.claim('orders', 'svc-1', 10)"
+
+
+@pytest.fixture(autouse=True)
+def _orders(db: Connection) -> None:
+    pulled_queue(db)
+
+
+def blocks(db: Connection) -> int:
+    """How many blocks a claim of ten looks at, its plans being made."""
+    claim(db, 10)
+    plan = row(db, _BLOCKS)[0][0]["Plan"]
+    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+
+
+def test_a_claim_reads_no_more_where_much_waits(db: Connection) -> None:
+    put_many(db, 100)
+    few = blocks(db)
+    put_many(db, 20_000)
+    assert blocks(db) < few + SLACK
+
+
+def test_a_claim_reads_no_more_where_much_is_in_hand(db: Connection) -> None:
+    put_many(db, 4_100)
+    few = blocks(db)
+    while len(claim(db, 1_000)) == 1_000:
+        pass
+    put_many(db, 100)
+    db.execute("vacuum pgsched.executions")
+    assert blocks(db) < few + SLACK
+
+
+def test_a_claim_reads_no_more_where_much_is_to_come(db: Connection) -> None:
+    put_many(db, 100)
+    few = blocks(db)
+    db.execute(
+        "insert into pgsched.executions (target, fire_at, partition)"
+        " select 'queue:', pgsched.now() + interval '1 day', %s + n %% 16 from generate_series(1, 20000) as n",
+        [FIRST],
+    )
+    assert blocks(db) < few + SLACK

@@ -1,0 +1,75 @@
+"""What workers do for queues that consumers pull from."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from pgsched.errors import Conflict
+from pgsched.store.workers import check_queues
+from tests.store.pull_arrange import Handed, claim, complete, pulled_queue, put, run_out
+from tests.store.store_arrange import Connection as Consumer
+from tests.store.store_arrange import call
+from tests.worker.conftest import Connection, Running, until, value
+
+WAITING = "select count(*) from pgsched.executions where job_id is not null and plan is null and lease_token is null"
+
+
+@pytest.fixture
+def orders(database_url: str) -> Iterator[Consumer]:
+    """A session of a consumer; there is a queue orders that it pulls from."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        pulled_queue(connection)
+        yield connection
+
+
+async def test_workers_leave_it_to_its_consumers(db: Connection, running: Running, orders: Consumer) -> None:
+    put(orders)
+    async with running(queues="default,orders") as worker:
+        await until(lambda: value(db, "select count(*) = 1 from pgsched.workers"))
+        assert worker.roster.partitions == list(range(16))
+        assert len(claim(orders)) == 1
+
+
+def test_a_worker_that_is_to_serve_it_is_refused(orders: Consumer) -> None:
+    with pytest.raises(Conflict, match="consumers pull from the queue 'orders'"):
+        check_queues(orders, ["default", "orders"])
+
+
+async def test_a_jobs_runs_are_handed_out_and_each_has_its_successor(
+    db: Connection, running: Running, orders: Consumer
+) -> None:
+    async with running():
+        job = call(orders, "schedule", target="queue:", queue="orders", every="1 s", rules={"on_overlap": "allow"})
+        seen = []
+        for _ in range(3):
+            found = await until(lambda: _claimed(orders))
+            seen += [handed.scheduled_for for handed in found]
+            for handed in found:
+                assert handed.job_id == job
+                complete(orders, handed)
+        assert len(set(seen)) == len(seen) >= 3
+        query = "select count(*) from pgsched.executions where job_id = %s and plan > 0"
+        assert await value(db, query, job) == 1
+
+
+async def test_a_run_that_nobody_fetched_is_not_over(db: Connection, running: Running, orders: Consumer) -> None:
+    async with running():
+        call(orders, "schedule", target="queue:", queue="orders", every="1 s")
+        query = "select count(*) > 0 from pgsched.history where status = 'skipped' and reason = 'overlap'"
+        await until(lambda: value(db, query))
+        assert await value(db, WAITING) == 1
+
+
+async def test_what_a_dead_consumer_had_fails_without_another(
+    db: Connection, running: Running, orders: Consumer
+) -> None:
+    put(orders, options={"max_attempts": 1})
+    [handed] = claim(orders)
+    run_out(orders, handed)
+    async with running():
+        await until(lambda: value(db, "select count(*) = 1 from pgsched.history where status = 'failed'"))
+
+
+async def _claimed(orders: Consumer) -> list[Handed]:
+    return claim(orders)
