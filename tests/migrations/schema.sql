@@ -564,6 +564,7 @@ function pgsched.jobs_changed() returns trigger volatility v parallel u
 function pgsched.keep_dead_letters(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched.laid_over(jsonb,jsonb) returns jsonb volatility i parallel s
 function pgsched.lateness(jsonb,integer,double precision) returns record volatility i parallel s
+function pgsched.leave_gate(smallint,uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.let_next(smallint,text,text) returns timestamp with time zone volatility v parallel u
 function pgsched.lock_dead_letter(uuid) returns pgsched.history volatility v parallel u
 function pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
@@ -825,6 +826,8 @@ grant execute on pgsched.jobs_changed() to pgsched_worker
 grant execute on pgsched.keep_dead_letters(integer,integer) to pgsched_worker
 grant execute on pgsched.laid_over(jsonb,jsonb) to pgsched_worker
 grant execute on pgsched.lateness(jsonb,integer,double precision) to pgsched_worker
+grant execute on pgsched.leave_gate(smallint,uuid) to pgsched_client
+grant execute on pgsched.leave_gate(smallint,uuid) to pgsched_worker
 grant execute on pgsched.let_next(smallint,text,text) to pgsched_worker
 grant execute on pgsched.lock_dead_letter(uuid) to pgsched_worker
 grant execute on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_client
@@ -1020,7 +1023,6 @@ grant select on pgsched.status to pgsched_client
 grant select on pgsched.status to pgsched_reader
 grant select on pgsched.workers to pgsched_reader
 grant update on pgsched.executions (attempt) to pgsched_client
-grant update on pgsched.executions (gate) to pgsched_client
 grant update on pgsched.jobs (accounted_to) to pgsched_client
 grant update on pgsched.jobs (paused_at) to pgsched_client
 grant update on pgsched.jobs (reason) to pgsched_client
@@ -1131,6 +1133,7 @@ comment on pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.'
 comment on pgsched.keep_dead_letters(integer,integer) is 'Moves open dead letters, no more than so many, out of the days of history that are to be dropped; returns how many.'
 comment on pgsched.laid_over(jsonb,jsonb) is 'Options, and what the defaults have beside them.'
 comment on pgsched.lateness(jsonb,integer,double precision) is 'How an execution ends whose attempt of this number must not begin any more, so many seconds after its instant; null and null where it may.'
+comment on pgsched.leave_gate(smallint,uuid) is 'Has an execution that was given another instant be held by no gate any more; does nothing to those of other clients.'
 comment on pgsched.let_next(smallint,text,text) is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind one; the instant at which it fires, or null.'
 comment on pgsched.lock_dead_letter(uuid) is 'Locks a dead letter that is the caller''s and has not expired; PS010 or PS011 otherwise.'
 comment on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.'

@@ -140,6 +140,21 @@ def test_a_row_that_a_client_moves_is_held_by_no_gate_any_more(db: Connection, p
     assert value(payments, "select held_by from pgsched.status") is None
 
 
+def test_a_client_lets_nothing_of_another_leave_its_gate(db: Connection, payments: Connection) -> None:
+    schedule(db, client="billing", fire_at=LATER)
+    db.execute("update pgsched.executions set gate = 'host:shop.example', fire_at = 'infinity'")
+    for partition, id in db.execute("select partition, id from pgsched.executions").fetchall():
+        payments.execute("select pgsched.leave_gate(%s::smallint, %s)", [partition, id])
+    assert value(db, "select held_by from pgsched.status") == "host:shop.example"
+
+
+def test_one_that_a_client_moves_leaves_its_gate_for_good(db: Connection, payments: Connection) -> None:
+    id = schedule(db, client="payments", fire_at=LATER)
+    db.execute("update pgsched.executions set gate = 'host:shop.example', fire_at = 'infinity'")
+    call(payments, "reschedule", id=id, fire_at="2041-01-01Z")
+    assert column(db, "select gate from pgsched.executions") == [None]
+
+
 def test_one_that_was_moved_while_it_was_not_its_turn_keeps_its_new_instant(db: Connection) -> None:
     first, second = ordered(db, "payments")
     call(db, "reschedule", id=second, fire_at="2041-01-01Z")

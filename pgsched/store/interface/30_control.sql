@@ -195,8 +195,11 @@ begin
     perform pgsched.refuse('PS011', format('execution %s belongs to job %s', reschedule.id, waiting.job_id),
       'edit the job''s schedule, or trigger it');
   end if;
-  update pgsched.executions e set fire_at = reschedule.fire_at, scheduled_for = null, gate = null
+  update pgsched.executions e set fire_at = reschedule.fire_at, scheduled_for = null
    where e.partition = waiting.partition and e.id = waiting.id;
+  if waiting.gate is not null then
+    perform pgsched.leave_gate(waiting.partition, waiting.id);
+  end if;
   if waiting.fire_at = 'infinity' then
     perform pgsched.forget_dependencies(reschedule.id);
   end if;
@@ -208,6 +211,15 @@ begin
 end $$;
 comment on function pgsched.reschedule(uuid, timestamptz, text)
   is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.';
+
+-- With the owner's rights: who could write gates could name ones that nobody knows, for workers to look through.
+create or replace function pgsched.leave_gate(partition smallint, id uuid) returns void
+  language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  update pgsched.executions e set gate = null
+   where e.partition = leave_gate.partition and e.id = leave_gate.id and e.lease_token is null and pgsched.acts_for(e.client_id)
+$$;
+comment on function pgsched.leave_gate(smallint, uuid)
+  is 'Has an execution that was given another instant be held by no gate any more; does nothing to those of other clients.';
 
 create or replace function pgsched.trigger(job_id uuid, actor text default null) returns uuid language plpgsql volatile as $$
 declare

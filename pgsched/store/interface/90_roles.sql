@@ -68,7 +68,7 @@ begin
     grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
       created_at) on pgsched.clients to pgsched_client;
     grant insert (id, fire_at, scheduled_for, job_id, partition, client_id, target, payload, options, key, ordering_key),
-          update (fire_at, scheduled_for, target, payload, options, attempt, gate), delete on pgsched.executions to pgsched_client;
+          update (fire_at, scheduled_for, target, payload, options, attempt), delete on pgsched.executions to pgsched_client;
     grant insert (id, client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor,
                   gap, overlap),
           update (key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor, gap, overlap,
