@@ -124,6 +124,7 @@ class Claimer(Service):
         pause = self._room_pause(free) or (self._gathering_pause(wanted) if wanted else 0.0)
         if pause > 0:
             return pause
+        self._fairness.leave(self._gates.passed_over)
         for backlog, budget in self._fairness.budgets(free):
             free -= await self._claim_apart(backlog, budget)
         if wanted:

@@ -68,6 +68,11 @@ class Fairness:
         """The clients that are claimed from apart."""
         return tuple(self._apart)
 
+    def leave(self, held: Iterable[str]) -> None:
+        """These clients' gates hold back what they have: to claim it apart would be to hold it, row by row."""
+        for client in held:
+            self._apart.pop(client, None)
+
     def observe(self, taken: Sequence[Execution], asked: int, now: int) -> None:
         """A claim for all the others took these rows, having asked for so many."""
         if not self._is_wanted():

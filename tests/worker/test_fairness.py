@@ -90,6 +90,13 @@ def test_a_client_that_leaves_half_of_its_share_is_among_the_others_again() -> N
     assert shares.clients == ()
 
 
+def test_a_client_whose_gate_holds_its_backlog_is_not_claimed_from_apart() -> None:
+    shares = fairness()
+    shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
+    shares.leave(["flood", "nobody"])
+    assert shares.clients == ()
+
+
 def test_what_a_client_leaves_of_one_turn_is_no_more_than_the_room_of_the_next() -> None:
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
