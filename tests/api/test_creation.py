@@ -111,8 +111,8 @@ async def test_a_number_too_long_for_python_is_scheduled_and_read_back(api: http
 
 
 async def test_everything_asked_for_reads_back(api: httpx.AsyncClient) -> None:
-    asked: dict[str, Any] = {"client": "shop", "key": "k", "ordering_key": "o", "queue": "default", "target": "queue:"}
-    asked |= {"options": {"timeout": "PT5S"}, "payload": {"merchant": 42}}
+    asked: dict[str, Any] = {"client": "shop", "key": "k", "ordering_key": "o", "queue": "default"}
+    asked |= {"target": "python:a", "options": {"timeout": "PT5S"}, "payload": {"merchant": 42}}
     created = await create(api, **asked)
     found = (await api.get(f"/v1/executions/{created['id']}")).json()
     assert {name: found[name] for name in asked} == asked

@@ -142,7 +142,6 @@ def test_a_plain_insert_refuses_the_same_targets(db: Connection, target: str, hi
         "python:shop.orders:settle",
         "sql:billing.settle",
         "notify:orders",
-        "queue:",
         "kafka:orders.v1",
     ],
 )

@@ -18,7 +18,8 @@ begin
     perform pgsched.refuse('PS000', 'the id or the token is missing', 'give both, as they came with the execution');
   end if;
   select * into held from pgsched.executions e
-   where e.partition = home and e.id = take_in_hand.id and e.lease_token = take_in_hand.token for update;
+   where e.partition = home and e.id = take_in_hand.id and e.lease_token = take_in_hand.token
+     and (e.lease_owner is null or e.options ? 'deferred') for update;  -- what a worker alone has in hand it settles itself
   if held.id is not null then
     if not pgsched.acts_for(held.client_id) then
       perform pgsched.refuse('PS012', format('%I may not settle executions of client %L', pgsched.acting_role(), held.client_id),
