@@ -68,8 +68,8 @@ class Worker:
         # must not wait behind a chore.
         self._chores = Link(url, "upkeep")
         self._planning, self._renewing = Link(url, "plan", raw=False), Link(url, "renew", raw=False)
-        self._backfilling, self._rezoning = Link(url, "backfill", raw=False), Link(url, "zones", raw=False)
-        self._replaying = Link(url, "replay", raw=False)
+        roles = ("backfill", "zones", "replay")
+        self._backfilling, self._rezoning, self._replaying = (Link(url, role, raw=False) for role in roles)
         self.directory = Directory(self._chores, self.events)
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
         self._threads = ThreadPoolExecutor(max_workers=min(settings.concurrency, 64), thread_name_prefix=_THREADS)
@@ -92,17 +92,7 @@ class Worker:
             room=lambda: self.claimer.wake(),
             defaults=self.directory.defaults,
         )
-        self.gatekeeper = Gatekeeper(
-            self._chores,
-            Link(url, "gates"),
-            self.roster,
-            self.dispatcher,
-            self.clock,
-            self.events,
-            lease=self._lease,
-            is_late=self.dispatcher.is_late,
-            probing=self.circuits.sent,
-        )
+        self.gatekeeper = self._make_gatekeeper()
         self.claimer = self._make_claimer()
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
         self.planner = Planner(self._planning, self.events)
@@ -151,6 +141,19 @@ class Worker:
             ended=lambda: self.releaser.settled(),
             batch=self.settings.batch,
             rng=random.Random(),
+        )
+
+    def _make_gatekeeper(self) -> Gatekeeper:
+        return Gatekeeper(
+            self._chores,
+            Link(self._url, "gates"),
+            self.roster,
+            self.dispatcher,
+            self.clock,
+            self.events,
+            lease=self._lease,
+            is_late=self.dispatcher.is_late,
+            probing=self.circuits.sent,
         )
 
     def _make_claimer(self) -> Claimer:

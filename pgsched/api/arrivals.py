@@ -18,11 +18,11 @@ from pgsched.api.database import Database
 from pgsched.errors import PgschedError
 from pgsched.events import Events
 from pgsched.store import in_hand
+from pgsched.store.workers import PARTITIONS_PER_QUEUE
 
 _CHANNEL = "pgsched_wake"
 _RESUMED = "queues"  # a queue may have been paused until now
 _LOOK_EVERY = 1.0
-_QUEUE_SIZE = 16
 
 
 class Queue:
@@ -116,7 +116,7 @@ class Arrivals:
 
     def _pass_on(self, payload: str) -> None:
         partitions = [item.partition("@")[0] for item in payload.split(",")]
-        told = {int(partition) // _QUEUE_SIZE for partition in partitions if partition.isdigit()}
+        told = {int(partition) // PARTITIONS_PER_QUEUE for partition in partitions if partition.isdigit()}
         for queue in self._queues.values():
-            if payload == _RESUMED or queue.number // _QUEUE_SIZE in told:
+            if payload == _RESUMED or queue.number // PARTITIONS_PER_QUEUE in told:
                 queue.told.set()

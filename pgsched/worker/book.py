@@ -10,8 +10,7 @@ from pgsched.domain.gate import CIRCUIT, CLIENT, HOST, KEY, circuit_name, host_o
 from pgsched.domain.policy import parse_options
 from pgsched.errors import InvalidInput
 from pgsched.store.gates import Standing
-
-_QUEUE_SIZE = 16
+from pgsched.store.workers import PARTITIONS_PER_QUEUE
 
 
 class Book:
@@ -30,21 +29,18 @@ class Book:
         self.names = frozenset(gate.name for gate in gates)
         self.counting = frozenset(gate.name for gate in gates if gate.counts)
         self._queues = {
-            gate.first_partition // _QUEUE_SIZE: gate.name for gate in gates if gate.first_partition is not None
+            gate.first_partition // PARTITIONS_PER_QUEUE: gate.name
+            for gate in gates
+            if gate.first_partition is not None
         }
         self._by_key = any(name.startswith(KEY) for name in self.names)
         self._by_host = any(name.startswith((HOST, CIRCUIT)) for name in self.names)
 
-    def add(self, name: str) -> None:
-        """A gate was made just now."""
-        self.names |= {name}
-        self._by_host |= name.startswith((HOST, CIRCUIT))
-
     def gates_of(self, row: Execution) -> list[str]:
         """The gates that an execution must pass."""
         wanted = [CLIENT + row.client_id]
-        if row.partition // _QUEUE_SIZE in self._queues:
-            wanted.append(self._queues[row.partition // _QUEUE_SIZE])
+        if row.partition // PARTITIONS_PER_QUEUE in self._queues:
+            wanted.append(self._queues[row.partition // PARTITIONS_PER_QUEUE])
         if self._by_host and (host := host_of(row.target)):
             wanted += [HOST + host, circuit_name(host, row.client_id)]
         if self._by_key and row.options is not None and (key := _limit_key(row.options)):

@@ -24,6 +24,7 @@ from pgsched.store.connect import Connection, Link
 from pgsched.store.executions import Claimed, Lease, Share
 from pgsched.store.whose import EVERYBODY, Whose
 from pgsched.store.wire import LONG_AGO
+from pgsched.store.workers import PARTITIONS_PER_QUEUE
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.dispatcher import Dispatcher
 from pgsched.worker.fairness import Backlog, Fairness
@@ -33,7 +34,6 @@ from pgsched.worker.sight import Sight
 from pgsched.worker.watch import Watch
 
 _SMALLEST_SHARE = 16
-_QUEUE_SIZE = 16
 _HELP_AFTER = 50_000  # microseconds overdue before another worker's partition is helped with
 _LOOK_AGAIN = 0.05
 _LITTLE_ROOM = 0.005
@@ -197,13 +197,13 @@ class Claimer(Service):
 
     def _shares(self, wanted: list[int], free: int) -> list[Share]:
         shares = []
-        rooms = self._fairness.rooms({partition // _QUEUE_SIZE for partition in wanted}, free)
+        rooms = self._fairness.rooms({partition // PARTITIONS_PER_QUEUE for partition in wanted}, free)
         for partition in wanted:
-            room = rooms[partition // _QUEUE_SIZE]
+            room = rooms[partition // PARTITIONS_PER_QUEUE]
             batch = min(self._batch, room, max(_SMALLEST_SHARE, 2 * self._sight.taken(partition)))
             if batch > 0:
                 shares.append(Share(partition, self._sight.low(partition), batch))
-                rooms[partition // _QUEUE_SIZE] -= batch
+                rooms[partition // PARTITIONS_PER_QUEUE] -= batch
         return shares
 
     def _even_shares(self, free: int) -> list[Share]:

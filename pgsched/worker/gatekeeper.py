@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.gate import CLIENT, NEVER, ORDER, Gate
+from pgsched.domain.gate import CLIENT, ORDER, Gate
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store import executions, gates, ordering
@@ -138,8 +138,7 @@ class Gatekeeper(Service):
 
     def _hold_at(self, gate: Gate, start: int, now: int) -> None:
         self._holding.add(gate.name)
-        wait = _LATEST if start == NEVER else (start - now - _AHEAD / 2) / 1e6
-        self._due.setdefault(gate.name, time.monotonic() + min(max(wait, _SOONEST), _LATEST))
+        self._due.setdefault(gate.name, _moment_before(start, now, _LATEST))
         self.wake()
 
     async def _write(
@@ -229,9 +228,8 @@ class Gatekeeper(Service):
             self._due.pop(name, None)
             return
         now = self._clock.now()
-        wait = (gate.earliest(now) - now - _AHEAD / 2) / 1e6
         latest = _READ_EVERY if gate.shut_until is not None else _LATEST
-        self._due[name] = time.monotonic() + min(max(wait, _SOONEST), latest)
+        self._due[name] = _moment_before(gate.earliest(now), now, latest)
 
     async def _room_at(self, connection: Connection, name: str) -> tuple[Gate, int]:
         found = await gates.read(connection, [name], worker=self._roster.number, lock=False)
@@ -275,6 +273,11 @@ class Gatekeeper(Service):
 
     async def recover(self, error: Exception) -> None:
         await self._link.drop(error)
+
+
+def _moment_before(start: int, now: int, latest: float) -> float:
+    """When (monotonic) to look at a gate that lets the next pass at this instant; within ``latest`` seconds."""
+    return time.monotonic() + min(max((start - now - _AHEAD / 2) / 1e6, _SOONEST), latest)
 
 
 def _start(on_the_way: Sequence[Gate], earliest: int) -> tuple[int, Gate | None]:

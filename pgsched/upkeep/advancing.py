@@ -1,0 +1,49 @@
+"""What is asked for as a whole and done in parts, each at its pace: turns that advance all of it.
+
+One turn a second while there is any. Without, a look every few seconds on the connection of the chores: a connection
+for itself it has only while there is something to do.
+"""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store.connect import Connection, Link
+
+
+class Advancing(Service):
+    """Subclasses say what there is to advance, and what is one's part of a turn."""
+
+    longest_turn = 300.0
+
+    def __init__(
+        self, chores: Link, link: Link, events: Events, *, every: float = 1.0, look_every: float = 10.0
+    ) -> None:
+        super().__init__(events)
+        self._chores, self._link, self._every, self._look_every = chores, link, every, look_every
+
+    async def turn(self) -> float:
+        if not await self.any_active(await self._chores.get()):
+            await self._link.drop()
+            return self._look_every
+        again = False
+        for id in await self.active(await self._link.get()):
+            again |= await self.advance(id)
+        return 0.0 if again else self._every
+
+    async def recover(self, error: Exception) -> None:
+        await self._chores.drop(error)
+        await self._link.drop(error)
+
+    async def any_active(self, connection: Connection) -> bool:
+        """Whether there is anything to advance; asked on the connection of the chores."""
+        raise NotImplementedError
+
+    async def active(self, connection: Connection) -> Sequence[UUID]:
+        """What there is to advance."""
+        raise NotImplementedError
+
+    async def advance(self, id: UUID) -> bool:
+        """Does as much of it as is its turn; whether the rest need not wait."""
+        raise NotImplementedError
