@@ -23,17 +23,7 @@ from pgsched.settings import Settings
 from pgsched.store import workers
 from pgsched.store.connect import Link
 from pgsched.store.warming import warm_claims, warm_settles
-from pgsched.upkeep.backfiller import Backfiller
-from pgsched.upkeep.days import Days
-from pgsched.upkeep.directory import Directory
-from pgsched.upkeep.levels import Levels
-from pgsched.upkeep.planner import Planner
-from pgsched.upkeep.pulled import PulledQueues
-from pgsched.upkeep.reaper import Reaper
-from pgsched.upkeep.releaser import Releaser
-from pgsched.upkeep.replayer import Replayer
-from pgsched.upkeep.turns import Turns
-from pgsched.upkeep.zones import Zones
+from pgsched.upkeep.services import Host, Upkeep
 from pgsched.worker.circuits import Circuits, Sparing
 from pgsched.worker.claimer import Claimer
 from pgsched.worker.clock import DatabaseClock
@@ -41,6 +31,8 @@ from pgsched.worker.completion import TransactionalCompletion
 from pgsched.worker.dispatcher import Dispatcher
 from pgsched.worker.fairness import Fairness
 from pgsched.worker.gatekeeper import Gatekeeper
+from pgsched.worker.leases import Leases
+from pgsched.worker.rear import Rear
 from pgsched.worker.renewer import Renewer
 from pgsched.worker.roster import Roster
 from pgsched.worker.settler import Settler
@@ -60,17 +52,14 @@ class Worker:
         url = settings.database_url
         self.settings, self.events, self._url = settings, events or Events(), url
         self._lease = timedelta(seconds=settings.lease)
+        self._ahead = timedelta(seconds=settings.look_ahead)
         self.clock = DatabaseClock()
         self.roster = Roster(
             name=f"{socket.gethostname()}:{os.getpid()}", queues=settings.queue_names, lease=self._lease
         )
-        # Chores are single statements and rare: they share one connection. The planner's are transactions, and renewing
-        # must not wait behind a chore.
-        self._chores = Link(url, "upkeep")
-        self._planning, self._renewing = Link(url, "plan", raw=False), Link(url, "renew", raw=False)
-        roles = ("backfill", "zones", "replay")
-        self._backfilling, self._rezoning, self._replaying = (Link(url, role, raw=False) for role in roles)
-        self.directory = Directory(self._chores, self.events)
+        # Single statements that are rare share one connection; renewing must not wait behind one of them.
+        self._chores, self._renewing = Link(url, "upkeep"), Link(url, "renew", raw=False)
+        self.upkeep = self._make_upkeep()
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
         self._threads = ThreadPoolExecutor(max_workers=min(settings.concurrency, 64), thread_name_prefix=_THREADS)
         self.circuits = Circuits(
@@ -90,27 +79,17 @@ class Worker:
             ahead=settings.look_ahead,
             settle=self.settler.add,
             room=lambda: self.claimer.wake(),
-            defaults=self.directory.defaults,
+            defaults=self.upkeep.directory.defaults,
         )
         self.gatekeeper = self._make_gatekeeper()
+        self.fairness = Fairness(
+            weight=self.upkeep.directory.weight,
+            queue_weight=self.upkeep.directory.queue_weight,
+            is_wanted=lambda: self.upkeep.directory.count > 1,
+        )
+        self.rear = self._make_rear()
         self.claimer = self._make_claimer()
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
-        self.planner = Planner(self._planning, self.events)
-        self.releaser = Releaser(self._chores, self.events)
-        self.levels = Levels(self._chores, self.events, worker=lambda: self.roster.number)
-        self.turns = Turns(self._chores, self.events, partitions=lambda: self.roster.own)
-        self.pulled = PulledQueues(
-            self._chores,
-            Link(url, "pulled"),
-            self.events,
-            lease=self._lease,
-            number=lambda: self.roster.number,
-            next_token=self.roster.next_token,
-            now=self.clock.now,
-        )
-        self.zones = Zones(self._chores, self._rezoning, self.events)
-        self.backfiller = Backfiller(self._chores, self._backfilling, self.events)
-        self.replayer = Replayer(self._chores, self._replaying, self.events)
         self.waker = self._make_waker()
         self.renewer = Renewer(
             self._renewing,
@@ -120,10 +99,21 @@ class Worker:
             lease=self._lease,
             declared_lost=self.waker.rejoin,
         )
-        self.reaper = self._make_reaper()
-        self.days = Days(self._chores, self.events, kept=settings.history_days, audit_kept=settings.audit_days)
         self._tasks: list[asyncio.Task[None]] = []
         self._settling: asyncio.Task[None] | None = None
+
+    def _make_upkeep(self) -> Upkeep:
+        host = Host(
+            number=lambda: self.roster.number,
+            next_token=self.roster.next_token,
+            now=self.clock.now,
+            partitions=lambda: self.roster.partitions,
+            own=lambda: self.roster.own,
+            minded=lambda: self.roster.minded,
+            seen=self._seen,
+            reaped=self._reaped,
+        )
+        return Upkeep(self.settings, self._url, self.events, self._chores, host)
 
     def _make_settler(self) -> Settler:
         return Settler(
@@ -131,49 +121,63 @@ class Worker:
             self.clock,
             self.events,
             owner=lambda: self.roster.number,
-            keeps_success=self.directory.keeps_success,
+            keeps_success=self.upkeep.directory.keeps_success,
             circuits=self.circuits,
             settled=lambda id, token: self.dispatcher.settled(id, token),
             left=self._left,
             in_hand=lambda id: self.dispatcher.in_hand.get(id),
             retrying=lambda partition, delay: self.claimer.expect(partition, self.clock.now() + int(delay * 1e6)),
             returned=lambda partition, instant: self.claimer.expect(partition, instant),
-            ended=lambda: self.releaser.settled(),
+            ended=lambda: self.upkeep.releaser.settled(),
             batch=self.settings.batch,
             rng=random.Random(),
         )
 
     def _make_gatekeeper(self) -> Gatekeeper:
+        link = Link(self._url, "gates")
         return Gatekeeper(
             self._chores,
-            Link(self._url, "gates"),
+            link,
+            Leases(link, self.roster, self._lease),
             self.roster,
             self.dispatcher,
             self.clock,
             self.events,
-            lease=self._lease,
             is_late=self.dispatcher.is_late,
             probing=self.circuits.sent,
         )
 
-    def _make_claimer(self) -> Claimer:
-        return Claimer(
-            Link(self._url, "claim", warm=lambda new: warm_claims(new, self.roster.partitions)),
+    def _make_rear(self) -> Rear:
+        link = Link(self._url, "rear")
+        return Rear(
+            link,
+            Leases(link, self.roster, self._lease),
             self.roster,
             self.dispatcher,
             self.clock,
             self.events,
             batch=self.settings.batch,
-            lease=self._lease,
-            ahead=timedelta(seconds=self.settings.look_ahead),
-            poll=timedelta(seconds=self.settings.poll_interval),
-            supplied=lambda: self.directory.loaded and self.gatekeeper.loaded,
             gates=self.gatekeeper,
-            fairness=Fairness(
-                weight=self.directory.weight,
-                queue_weight=self.directory.queue_weight,
-                is_wanted=lambda: self.directory.count > 1,
-            ),
+            fairness=self.fairness,
+            expect=lambda partition, instant: self.claimer.expect(partition, instant),
+        )
+
+    def _make_claimer(self) -> Claimer:
+        link = Link(self._url, "claim", warm=lambda new: warm_claims(new, self.roster.partitions))
+        return Claimer(
+            link,
+            Leases(link, self.roster, self._lease),
+            self.roster,
+            self.dispatcher,
+            self.clock,
+            self.events,
+            batch=self.settings.batch,
+            ahead=self._ahead,
+            poll=timedelta(seconds=self.settings.poll_interval),
+            supplied=lambda: self.upkeep.directory.loaded and self.gatekeeper.loaded,
+            gates=self.gatekeeper,
+            fairness=self.fairness,
+            rear=self.rear,
         )
 
     def _make_waker(self) -> Waker:
@@ -185,27 +189,16 @@ class Worker:
             expect=self.claimer.expect,
             rung=self.claimer.ring,
             changed={
-                "plan": self.planner.wake,
-                "clients": self.directory.wake,
+                "plan": self.upkeep.planner.wake,
+                "clients": self.upkeep.directory.wake,
                 "queues": self._queues_changed,
-                "release": self.releaser.look,
-                "backfill": self.backfiller.wake,
-                "replay": self.replayer.wake,
+                "release": self.upkeep.releaser.look,
+                "backfill": self.upkeep.backfiller.wake,
+                "replay": self.upkeep.replayer.wake,
                 "gates": self.gatekeeper.look,
             },
             stop_row=lambda id: self.renewer.doubt(id),
             listen=self.settings.notify,
-        )
-
-    def _make_reaper(self) -> Reaper:
-        return Reaper(
-            self._chores,
-            self.events,
-            lease=self._lease,
-            queues=self.settings.queue_names,
-            partitions=lambda: self.roster.partitions,
-            seen=self._seen,
-            reaped=self._reaped,
         )
 
     def _make_channels(self, app: App | None) -> Channels:
@@ -213,21 +206,18 @@ class Worker:
             connections_per_host=self.settings.connections_per_host,
             concurrency=self.settings.concurrency,
             allow_private=self.settings.allow_private_targets,
-            secrets=self.directory.signing_secrets,
+            secrets=self.upkeep.directory.signing_secrets,
             now=self.clock.epoch_seconds,
         )
         python = PythonChannel(app or App(), completion=self.completion, threads=self._threads)
-        others = pushing_channels(self.settings, self._url, role_of=self.directory.database_role)
+        others = pushing_channels(self.settings, self._url, role_of=self.upkeep.directory.database_role)
         return Channels(http=Sparing(http, self.circuits), python=python, others=others)
 
     @property
     def services(self) -> list[Service]:
         """Everything that runs in the background but the settler, which is the last to stop."""
-        return [
-            self.waker, self.claimer, self.sweeper, self.directory, self.planner, self.renewer, self.reaper,
-            self.releaser, self.days, self.backfiller, self.replayer, self.zones, self.gatekeeper, self.turns,
-            self.circuits, self.levels, self.pulled,
-        ]  # fmt: skip
+        claiming = [self.waker, self.claimer, self.rear, self.sweeper, self.gatekeeper, self.circuits, self.renewer]
+        return [*claiming, *self.upkeep.services]
 
     async def start(self) -> None:
         """Starts the services. Returns at once; the worker registers as soon as the database answers."""
@@ -248,16 +238,16 @@ class Worker:
             self.claimer.reopen()
 
     def _queues_changed(self) -> None:
-        for service in (self.reaper, self.directory, self.levels):
+        for service in (self.upkeep.reaper, self.upkeep.directory, self.upkeep.levels):
             service.wake()
 
     def _reaped(self) -> None:
         self.claimer.look()
-        self.releaser.settled()
+        self.upkeep.releaser.settled()
 
     async def drain(self) -> None:
         """Stops claiming, lets what runs finish within the limit, hands the rest back, settles all, and leaves."""
-        for claiming in (self.claimer, self.gatekeeper):
+        for claiming in (self.claimer, self.rear, self.gatekeeper):
             claiming.stop()
             await asyncio.wait([self._tasks[self.services.index(claiming)]], timeout=5)
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
@@ -288,13 +278,11 @@ class Worker:
         await asyncio.wait(self._tasks, timeout=5)
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(5):
-                await self.claimer.close()
-                await self.gatekeeper.close()
-                await self.pulled.close()
+                for claiming in (self.claimer, self.rear, self.gatekeeper):
+                    await claiming.leases.close()
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)
-        own = (self._chores, self._planning, self._renewing, self._backfilling, self._rezoning, self._replaying)
-        links = (self.settler.close, *(link.drop for link in own), self.waker.close)
+        links = (self.settler.close, self._renewing.drop, self.upkeep.close, self._chores.drop, self.waker.close)
         for close in (*links, self.completion.close, self.channels.close):
             with contextlib.suppress(psycopg.Error, OSError):
                 await close()

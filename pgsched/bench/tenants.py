@@ -1,7 +1,8 @@
 """`pgsched bench tenants`: what a client with a backlog far over its limit does to the punctuality of another.
 
-One client schedules at a steady rate, first alone, then beside another that has very many executions due and a limit.
-What the limit let pass is counted from history by the second, over the same time.
+One client schedules at a steady rate: alone; beside another that keeps to its limit, which tells what its share of the
+machine alone costs; and beside that one with very many executions due. What the limit let pass is counted from history
+by the second, over the same time.
 """
 
 from typing import Any
@@ -18,11 +19,16 @@ from pgsched.settings import Settings
 
 _LEAD = 1.0
 _SETTLING = 60
+_STARTING = 10
 _FLOOD = """
 insert into pgsched.executions (client_id, target, payload, fire_at)
 select 'flood', 'python:noop', '{"order": 42, "merchant": "abcdefghij"}',
        now() - interval '1 hour' + mod(n, 3000000) * interval '1 millisecond'
   from generate_series(%(first)s::bigint, %(last)s::bigint) as n"""
+_CALM = """
+insert into pgsched.executions (client_id, target, payload, fire_at)
+select 'flood', 'python:noop', '{"order": 42, "merchant": "abcdefghij"}', now() + n * interval '1 second' / %s
+  from generate_series(1, %s) as n"""
 _LIMIT = """
 insert into pgsched.gates (name, events, period) values ('client:flood', %s, interval '1 second')
     on conflict (name) do update set events = excluded.events, next_at = '-infinity'"""
@@ -48,7 +54,8 @@ def run_tenants(
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """The other client's lateness alone and beside the backlog, in milliseconds; what the limit let pass a second."""
+    """The other client's lateness alone, beside one that keeps to its limit (calm), and beside the backlog, in
+    milliseconds; what the limit let pass a second."""
     with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
         connection.execute("set pgsched.notify = off")
         settings = settings_on_time(own)
@@ -73,6 +80,10 @@ def _round(
 ) -> dict[str, Any]:
     alone = _lateness(connection, settings, rate, seconds, processes, seed)
     progress(f"alone: p99 {alone['p99_ms']} ms")
+    connection.execute(_CALM.encode(), [limit, limit * (seconds + _STARTING)])
+    calm = _lateness(connection, settings, rate, seconds, processes, seed)
+    progress(f"beside one that keeps to its limit: p99 {calm['p99_ms']} ms")
+    connection.execute("truncate pgsched.history, pgsched.executions cascade")
     connection.execute(_LIMIT.encode(), [limit])
     load(connection, _FLOOD, backlog, progress)
     beside = _lateness(connection, settings, rate, seconds, processes, seed)
@@ -82,10 +93,13 @@ def _round(
     return {
         "alone_p50_ms": alone["p50_ms"],
         "alone_p99_ms": alone["p99_ms"],
+        "calm_p50_ms": calm["p50_ms"],
+        "calm_p99_ms": calm["p99_ms"],
         "beside_p50_ms": beside["p50_ms"],
         "beside_p99_ms": beside["p99_ms"],
         "beside_max_ms": beside["max_ms"],
         "p99_ratio": round(beside["p99_ms"] / alone["p99_ms"], 2),
+        "p99_ratio_to_calm": round(beside["p99_ms"] / calm["p99_ms"], 2),
         "passed_a_second": round(passed / max(counted, 1), 2),
         "most_passed_in_a_second": most,
     }

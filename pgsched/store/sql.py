@@ -17,9 +17,9 @@ def statement(name: str) -> LiteralString:
 
 
 @cache
-def statement_in(name: str, partition: int) -> LiteralString:
-    """The text for one partition: ``{p}`` stands for its number."""
-    text: LiteralString = statement(name).replace("{p}", str(partition))
+def statement_in(name: str, partition: int, passing: LiteralString = "") -> LiteralString:
+    """The text for one partition: ``{p}`` stands for its number, ``{passing}`` for a condition on what is read."""
+    text: LiteralString = statement(name).replace("{p}", str(partition)).replace("{passing}", passing)
     return text
 
 

@@ -78,16 +78,13 @@ class PulledQueues(Service):
     async def _take_back(self) -> None:
         connection = await self._chores.get()
         partitions = [queue + slot for queue in self._queues for slot in range(PARTITIONS_PER_QUEUE)]
-        lost = await executions.expired(connection, partitions, _DEPTH)
+        lost, _ = await executions.expired(connection, dict.fromkeys(partitions, LONG_AGO), _DEPTH)
         if lost and (count := await pulled.reap(connection, lost, depth=_DEPTH)):
             self.events.emit("lease.reaped", returned=count, failed=0, workers="")
         if await ordering.anybody_waits(connection):
             for partition in partitions:
                 if repaired := await ordering.let_stuck(connection, partition):
                     self.events.emit("ordering.repaired", count=repaired)
-
-    async def close(self) -> None:
-        await self._link.drop()
 
     async def recover(self, error: Exception) -> None:
         await self._link.drop(error)

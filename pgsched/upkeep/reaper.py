@@ -3,7 +3,8 @@
 A worker whose session is gone is dead within a moment, unless its connection was cut: it then takes its lock again
 within the grace time. A worker that is frozen keeps its session but renews nothing: its lease runs out. Both are found
 in the small table of workers, so watching costs one statement a second whatever is waiting; rows are read only for a
-worker that is lost, and now and then for leases that ran out under a living one.
+worker that is lost, and now and then for leases that ran out under a living one. Those mostly stand at the left edge;
+where a backlog stands before them, each look reads on from where the last one ended.
 """
 
 import time
@@ -14,12 +15,13 @@ from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store import executions, pulled, workers
 from pgsched.store.connect import Connection, Link
+from pgsched.store.wire import LONG_AGO
 from pgsched.store.workers import Worker
 
 _GRACE = timedelta(seconds=0.75)
 _CATCH_UP = 3.0  # after an outage the living get this long to take their locks again, to renew and to settle
 _SHARE_OF_TIME = 20
-_EDGE = 5_000  # due rows of a partition looked at for leases that ran out: they stand at the left edge
+_EDGE = 5_000  # due rows of a partition that one look for leases that ran out reads
 
 
 class Reaper(Service):
@@ -36,16 +38,19 @@ class Reaper(Service):
         lease: timedelta,
         queues: Sequence[str],
         partitions: Callable[[], Sequence[int]],
+        minded: Callable[[], Sequence[int]],
         seen: Callable[[list[Worker]], None],
         reaped: Callable[[], None],
         every: float = 1.0,
     ) -> None:
         super().__init__(events)
         self._queues = set(queues)
-        self._link, self._partitions, self._seen, self._reaped = link, partitions, seen, reaped
+        self._link, self._partitions, self._minded = link, partitions, minded
+        self._seen, self._reaped = seen, reaped
         self._lease = lease.total_seconds()
         self._every, self._edge_every = every, max(lease.total_seconds() / 6, every)
         self._edge_at = self._trust_until = float("-inf")
+        self._marks: dict[int, int] = {}
 
     async def turn(self) -> float:
         connection = await self._link.get()
@@ -72,7 +77,10 @@ class Reaper(Service):
         await self._link.drop(error)
 
     async def _reap_expired(self, connection: Connection) -> None:
-        partitions = await executions.expired(connection, self._partitions(), _EDGE)
+        marks = {partition: self._marks.get(partition, LONG_AGO) for partition in self._minded()}
+        partitions, read_to = await executions.expired(connection, marks, _EDGE)
+        # One instant may have more rows than a part: it is not to be read for ever.
+        self._marks = {partition: to + (to == marks[partition]) for partition, to in read_to.items()}
         await self._reap([], partitions)
         if partitions and (count := await pulled.reap(connection, partitions, depth=_EDGE)):
             self.events.emit("deferred.reaped", count=count)

@@ -21,16 +21,18 @@ from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store import executions
 from pgsched.store.connect import Connection, Link
-from pgsched.store.executions import Claimed, Lease, Share
+from pgsched.store.executions import Claimed, Share
 from pgsched.store.whose import EVERYBODY, Whose
-from pgsched.store.wire import LONG_AGO
+from pgsched.store.wire import FAR_OFF, LONG_AGO
 from pgsched.store.workers import PARTITIONS_PER_QUEUE
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.dispatcher import Dispatcher
 from pgsched.worker.fairness import Backlog, Fairness
 from pgsched.worker.gatekeeper import Gatekeeper
+from pgsched.worker.leases import Leases
+from pgsched.worker.rear import Rear
 from pgsched.worker.roster import Roster
-from pgsched.worker.sight import Sight
+from pgsched.worker.sight import REREAD, Sight
 from pgsched.worker.watch import Watch
 
 _SMALLEST_SHARE = 16
@@ -48,29 +50,31 @@ class Claimer(Service):
     def __init__(
         self,
         link: Link,
+        leases: Leases,
         roster: Roster,
         dispatcher: Dispatcher,
         clock: DatabaseClock,
         events: Events,
         *,
         batch: int,
-        lease: timedelta,
         ahead: timedelta,
         poll: timedelta,
         supplied: Callable[[], bool],
         gates: Gatekeeper,
         fairness: Fairness,
+        rear: Rear,
     ) -> None:
         super().__init__(events)
-        self._link, self._roster, self._dispatcher, self._clock = link, roster, dispatcher, clock
-        self._batch, self._lease, self._ahead = batch, lease, ahead
+        self._link, self.leases = link, leases
+        self._roster, self._dispatcher, self._clock = roster, dispatcher, clock
+        self._batch, self._ahead = batch, ahead
         self._ahead_us = int(ahead.total_seconds() * 1e6)
         self._poll = poll.total_seconds()
-        self._supplied, self._gates, self._fairness = supplied, gates, fairness
+        self._supplied, self._gates, self._fairness, self._rear = supplied, gates, fairness, rear
         self._sight, self._watch = Sight(), Watch()
         self._looked_at = float("-inf")
         self._claimed_at = float("-inf")
-        self._unanswered: list[int] = []
+        self._passed_over: set[str] = set()
 
     def expect(self, partition: int, instant: int) -> bool:
         """A row for this instant stands in this partition. False for one of a queue that this worker does not serve, or
@@ -100,8 +104,11 @@ class Claimer(Service):
         """Looks for rows that stand where reading does not begin any more."""
         if not self._roster.own:
             return
+        if self._gates.passed_over:
+            self._rear.sweep()
+            return
         lows = dict.fromkeys(self._roster.own, LONG_AGO)
-        due, _ = await executions.next_due(connection, lows, whose=self._whose)
+        due, _ = await self._next_due(connection, lows)
         for partition, instant in due.items():
             if instant < self._sight.low(partition):
                 self.expect(partition, instant)
@@ -109,8 +116,8 @@ class Claimer(Service):
     async def turn(self) -> float:
         if not self._roster.number or not self._supplied():
             return _NOT_YET
-        if self._unanswered:
-            await self._give_back_unanswered()
+        await self.leases.give_back()
+        self._pass_over()
         if time.monotonic() - self._looked_at >= min(self._poll, self._watch.look_interval):
             await self._look()
         if self._watch.called and self._dispatcher.free:
@@ -131,11 +138,19 @@ class Claimer(Service):
             await self._claim(self._shares(wanted, max(free, _SMALLEST_SHARE)))
         return 0.0
 
+    def _pass_over(self) -> None:
+        """Whose rows claims pass over now; of those that they did pass over some may stand behind the claims."""
+        before, self._passed_over = self._passed_over, set(self._gates.passed_over)
+        if before - self._passed_over:
+            self.look()
+
     async def _claim_apart(self, backlog: Backlog, budget: int) -> int:
         """Claims from a client that has its own share of the room; how many rows."""
         shares = backlog.shares(self._roster.own or self._roster.open, budget, self._batch)
         answer = await self._ask(shares, Whose(only=backlog.client))
         backlog.read_to(shares, answer.taken)
+        for partition, instant in answer.planned.items():
+            self._sight.hear(partition, instant)
         self._fairness.served(backlog, budget, len(answer.taken))
         return len(answer.taken)
 
@@ -144,6 +159,15 @@ class Claimer(Service):
         """Those of all who are not claimed from apart, without what a gate would hold."""
         held, apart = self._gates.passed_over, self._fairness.clients
         return Whose(held=held, apart=apart) if held or apart else EVERYBODY
+
+    def _low(self, partition: int) -> int:
+        """Where a claim begins: no further than a moment back, as long as somebody is passed over."""
+        low, moment_back = self._sight.low(partition), self._clock.now() - REREAD
+        if low >= moment_back or not self._gates.passed_over:
+            return low
+        if partition in self._roster.own:
+            self._rear.read_from(partition, low)
+        return moment_back
 
     async def _keep_watch(self) -> float:
         """Claims from everywhere, every few milliseconds, as long as it is worth it and there is room."""
@@ -202,7 +226,7 @@ class Claimer(Service):
             room = rooms[partition // PARTITIONS_PER_QUEUE]
             batch = min(self._batch, room, max(_SMALLEST_SHARE, 2 * self._sight.taken(partition)))
             if batch > 0:
-                shares.append(Share(partition, self._sight.low(partition), batch))
+                shares.append(Share(partition, self._low(partition), batch))
                 rooms[partition // PARTITIONS_PER_QUEUE] -= batch
         return shares
 
@@ -210,7 +234,7 @@ class Claimer(Service):
         """Of every partition: with room for few rows, those of any partition must come to their turn."""
         partitions = random.sample(self._roster.open, k=len(self._roster.open))[:free]
         each = min(self._batch, free // len(partitions))
-        return [Share(partition, self._sight.low(partition), each) for partition in partitions]
+        return [Share(partition, self._low(partition), each) for partition in partitions]
 
     async def _claim(self, shares: list[Share], *, look: bool = True) -> int:
         """Claims and submits; how many rows."""
@@ -229,15 +253,13 @@ class Claimer(Service):
     async def _ask(self, shares: list[Share], whose: Whose, *, at_once: bool = False) -> Claimed:
         """Claims and submits."""
         connection, now = await self._link.get(), self._clock.now()
-        token = self._roster.next_token()
-        lease = Lease(owner=self._roster.number, token=token, length=self._lease, ahead=self._ahead)
-        self._unanswered.append(token)
+        lease = self.leases.ask(self._ahead)
         if at_once:
             answer = await executions.claim_at_once(connection, lease, shares[0])
         else:
             admit = self._gates.admit
             answer = await executions.claim(connection, lease, shares, now=now, admit=admit, whose=whose)
-        self._unanswered.remove(token)
+        self.leases.answered(lease)
         self._claimed_at = time.monotonic()
         self._dispatcher.submit(answer.rows)
         return answer
@@ -247,7 +269,7 @@ class Claimer(Service):
         connection = await self._link.get()
         self._sight.asking()
         lows = dict.fromkeys(partitions, beyond)
-        due, now = await executions.next_due(connection, lows, whose=self._whose)
+        due, now = await self._next_due(connection, lows)
         self._sight.seen_beyond(partitions, due, now)
 
     async def _look(self) -> None:
@@ -257,13 +279,20 @@ class Claimer(Service):
             self._looked_at = time.monotonic()
             return
         self._sight.asking()
-        lows = {partition: self._sight.look_from(partition, self._clock.now()) for partition in partitions}
+        # Also where a claim that looked ahead got further, a look begins a moment back.
+        lows = {partition: min(self._low(partition), self._clock.now() - REREAD) for partition in partitions}
         sent = time.monotonic()
-        due, now = await executions.next_due(connection, lows, whose=self._whose)
+        due, now = await self._next_due(connection, lows)
         received = time.monotonic()
         self._clock.observe(now, sent, received)
         if self._sight.seen(partitions, due, now):
             self._looked_at = received
+
+    async def _next_due(self, connection: Connection, lows: dict[int, int]) -> tuple[dict[int, int], int]:
+        """Who passes rows over does not look further than until it looks again."""
+        whose = self._whose
+        until = FAR_OFF if whose is EVERYBODY else self._clock.now() + int(2e6 * self._poll)
+        return await executions.next_due(connection, lows, until=until, whose=whose)
 
     async def _until_next(self) -> float:
         """Seconds until something is to be done: the earliest row in sight of its own, a look to help, the poll."""
@@ -277,16 +306,3 @@ class Claimer(Service):
             await self._look()
             return 0.0 if self._wanted() else _LOOK_AGAIN
         return max(min(until_poll, until_own, until_help), 0.0)
-
-    async def _give_back_unanswered(self) -> None:
-        """Claims whose answer a broken connection swallowed may have leased rows that nobody here knows of."""
-        connection = await self._link.get()
-        await executions.release_claims(connection, self._roster.partitions, self._unanswered)
-        self._unanswered.clear()
-
-    async def close(self) -> None:
-        """After the last turn: what was claimed without an answer is given back, the connection closed."""
-        if self._unanswered:
-            async with asyncio.timeout(5):
-                await self._give_back_unanswered()
-        await self._link.drop()

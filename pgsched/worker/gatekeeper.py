@@ -9,7 +9,6 @@ Where a client's gate holds back, claims pass the client's rows over, and turns 
 due, by the batch, in a share of its time.
 """
 
-import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -19,20 +18,20 @@ from pgsched.domain.execution import Execution
 from pgsched.domain.gate import CLIENT, ORDER, Gate
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import executions, gates, ordering
+from pgsched.store import gates, ordering
 from pgsched.store.connect import Connection, Link
 from pgsched.store.deferred import with_own_tokens
-from pgsched.store.executions import Lease
 from pgsched.worker.book import Book
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.dispatcher import Dispatcher
+from pgsched.worker.leases import Leases
 from pgsched.worker.roster import Roster
 
 _MOST_HOLDING = 1_000
 _LOOK_EVERY = 0.5
 _READ_EVERY = 10.0
-_TIDIED = 1_000  # rows held by one statement
-_SHARE_OF_TIME = 10
+_TIDIED = 50  # rows held by one statement
+_SHARE_OF_TIME = 40
 _SOONEST, _LATEST = 0.01, 0.5
 _AHEAD = 500_000  # microseconds: what a gate will let pass is claimed so long before, and waits in memory
 _MOST_FED = 500
@@ -48,19 +47,19 @@ class Gatekeeper(Service):
         self,
         chores: Link,
         link: Link,
+        leases: Leases,
         roster: Roster,
         dispatcher: Dispatcher,
         clock: DatabaseClock,
         events: Events,
         *,
-        lease: timedelta,
         is_late: Callable[[Execution], bool],
         probing: Callable[[bytes, str], None],
     ) -> None:
         super().__init__(events)
-        self._chores, self._link = chores, link
+        self._chores, self._link, self.leases = chores, link, leases
         self._roster, self._dispatcher, self._clock = roster, dispatcher, clock
-        self._lease, self._is_late, self._probing = lease, is_late, probing
+        self._is_late, self._probing = is_late, probing
         self.book = Book()
         self._holding: set[str] = set()
         self._counted: dict[bytes, list[str]] = {}
@@ -70,7 +69,6 @@ class Gatekeeper(Service):
         self._due: dict[str, float] = {}
         self._read_at = self._looked_at = self._tidied_at = float("-inf")
         self._partition = 0
-        self._unanswered: list[int] = []
         self.loaded = False
 
     @property
@@ -183,8 +181,7 @@ class Gatekeeper(Service):
             self._looked_at = time.monotonic()
         if not self.is_needed and not self._holding:
             return _READ_EVERY
-        if self._unanswered:
-            await self._give_back_unanswered()
+        await self.leases.give_back()
         await self._note_left()
         for name in sorted(self._holding, key=lambda name: self._due.get(name, 0.0)):
             if self._due.get(name, 0.0) <= time.monotonic() and self._dispatcher.free:
@@ -207,21 +204,19 @@ class Gatekeeper(Service):
     async def _feed(self, name: str) -> None:
         """Claims what a gate has room for, and lets it pass."""
         connection = await self._link.get()
-        token = self._roster.next_token()
-        self._unanswered.append(token)
+        lease = self.leases.ask(timedelta(0))
         async with connection.transaction():
             if not self._roster.number or not await gates.try_feeding(connection, name):
-                self._unanswered.remove(token)
+                self.leases.answered(lease)
                 self._due[name] = time.monotonic() + _TRY_AGAIN
                 return
             gate, room = await self._room_at(connection, name)
-            lease = Lease(owner=self._roster.number, token=token, length=self._lease, ahead=timedelta(0))
             partitions = self._roster.open
             rows = await gates.claim_held(connection, lease, name, partitions, batch=room) if room else []
             held = await self._queue_up(connection, rows)
             wanted = self._gates_of(row for row in rows if row.id not in held)
             passing = await with_own_tokens(connection, await self._pass(connection, rows, wanted, held))
-        self._unanswered.remove(token)
+        self.leases.answered(lease)
         self._dispatcher.submit(passing)
         if len(rows) < room:
             self._holding.discard(name)
@@ -238,11 +233,6 @@ class Gatekeeper(Service):
         now = self._clock.now()
         free = min(self._dispatcher.free, _MOST_FED)
         return gate, gate.room(free, now=now, last=now + _AHEAD)
-
-    async def _give_back_unanswered(self) -> None:
-        """What was claimed when a connection broke may be leased to this worker without its knowing."""
-        await executions.release_claims(await self._link.get(), self._roster.partitions, self._unanswered)
-        self._unanswered.clear()
 
     async def _tidy(self) -> None:
         """Holds due rows of clients that claims pass over."""
@@ -263,13 +253,6 @@ class Gatekeeper(Service):
         due = [self._due.get(name, 0.0) for name in self._holding]
         until = min([self._looked_at + _LOOK_EVERY, *due, *([self._tidied_at] if self.passed_over else [])])
         return max(until - now, _SOONEST)
-
-    async def close(self) -> None:
-        """After the last turn: what was claimed without an answer is given back, the connection closed."""
-        if self._unanswered:
-            async with asyncio.timeout(5):
-                await self._give_back_unanswered()
-        await self._link.drop()
 
     async def recover(self, error: Exception) -> None:
         await self._link.drop(error)

@@ -32,6 +32,11 @@ class Roster:
         self.open: list[int] = []
         self.own: list[int] = []
 
+    @property
+    def minded(self) -> list[int]:
+        """Its share, and those that nobody claims from."""
+        return self.own + [partition for partition in self.partitions if partition not in self.open]
+
     async def join(self, connection: Connection) -> None:
         """Registers, or takes the registration up again, on the session whose life stands for the worker's."""
         found = await workers.served(connection, self._queues)

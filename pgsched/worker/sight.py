@@ -12,7 +12,7 @@ from pgsched.store.wire import LONG_AGO
 
 # Microseconds behind the time of a look that are read again by the next: rows due at once were given their instant
 # when their transaction began.
-_REREAD = 2_000_000
+REREAD = 2_000_000
 
 
 class Sight:
@@ -45,10 +45,6 @@ class Sight:
     def low(self, partition: int) -> int:
         return self._low.get(partition, LONG_AGO)
 
-    def look_from(self, partition: int, now: int) -> int:
-        """Where a look begins: no later than a moment back, also where a claim that looked ahead got further."""
-        return min(self.low(partition), now - _REREAD)
-
     def taken(self, partition: int) -> int:
         """How many rows the last claim found there."""
         return self._taken.get(partition, 0)
@@ -69,7 +65,7 @@ class Sight:
         """
         for partition in partitions:
             self.due.pop(partition, None)
-            self._put_low(partition, now - _REREAD)
+            self._put_low(partition, now - REREAD)
         self._add(due)
         self._add(self._heard)
         return not self._forgot
@@ -103,7 +99,7 @@ class Sight:
     def seen_beyond(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> None:
         """The answer to a look at these partitions from beyond the claim that emptied them."""
         for partition in partitions:
-            self._put_low(partition, min(max(self.low(partition), now - _REREAD), self.due.get(partition, now)))
+            self._put_low(partition, min(max(self.low(partition), now - REREAD), self.due.get(partition, now)))
         self._add(due)
         self._add(self._heard)
 

@@ -1,7 +1,7 @@
 """The claim: which rows it leases, in which order, and that a recurring row brings its successor or is not taken."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import psycopg
@@ -11,7 +11,8 @@ from pgsched.domain.execution import Execution
 from pgsched.store import executions
 from pgsched.store.connect import Connection, connect
 from pgsched.store.executions import Group, Lease, Share
-from pgsched.store.wire import LONG_AGO, to_instant
+from pgsched.store.whose import Whose
+from pgsched.store.wire import FAR_OFF, LONG_AGO, microseconds, to_instant
 from tests.store.store_arrange import TARGET, call, column, counts, row, schedule, value
 from tests.store.store_arrange import Connection as Session
 
@@ -247,3 +248,23 @@ async def test_the_next_due_instant_of_each_partition_is_its_earliest_waiting_on
     await claim(worker, batch=1, partitions=[4])
     later, _ = await executions.next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
     assert later == {4: to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [second]))}
+
+
+async def test_a_part_tells_the_first_that_is_not_passed_over_and_where_it_ends(
+    db: Session, worker: Connection
+) -> None:
+    for hour in range(4):
+        for client in ("payments", "default"):
+            schedule(db, fire_at=f"2020-01-01 0{hour}:00Z", client=client)
+    db.execute("delete from pgsched.executions where client_id = 'default' and fire_at < '2020-01-01 02:00Z'")
+    found = []
+    for partition in range(16):
+        low: int | None = LONG_AGO
+        while low is not None:
+            first, read_to = await executions.peek(
+                worker, partition, low, until=FAR_OFF, most=2, whose=Whose(held=("payments",))
+            )
+            found += [first] if first is not None else []
+            low = None if read_to is None else read_to + 1
+    assert found
+    assert set(found) <= {microseconds(datetime(2020, 1, 1, hour, tzinfo=UTC)) for hour in (2, 3)}

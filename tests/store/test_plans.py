@@ -13,7 +13,7 @@ import pytest
 
 from pgsched.store.connect import Connection, connect
 from pgsched.store.sql import statement_in, statement_over
-from pgsched.store.wire import LONG_AGO, Instant, Tokens, Uuids
+from pgsched.store.wire import FAR_OFF, LONG_AGO, Instant, Instants, Tokens, Uuids
 from tests.store.store_arrange import TARGET, column
 
 BATCH = 100
@@ -169,7 +169,9 @@ async def test_retrying_reaches_its_rows_by_the_primary_key(worker: Connection) 
 
 async def test_the_next_due_instant_is_one_entry_of_each_partition(worker: Connection) -> None:
     every = range(16)
-    plan = await explain(worker, "next_due", {f"low_{p}": Instant(LONG_AGO) for p in every}, every)
+    plan = await explain(
+        worker, "next_due", {f"low_{p}": Instant(LONG_AGO) for p in every} | {"until": Instant(FAR_OFF)}, every
+    )
     assert plan.indexes <= await index_names(worker, "executions_fire_at")
     assert plan.indexes
     assert "Seq Scan" not in plan.kinds
@@ -177,7 +179,9 @@ async def test_the_next_due_instant_is_one_entry_of_each_partition(worker: Conne
 
 
 async def test_looking_for_leases_that_ran_out_reads_the_edge_only(worker: Connection) -> None:
-    plan = await explain(worker, "expired", {"partitions": list(range(16)), "depth": 50})
+    plan = await explain(
+        worker, "expired", {"partitions": list(range(16)), "lows": Instants([LONG_AGO] * 16), "depth": 50}
+    )
     assert plan.indexes <= await index_names(worker, "executions_fire_at")
     assert "Seq Scan" not in plan.kinds
     assert plan.rows_read <= 16 * 50

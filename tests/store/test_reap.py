@@ -1,6 +1,6 @@
 """Taking rows back: from lost workers, from leases that ran out, and what becomes of a last attempt."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import psycopg
@@ -9,9 +9,11 @@ import pytest
 from pgsched.store import executions
 from pgsched.store.connect import Connection
 from pgsched.store.executions import Lease, Share
-from pgsched.store.wire import LONG_AGO
+from pgsched.store.wire import LONG_AGO, microseconds
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import column, counts, row, schedule, status, value
+
+EDGES = dict.fromkeys(range(16), LONG_AGO)
 
 
 async def leased(db: Session, worker: Connection, *, owner: int = 1, seconds: float = 30, **arguments: object) -> UUID:
@@ -112,7 +114,7 @@ async def test_several_are_taken_back_at_once(db: Session, worker: Connection) -
 async def test_partitions_with_a_lease_that_ran_out_are_found(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, seconds=-1)
     await leased(db, worker, ordering_key="another", seconds=30)
-    assert await executions.expired(worker, list(range(16)), 100) == [partition_of(db, id)]
+    assert (await executions.expired(worker, EDGES, 100)).expired == [partition_of(db, id)]
 
 
 async def test_only_so_many_due_rows_are_looked_at(db: Session, worker: Connection) -> None:
@@ -124,5 +126,13 @@ async def test_only_so_many_due_rows_are_looked_at(db: Session, worker: Connecti
         " where id = %s",
         [id],
     )
-    assert await executions.expired(worker, list(range(16)), 2) == []
-    assert await executions.expired(worker, list(range(16)), 3) == [partition_of(db, id)]
+    assert (await executions.expired(worker, EDGES, 2)).expired == []
+    assert (await executions.expired(worker, EDGES, 3)).expired == [partition_of(db, id)]
+
+
+async def test_a_part_that_is_full_says_where_it_ends(db: Session, worker: Connection) -> None:
+    ids = [schedule(db, fire_at=f"20{year}-01-01Z", ordering_key="together", client="payments") for year in (19, 20)]
+    partition, instants = partition_of(db, ids[0]), [microseconds(datetime(y, 1, 1, tzinfo=UTC)) for y in (2019, 2020)]
+    assert (await executions.expired(worker, EDGES, 1)).read_to == {partition: instants[0]}
+    assert (await executions.expired(worker, {partition: instants[0] + 1}, 1)).read_to == {partition: instants[1]}
+    assert (await executions.expired(worker, {partition: instants[1] + 1}, 1)).read_to == {}

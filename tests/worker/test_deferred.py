@@ -58,7 +58,7 @@ async def test_it_outlives_its_worker(db: Connection, running: Running, slow: Re
         await parked(db)
     async with running() as second:
         await until(lambda: value(db, "select count(*) = 1 from pgsched.workers"))
-        await second.reaper.turn()
+        await second.upkeep.reaper.turn()
         await value(db, COMPLETE, id, token_of(slow.requests[0]), None)
     assert len(slow.requests) == 1
     assert await value(db, "select attempt from pgsched.history where status = 'succeeded'") == 1
@@ -82,8 +82,8 @@ async def test_not_completed_in_time_it_is_called_again(db: Connection, running:
         await parked(db)
         first = token_of(slow.requests[0])
         await db.execute("update pgsched.executions set fire_at = pgsched.now(), lease_expires_at = pgsched.now()")
-        worker.reaper._edge_at = float("-inf")
-        worker.reaper.wake()
+        worker.upkeep.reaper._edge_at = float("-inf")
+        worker.upkeep.reaper.wake()
         await until(lambda: _count(slow, 2))
         assert token_of(slow.requests[1]) != first
     error = await value(db, "select error from pgsched.attempts")

@@ -1,8 +1,10 @@
--- reap: the partitions in which a lease ran out. Leased rows stand at the left edge of their partition, so no more than
--- depth due rows are read in each. Locks nothing. Index: executions_fire_at.
-select p.partition from unnest(%(partitions)s::smallint[]) as p(partition)
- where exists (
-   select from (select e.lease_expires_at from pgsched.executions e
-                 where e.partition = p.partition and e.fire_at <= pgsched.now() + interval '1 minute'
-                 order by e.fire_at limit %(depth)s) edge
-    where edge.lease_expires_at < pgsched.now())
+-- reap: in which partitions a lease ran out, as far as the next due rows from each one's mark tell, no more than depth;
+-- and where they end if there may be more. Locks nothing. Index: executions_fire_at.
+select p.partition, coalesce(edge.expired, false), edge.read_to
+  from unnest(%(partitions)s::smallint[], %(lows)s) as p(partition, low),
+       lateral (select bool_or(due.lease_expires_at < pgsched.now()) as expired,
+                       case when count(*) = %(depth)s then max(due.fire_at) end as read_to
+                  from (select e.fire_at, e.lease_expires_at from pgsched.executions e
+                         where e.partition = p.partition and e.fire_at >= p.low
+                           and e.fire_at <= pgsched.now() + interval '1 minute'
+                         order by e.fire_at limit %(depth)s) due) edge

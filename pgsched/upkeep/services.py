@@ -1,0 +1,83 @@
+"""What keeps the database in order, put together; each worker process has all of it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.settings import Settings
+from pgsched.store.connect import Link
+from pgsched.store.workers import Worker
+from pgsched.upkeep.backfiller import Backfiller
+from pgsched.upkeep.days import Days
+from pgsched.upkeep.directory import Directory
+from pgsched.upkeep.levels import Levels
+from pgsched.upkeep.planner import Planner
+from pgsched.upkeep.pulled import PulledQueues
+from pgsched.upkeep.reaper import Reaper
+from pgsched.upkeep.releaser import Releaser
+from pgsched.upkeep.replayer import Replayer
+from pgsched.upkeep.turns import Turns
+from pgsched.upkeep.zones import Zones
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """The worker in whose process this is: what it is asked, and what it is told."""
+
+    number: Callable[[], int]
+    next_token: Callable[[], int]
+    now: Callable[[], int]
+    """The database's time, a wire count."""
+    partitions: Callable[[], Sequence[int]]
+    own: Callable[[], Sequence[int]]
+    minded: Callable[[], Sequence[int]]
+    seen: Callable[[list[Worker]], None]
+    reaped: Callable[[], None]
+
+
+class Upkeep:
+    """Single statements are rare chores, and share the worker's connection for them. What plans and moves many rows are
+    transactions, each on a connection of its own."""
+
+    def __init__(self, settings: Settings, url: str, events: Events, chores: Link, host: Host) -> None:
+        lease = timedelta(seconds=settings.lease)
+        roles = ("plan", "backfill", "zones", "replay")
+        planning, backfilling, rezoning, replaying = (Link(url, role, raw=False) for role in roles)
+        pulling = Link(url, "pulled")
+        self._links = (planning, backfilling, rezoning, replaying, pulling)
+        self.directory = Directory(chores, events)
+        self.planner = Planner(planning, events)
+        self.releaser = Releaser(chores, events)
+        self.levels = Levels(chores, events, worker=host.number)
+        self.turns = Turns(chores, events, partitions=host.own)
+        self.pulled = PulledQueues(
+            chores, pulling, events, lease=lease, number=host.number, next_token=host.next_token, now=host.now
+        )
+        self.zones = Zones(chores, rezoning, events)
+        self.backfiller = Backfiller(chores, backfilling, events)
+        self.replayer = Replayer(chores, replaying, events)
+        self.reaper = Reaper(
+            chores,
+            events,
+            lease=lease,
+            queues=settings.queue_names,
+            partitions=host.partitions,
+            minded=host.minded,
+            seen=host.seen,
+            reaped=host.reaped,
+        )
+        self.days = Days(chores, events, kept=settings.history_days, audit_kept=settings.audit_days)
+
+    @property
+    def services(self) -> list[Service]:
+        return [
+            self.directory, self.planner, self.reaper, self.releaser, self.days, self.backfiller, self.replayer,
+            self.zones, self.turns, self.levels, self.pulled,
+        ]  # fmt: skip
+
+    async def close(self) -> None:
+        """After the last turn."""
+        for link in self._links:
+            await link.drop()

@@ -1,0 +1,44 @@
+"""The leases that one connection asks for."""
+
+import asyncio
+from datetime import timedelta
+
+from pgsched.store import executions
+from pgsched.store.connect import Link
+from pgsched.store.executions import Lease
+from pgsched.worker.roster import Roster
+
+_AT_THE_END = 5  # seconds
+
+
+class Leases:
+    """Remembers what was asked for until the answer is there: rows whose claim's answer a broken connection swallowed
+    may be leased to this worker without its knowing, and are given back."""
+
+    def __init__(self, link: Link, roster: Roster, length: timedelta) -> None:
+        self._link, self._roster, self._length = link, roster, length
+        self._unanswered: list[int] = []
+
+    def ask(self, ahead: timedelta) -> Lease:
+        """A lease under a token that no claim has had, for rows that are due so far ahead."""
+        token = self._roster.next_token()
+        self._unanswered.append(token)
+        return Lease(owner=self._roster.number, token=token, length=self._length, ahead=ahead)
+
+    def answered(self, lease: Lease) -> None:
+        """It is known what was leased."""
+        self._unanswered.remove(lease.token)
+
+    async def give_back(self) -> None:
+        """Hands back what claims took whose answers never came."""
+        if self._unanswered:
+            connection = await self._link.get()
+            await executions.release_claims(connection, self._roster.partitions, self._unanswered)
+            self._unanswered.clear()
+
+    async def close(self) -> None:
+        """After the last claim: what has no answer is given back, the connection closed."""
+        if self._unanswered:
+            async with asyncio.timeout(_AT_THE_END):
+                await self.give_back()
+        await self._link.drop()
