@@ -16,6 +16,7 @@ Defaults = Annotated[
     dict[str, Any],
     Meta(description="What holds where an execution's own options are silent: timeout, max_attempts, headers, …"),
 ]
+Told = Annotated[str, Meta(max_length=2048, description="What is told of each dead letter.")]
 Name = Annotated[str | None, QueryParameter(name="after", max_length=400, description="next of the page before.")]
 
 
@@ -33,6 +34,8 @@ class ClientSettings(_Settings, frozen=True, kw_only=True, forbid_unknown_fields
     options: Defaults | UnsetType | None = UNSET
     weight: Weight | UnsetType | None = UNSET
     database_role: Annotated[str, Meta(min_length=1, max_length=63)] | UnsetType | None = UNSET
+    dead_letter_target: Told | UnsetType | None = UNSET
+    dead_letters_for: Duration | UnsetType | None = UNSET
 
 
 class QueueSettings(_Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -12,8 +12,8 @@ from pgsched.cli.secrets import drop_secret, rotate_secret
 from pgsched.cli.setting import actor_option, ask_with, changes_in, said_options
 
 _COLUMNS = ("client", "state", "weight", "keep", "options", "database_role", "reason")
-_SETTINGS = ("keep", "options", "weight", "database_role")
-_CLEARABLE = ("keep", "options", "weight", "database-role")
+_SETTINGS = ("keep", "options", "weight", "database_role", "dead_letter_target", "dead_letters_for")
+_CLEARABLE = tuple(name.replace("_", "-") for name in _SETTINGS)
 
 
 @click.group()
@@ -60,6 +60,8 @@ def show(reply: Reply, /, client: str, **given: Any) -> None:
 )
 @click.option("--weight", type=int, metavar="NUMBER", help="Its share where workers are saturated, from 1 to 100.")
 @click.option("--database-role", metavar="ROLE", help="The role that acts for it in SQL.")
+@click.option("--dead-letter-target", metavar="TARGET", help="What is told of its dead letters.")
+@click.option("--dead-letters-for", metavar="DURATION", help="How long they are kept, such as 90d.")
 @click.option("--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Back to its default.")
 @actor_option
 @json_option

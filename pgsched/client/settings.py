@@ -24,6 +24,8 @@ class ClientSettings(TypedDict, total=False):
     options: Mapping[str, Any] | None
     weight: int | None
     database_role: str | None
+    dead_letter_target: str | None
+    dead_letters_for: str | None
 
 
 class QueueSettings(TypedDict, total=False):
@@ -54,6 +56,8 @@ class ClientState:
     reason: str | None
     signing_secrets: tuple[SecretHint, ...]
     database_role: str | None
+    dead_letter_target: str | None
+    dead_letters_for: str
     created_at: datetime
 
 

@@ -40,6 +40,8 @@ class ClientRow:
     reason: str | None
     signing_secrets: Json
     database_role: str | None
+    dead_letter_target: str | None
+    dead_letters_for: timedelta
     created_at: datetime
 
 

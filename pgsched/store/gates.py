@@ -31,10 +31,10 @@ async def standing(connection: Connection) -> list[Standing]:
     return [Standing(name=row[0], counts=row[1], first_partition=row[2]) for row in await cursor.fetchall()]
 
 
-async def holding(connection: Connection, *, most: int) -> set[str]:
-    """The names of gates that hold executions back, no more than ``most``."""
-    cursor = await connection.execute(statement("holding_gates"), {"most": most})
-    return {row[0] for row in await cursor.fetchall()}
+async def holding(connection: Connection, *, after: str, most: int) -> list[str]:
+    """The names of the next gates that hold executions back, in their order, no more than ``most``."""
+    cursor = await connection.execute(statement("holding_gates"), {"after": after, "most": most})
+    return [row[0] for row in await cursor.fetchall()]
 
 
 async def read(connection: Connection, names: Sequence[str], *, worker: int, lock: bool = True) -> dict[str, Gate]:

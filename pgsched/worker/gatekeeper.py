@@ -62,6 +62,8 @@ class Gatekeeper(Service):
         self._is_late, self._probing = is_late, probing
         self.book = Book()
         self._holding: set[str] = set()
+        self._seen: set[str] = set()
+        self._seen_to = ""
         self._counted: dict[bytes, list[str]] = {}
         self._running: Counter[str] = Counter()
         self._missing: set[bytes] = set()
@@ -177,8 +179,7 @@ class Gatekeeper(Service):
             self.loaded = True
             self._recount()
         if now - self._looked_at >= (_LOOK_EVERY if self.is_needed else _READ_EVERY):
-            self._holding = await gates.holding(await self._chores.get(), most=_MOST_HOLDING) - {ORDER}
-            self._looked_at = time.monotonic()
+            await self._look_on()
         if not self.is_needed and not self._holding:
             return _READ_EVERY
         await self.leases.give_back()
@@ -188,6 +189,17 @@ class Gatekeeper(Service):
                 await self._feed(name)
         await self._tidy()
         return self._pause()
+
+    async def _look_on(self) -> None:
+        """Looks which gates hold something, the next thousand at a time: one is forgotten when all have been seen."""
+        found = await gates.holding(await self._chores.get(), after=self._seen_to, most=_MOST_HOLDING)
+        self._seen.update(found)
+        if len(found) == _MOST_HOLDING:
+            self._seen_to = found[-1]
+            self._holding |= self._seen - {ORDER}
+        else:
+            self._holding, self._seen, self._seen_to = self._seen - {ORDER}, set(), ""
+        self._looked_at = time.monotonic()
 
     def _recount(self) -> None:
         """What was counted in a transaction that came to nothing is not in hand, and never leaves it."""

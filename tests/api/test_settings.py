@@ -19,6 +19,12 @@ async def test_a_client_is_set_in_part_and_whole(api: httpx.AsyncClient) -> None
     assert (await api.get("/v1/clients/shop")).json() == put
 
 
+async def test_who_is_told_of_dead_letters_is_set(api: httpx.AsyncClient) -> None:
+    changes = {"dead_letter_target": "https://ops.example/dead", "dead_letters_for": "90d"}
+    shown = (await api.patch("/v1/clients/shop", json=changes)).json()
+    assert (shown["dead_letter_target"], shown["dead_letters_for"]) == ("https://ops.example/dead", "P90D")
+
+
 async def test_clients_are_listed_page_by_page(api: httpx.AsyncClient) -> None:
     for name in ("a", "b"):
         await api.patch(f"/v1/clients/{name}", json={})
@@ -119,6 +125,9 @@ async def test_a_limit_is_set_listed_and_dropped(api: httpx.AsyncClient) -> None
         ("PATCH", "/v1/clients/shop", {"options": {"headers": {"X": "a\x00"}}}, 422, "printable"),
         ("PATCH", "/v1/clients/shop", {"database_role": "nobody at all"}, 422, "create role"),
         ("PATCH", "/v1/clients/shop", {"database_role": "a\x00"}, 422, "NUL"),
+        ("PATCH", "/v1/clients/shop", {"dead_letter_target": "ops.example"}, 422, "https://"),
+        ("PATCH", "/v1/clients/shop", {"dead_letters_for": "PT5M"}, 422, "90d"),
+        ("PATCH", "/v1/clients/shop", {"dead_letters_for": 90}, 400, "dead_letters_for"),
         ("PATCH", f"/v1/clients/{'x' * 101}", {}, 400, "client"),
         ("PATCH", "/v1/clients/a%00b", {}, 422, "NUL"),
         ("POST", "/v1/clients/shop/hold", {"note": 1}, 400, "note"),

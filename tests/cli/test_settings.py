@@ -26,6 +26,15 @@ def ask(run: Run) -> Any:
     return asked
 
 
+def test_who_is_told_of_dead_letters_is_set_and_cleared(ask: Any) -> None:
+    ask("clients", "set", "shop", "--dead-letter-target", "python:dead", "--dead-letters-for", "90d")
+    shown = ask("clients", "show", "shop")
+    assert (shown["dead_letter_target"], shown["dead_letters_for"]) == ("python:dead", "P90D")
+    ask("clients", "set", "shop", "--clear", "dead-letter-target", "--clear", "dead-letters-for")
+    shown = ask("clients", "show", "shop")
+    assert (shown["dead_letter_target"], shown["dead_letters_for"]) == (None, "P365D")
+
+
 def test_a_client_is_set_and_shown(run: Run, ask: Any, db: Db) -> None:
     words = (
         "clients",
@@ -117,6 +126,8 @@ def test_a_limit_is_set_listed_and_dropped(run: Run, ask: Any) -> None:
         (["clients", "show", "nobody"], 1, "nothing is set"),
         (["clients", "set", "shop", "--weight", "101"], 2, "1 to 100"),
         (["clients", "set", "shop", "--weight", "heavy"], 2, "--weight"),
+        (["clients", "set", "shop", "--dead-letter-target", "dead"], 2, "https://"),
+        (["clients", "set", "shop", "--dead-letters-for", "1m"], 2, "90d"),
         (["clients", "set", "shop", "--keep", "some"], 2, "all, failures or nothing"),
         (["clients", "set", "shop", "--option", "timeout=soon"], 2, "PT5S"),
         (["clients", "set", "shop", "--option", "on_success=python:x"], 2, "each execution"),

@@ -1,6 +1,7 @@
 """What is set for clients: by functions, whole or not at all, and by whom."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -49,6 +50,14 @@ def test_null_is_the_default(db: Connection) -> None:
     assert settings(db, "shop") == ("all", None, 1, "active")
 
 
+def test_who_is_told_of_dead_letters_and_how_long_they_are_kept(db: Connection) -> None:
+    stored = "select dead_letter_target, dead_letters_for from pgsched.clients where client_id = 'shop'"
+    call(db, "set_client", client="shop", changes={"dead_letter_target": "python:dead", "dead_letters_for": "P90D"})
+    assert row(db, stored) == ("python:dead", timedelta(days=90))
+    call(db, "set_client", client="shop", changes={"dead_letter_target": None, "dead_letters_for": None})
+    assert row(db, stored) == (None, timedelta(days=365))
+
+
 def test_setting_what_is_so_already_changes_nothing(db: Connection) -> None:
     call(db, "set_client", client="shop", changes={"weight": 5})
     assert call(db, "set_client", client="shop", changes={"weight": 5}) is False
@@ -81,6 +90,13 @@ def test_workers_are_told(db: Connection, store_url: str) -> None:
         ("PS000", "failures", {"keep": 1}),
         ("PS000", "create role", {"database_role": "nobody at all"}),
         ("PS000", "create role", {"database_role": 1}),
+        ("PS001", "https://", {"dead_letter_target": "ops.example"}),
+        ("PS001", "https://", {"dead_letter_target": ""}),
+        ("PS001", "https://", {"dead_letter_target": 1}),
+        ("PS000", "90d", {"dead_letters_for": "59m"}),
+        ("PS000", "90d", {"dead_letters_for": "P3654D"}),
+        ("PS000", "90d", {"dead_letters_for": "a while"}),
+        ("PS000", "90d", {"dead_letters_for": 90}),
         ("PS004", "options", {"options": []}),
         ("PS004", "max_attempts", {"options": {"attempts": 5}}),
         ("PS004", "PT5S", {"options": {"timeout": "soon"}}),

@@ -72,7 +72,7 @@ async def test_what_a_gate_has_room_for_is_read_off_its_index(worker: Connection
 
 
 async def test_the_gates_that_hold_something_are_found_by_one_entry_of_each(worker: Connection) -> None:
-    plan = await explain(worker, statement("holding_gates"), {"most": 1000})
+    plan = await explain(worker, statement("holding_gates"), {"after": "", "most": 1000})
     assert plan.indexes <= await index_names(worker, "executions_gate")
     assert "Seq Scan" not in plan.kinds
     assert plan.rows_read <= 16 * 4
@@ -138,7 +138,7 @@ async def test_plans_hold_where_the_statistics_saw_an_empty_table(worker: Connec
         await worker.execute("analyze pgsched.executions_0")
         await worker.execute("insert into pgsched.executions select * from load")
         by_gate, by_id = [await index_names(worker, name) for name in ("executions_gate", "executions_pkey")]
-        holding = await explain(worker, statement("holding_gates"), {"most": 1000})
+        holding = await explain(worker, statement("holding_gates"), {"after": "", "most": 1000})
         claimed = await explain(worker, statement("claim_held"), {**HELD, "partitions": [0]})
     assert holding.indexes <= by_gate
     assert claimed.indexes <= by_gate | by_id

@@ -4,7 +4,10 @@ import asyncio
 import time
 from typing import Any
 
+import pytest
+
 from pgsched.delivery.python import App
+from pgsched.worker import gatekeeper
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 FLOOD = """
@@ -115,3 +118,15 @@ async def test_what_nobody_waits_for_any_more_expires_without_a_place_in_the_rat
     await db.execute(FLOOD.encode(), ['{"relevant_for": "10s"}', 40])
     async with running(app):
         await until_history(db, 40, status="expired")
+
+
+async def test_all_gates_are_fed_from_although_one_look_sees_but_some(
+    running: Running, db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gatekeeper, "_MOST_HOLDING", 2)
+    app, _ = counting_app()
+    for client in ("a", "b", "c", "d", "e"):
+        await limit(db, f"client:{client}", concurrency=1)
+        await db.execute(FLOOD.replace("flood", client).replace("noop", "slow").encode(), [None, 5])
+    async with running(app):
+        await until_history(db, 25)

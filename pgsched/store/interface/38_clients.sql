@@ -60,7 +60,7 @@ comment on function pgsched.is_whole(jsonb, bigint, bigint) is 'Whether a JSON v
 create or replace function pgsched.check_client_changes(changes jsonb) returns boolean
   language plpgsql stable as $$
 begin
-  perform pgsched.check_members(changes, array['keep', 'options', 'weight', 'database_role']);
+  perform pgsched.check_members(changes, array['keep', 'options', 'weight', 'database_role', 'dead_letter_target', 'dead_letters_for']);
   if changes ? 'keep' and (jsonb_typeof(changes -> 'keep') not in ('string', 'null')
       or changes ->> 'keep' not in ('all', 'failures', 'nothing')) then
     return pgsched.refuse('PS000', format('keep cannot be %s', left((changes -> 'keep')::text, 100)), 'write all, failures or nothing');
@@ -71,16 +71,21 @@ begin
   elsif changes ? 'database_role' and not has_table_privilege(pgsched.acting_role(), 'pgsched.clients', 'UPDATE') then
     return pgsched.refuse('PS012', format('%I may not say who acts for a client', pgsched.acting_role()),
       'leave database_role out, or ask whoever runs pgsched');
+  elsif changes ->> 'dead_letters_for' is not null and not pgsched.is_duration(changes -> 'dead_letters_for', '1 hour', '3653 days') then
+    return pgsched.refuse('PS000', format('dead letters cannot be kept for %s', left((changes -> 'dead_letters_for')::text, 100)),
+      'write 1 hour to 3653 days, such as "90d"');
+  elsif changes ->> 'dead_letter_target' is not null then
+    return pgsched.check_target(changes ->> 'dead_letter_target');
   end if;
   return true;
 end $$;
 comment on function pgsched.check_client_changes(jsonb)
-  is 'True for what pgsched.set_client can read; raises PS000, PS004 or PS012 with what to write otherwise.';
+  is 'True for what pgsched.set_client can read; raises PS000, PS001, PS004 or PS012 with what to write otherwise.';
 
 create or replace function pgsched.set_client(client text, changes jsonb default '{}', actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  defaults constant jsonb := '{"keep": "all", "weight": 1}';
+  defaults constant jsonb := '{"keep": "all", "weight": 1, "dead_letters_for": "365 days"}';
   given jsonb := changes;
   before pgsched.clients;
   after pgsched.clients;
@@ -95,7 +100,8 @@ begin
   after := jsonb_populate_record(before, given);
   if after is distinct from before then
     update pgsched.clients c
-       set keep = after.keep, options = after.options, weight = after.weight, database_role = after.database_role
+       set keep = after.keep, options = after.options, weight = after.weight, database_role = after.database_role,
+           dead_letter_target = after.dead_letter_target, dead_letters_for = after.dead_letters_for
      where c.client_id = client;
   elsif not made then
     return false;
@@ -105,8 +111,8 @@ begin
   return true;
 end $$;
 comment on function pgsched.set_client(text, jsonb, text)
-  is 'Sets what is named of a client: keep, options (the defaults of its executions), weight, database_role; null is the default.
-True if anything is different now, or the client is new. PS000, PS001 or PS004 for what cannot be meant, PS012 where the session
+  is 'Sets what is named of a client: keep, options (the defaults of its executions), weight, database_role, dead_letter_target,
+dead_letters_for; null is the default. True if anything is different now, or the client is new. PS000, PS001 or PS004 for what cannot be meant, PS012 where the session
 may not.';
 
 create or replace function pgsched.drop_client(client text, actor text default null) returns boolean

@@ -7,7 +7,7 @@ begin  -- a host that is shut until an instant recovers from then on; a circuit 
   insert into pgsched.gates as g (name, shut_until, recovers_from, reason)
   values (gate, until, case when gate like 'host:%' and isfinite(until) then until end, reason)
   on conflict on constraint gates_pkey do update set shut_until = excluded.shut_until, recovers_from = excluded.recovers_from, reason = excluded.reason,
-     updated_at = pgsched.now()
+     openings = 0, updated_at = pgsched.now()
    where g.shut_until is distinct from excluded.shut_until;
   if not found then
     return false;

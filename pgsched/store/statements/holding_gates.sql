@@ -1,6 +1,7 @@
--- gates: those that hold something back, each found by one probe of each partition's index. Index: executions_gate.
+-- gates: the next of those that hold something back, in the order of their names; each is found by one probe of each
+-- partition's index. Index: executions_gate.
 with recursive holding as (
-  (select e.gate from pgsched.executions e where e.gate is not null and not isfinite(e.fire_at) order by e.gate limit 1)
+  (select e.gate from pgsched.executions e where e.gate > %(after)s and not isfinite(e.fire_at) order by e.gate limit 1)
   union all
   select (select e.gate from pgsched.executions e where e.gate > h.gate and not isfinite(e.fire_at) order by e.gate limit 1)
     from holding h where h.gate is not null
