@@ -7,7 +7,8 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PYTEST_ARGS ?=
 # What tells the time is tested one by one, the rest on all cores.
-TIMED := tests/worker
+TIMED := $(addprefix tests/worker/test_,$(addsuffix .py,alarm circuits clock dispatcher gates stop watch worker))
+EVERYWHERE := -n auto --dist worksteal
 # What is tested on the older end of what is supported, too: migrations, functions, and the statements of the row's life.
 ON_15 := tests/migrations tests/store --ignore=tests/store/test_planning_laws.py --ignore=tests/store/cells \
 	-k "migrations or claim or settle or reap or statement or plan or interface or role or successor or queue or client or dead or \
@@ -43,12 +44,12 @@ imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 test-18: $(VENV)/.dev
-	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest -n auto $(TIMED:%=--ignore=%) $(PYTEST_ARGS)
+	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(EVERYWHERE) $(TIMED:%=--ignore=%) $(PYTEST_ARGS)
 	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(TIMED) $(PYTEST_ARGS)
 
 test-15: $(VENV)/.dev
 	found="$$($(BIN)/python scripts/postgresql15.py)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=15 && \
-	$(BIN)/pytest -n auto $(ON_15) $(PYTEST_ARGS)
+	$(BIN)/pytest $(EVERYWHERE) $(ON_15) $(PYTEST_ARGS)
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix

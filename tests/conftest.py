@@ -35,6 +35,12 @@ def _bin_dir() -> Path:
     return found
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In random order but for what takes minutes: that begins at once, so that no core waits for it at the end."""
+    items.sort(key=lambda item: "test_planning_laws" not in item.nodeid)
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
     """The server the tests share. Tests that stop or kill a server start one of their own."""

@@ -30,7 +30,7 @@ from pgsched.worker.roster import Roster
 _MOST_HOLDING = 1_000
 _LOOK_EVERY = 0.5
 _READ_EVERY = 10.0
-_TIDIED = 50  # rows held by one statement
+_TIDIED = 50  # rows held by one turn
 _SHARE_OF_TIME = 40
 _SOONEST, _LATEST = 0.01, 0.5
 _AHEAD = 500_000  # microseconds: what a gate will let pass is claimed so long before, and waits in memory
@@ -254,9 +254,11 @@ class Gatekeeper(Service):
             return
         started = time.monotonic()
         connection = await self._link.get()
+        left = _TIDIED
         for _ in own:
             self._partition = (self._partition + 1) % len(own)
-            if await gates.hold_due(connection, own[self._partition], clients, batch=_TIDIED):
+            left -= await gates.hold_due(connection, own[self._partition], clients, batch=left)
+            if left <= 0:
                 break
         self._tidied_at = time.monotonic() + (_SHARE_OF_TIME - 1) * (time.monotonic() - started)
 
