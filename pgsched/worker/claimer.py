@@ -28,11 +28,12 @@ from pgsched.store.workers import PARTITIONS_PER_QUEUE
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.dispatcher import Dispatcher
 from pgsched.worker.fairness import Backlog, Fairness
+from pgsched.worker.front import Front
 from pgsched.worker.gatekeeper import Gatekeeper
 from pgsched.worker.leases import Leases
 from pgsched.worker.rear import Rear
 from pgsched.worker.roster import Roster
-from pgsched.worker.sight import REREAD, Sight
+from pgsched.worker.sight import Sight
 from pgsched.worker.watch import Watch
 
 _SMALLEST_SHARE = 16
@@ -72,9 +73,9 @@ class Claimer(Service):
         self._poll = poll.total_seconds()
         self._supplied, self._gates, self._fairness, self._rear = supplied, gates, fairness, rear
         self._sight, self._watch = Sight(), Watch()
+        self._front = Front(self._sight, rear, roster, clock)
         self._looked_at = float("-inf")
         self._claimed_at = float("-inf")
-        self._passed_over: set[str] = set()
 
     def expect(self, partition: int, instant: int) -> bool:
         """A row for this instant stands in this partition. False for one of a queue that this worker does not serve, or
@@ -117,7 +118,8 @@ class Claimer(Service):
         if not self._roster.number or not self._supplied():
             return _NOT_YET
         await self.leases.give_back()
-        self._pass_over()
+        if self._front.pass_over(self._gates.passed_over):
+            self._looked_at = float("-inf")
         if time.monotonic() - self._looked_at >= min(self._poll, self._watch.look_interval):
             await self._look()
         if self._watch.called and self._dispatcher.free:
@@ -138,12 +140,6 @@ class Claimer(Service):
             await self._claim(self._shares(wanted, max(free, _SMALLEST_SHARE)))
         return 0.0
 
-    def _pass_over(self) -> None:
-        """Whose rows claims pass over now; of those that they did pass over some may stand behind the claims."""
-        before, self._passed_over = self._passed_over, set(self._gates.passed_over)
-        if before - self._passed_over:
-            self.look()
-
     async def _claim_apart(self, backlog: Backlog, budget: int) -> int:
         """Claims from a client that has its own share of the room; how many rows."""
         shares = backlog.shares(self._roster.own or self._roster.open, budget, self._batch)
@@ -159,15 +155,6 @@ class Claimer(Service):
         """Those of all who are not claimed from apart, without what a gate would hold."""
         held, apart = self._gates.passed_over, self._fairness.clients
         return Whose(held=held, apart=apart) if held or apart else EVERYBODY
-
-    def _low(self, partition: int) -> int:
-        """Where a claim begins: no further than a moment back, as long as somebody is passed over."""
-        low, moment_back = self._sight.low(partition), self._clock.now() - REREAD
-        if low >= moment_back or not self._gates.passed_over:
-            return low
-        if partition in self._roster.own:
-            self._rear.read_from(partition, low)
-        return moment_back
 
     async def _keep_watch(self) -> float:
         """Claims from everywhere, every few milliseconds, as long as it is worth it and there is room."""
@@ -226,7 +213,7 @@ class Claimer(Service):
             room = rooms[partition // PARTITIONS_PER_QUEUE]
             batch = min(self._batch, room, max(_SMALLEST_SHARE, 2 * self._sight.taken(partition)))
             if batch > 0:
-                shares.append(Share(partition, self._low(partition), batch))
+                shares.append(Share(partition, self._front.low(partition), batch))
                 rooms[partition // PARTITIONS_PER_QUEUE] -= batch
         return shares
 
@@ -234,7 +221,7 @@ class Claimer(Service):
         """Of every partition: with room for few rows, those of any partition must come to their turn."""
         partitions = random.sample(self._roster.open, k=len(self._roster.open))[:free]
         each = min(self._batch, free // len(partitions))
-        return [Share(partition, self._low(partition), each) for partition in partitions]
+        return [Share(partition, self._front.low(partition), each) for partition in partitions]
 
     async def _claim(self, shares: list[Share], *, look: bool = True) -> int:
         """Claims and submits; how many rows."""
@@ -279,8 +266,7 @@ class Claimer(Service):
             self._looked_at = time.monotonic()
             return
         self._sight.asking()
-        # Also where a claim that looked ahead got further, a look begins a moment back.
-        lows = {partition: min(self._low(partition), self._clock.now() - REREAD) for partition in partitions}
+        lows = {partition: self._front.look_from(partition) for partition in partitions}
         sent = time.monotonic()
         due, now = await self._next_due(connection, lows)
         received = time.monotonic()

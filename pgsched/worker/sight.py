@@ -36,6 +36,11 @@ class Sight:
         self._low.clear()
         self._forgot = True
 
+    def reach_back(self, instant: int) -> None:
+        """From now on everything is read from this instant on, until the next look."""
+        for partition, low in self._low.items():
+            self._low[partition] = min(low, instant)
+
     def keep(self, partitions: Container[int]) -> None:
         """Forgets the rows of all other partitions."""
         for known in (self.due, self._heard):

@@ -51,6 +51,14 @@ def test_a_row_heard_of_behind_the_low_mark_moves_it_back(sight: Sight) -> None:
     assert sight.low(2) == sight.due[2] == NOW - 3600 * SECOND
 
 
+def test_reaching_back_reads_from_there_on_and_forgets_nothing(sight: Sight) -> None:
+    sight.reach_back(NOW - 3600 * SECOND)
+    assert sight.low(1) == sight.low(2) == NOW - 3600 * SECOND
+    sight.reach_back(NOW)
+    assert sight.low(1) == NOW - 3600 * SECOND
+    assert sight.due == {1: NOW + 60 * SECOND}
+
+
 def test_a_row_heard_of_that_is_later_than_the_next_changes_nothing(sight: Sight) -> None:
     before = sight.low(1)
     sight.hear(1, NOW + 61 * SECOND)
