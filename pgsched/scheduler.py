@@ -133,12 +133,13 @@ class Worker:
             rng=random.Random(),
         )
 
+    def _leases(self, link: Link) -> Leases:
+        return Leases(link, self.roster, self._lease)
+
     def _make_gatekeeper(self) -> Gatekeeper:
-        link = Link(self._url, "gates")
         return Gatekeeper(
             self._chores,
-            link,
-            Leases(link, self.roster, self._lease),
+            self._leases(Link(self._url, "gates")),
             self.roster,
             self.dispatcher,
             self.clock,
@@ -148,10 +149,8 @@ class Worker:
         )
 
     def _make_rear(self) -> Rear:
-        link = Link(self._url, "rear")
         return Rear(
-            link,
-            Leases(link, self.roster, self._lease),
+            self._leases(Link(self._url, "rear")),
             self.roster,
             self.dispatcher,
             self.clock,
@@ -165,8 +164,7 @@ class Worker:
     def _make_claimer(self) -> Claimer:
         link = Link(self._url, "claim", warm=lambda new: warm_claims(new, self.roster.partitions))
         return Claimer(
-            link,
-            Leases(link, self.roster, self._lease),
+            self._leases(link),
             self.roster,
             self.dispatcher,
             self.clock,

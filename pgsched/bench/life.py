@@ -3,7 +3,7 @@
 from collections import Counter
 from datetime import timedelta
 
-from pgsched.store import executions
+from pgsched.store import executions, looking
 from pgsched.store.connect import Connection
 from pgsched.store.executions import Group, Lease, Share
 from pgsched.store.wire import LONG_AGO
@@ -38,7 +38,7 @@ class Life:
 
     async def next_due(self, _: int) -> int:
         """Looks at all partitions."""
-        due, _now = await executions.next_due(self._connection, dict.fromkeys(range(PARTITIONS), LONG_AGO))
+        due, _now = await looking.next_due(self._connection, dict.fromkeys(range(PARTITIONS), LONG_AGO))
         return len(due)
 
     async def claim(self, number: int) -> int:

@@ -1,7 +1,7 @@
 """The live rows: claim, settle, renew, release. One method a verb; every result is fenced by (id, token)."""
 
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, LiteralString, NamedTuple
@@ -12,10 +12,10 @@ from psycopg import AsyncCursor
 from pgsched.domain.execution import Execution
 from pgsched.store.connect import Connection
 from pgsched.store.deferred import with_own_tokens
-from pgsched.store.sql import statement, statement_in, statement_over
+from pgsched.store.sql import statement, statement_in, statement_over, together
 from pgsched.store.successors import NOTHING_PLANNED, plan_successors
-from pgsched.store.whose import EVERYBODY, Whose
-from pgsched.store.wire import FAR_OFF, LONG_AGO, Instant, Instants, Tokens, Uuids
+from pgsched.store.whose import EVERYBODY, PLAIN, Whose
+from pgsched.store.wire import LONG_AGO, Instant, Tokens, Uuids
 
 Answer = AsyncCursor[tuple[Any, ...]]
 
@@ -79,7 +79,7 @@ class _Claim(NamedTuple):
 
 
 async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], how: _Claim) -> Claimed:
-    claims = _claims(lease, shares, all_kinds=True, whose=how.whose)
+    claims = _claims(lease, shares, how.whose)
     try:
         async with connection.pipeline() as pipeline:  # without a wait between begin and claim, plan and commit
             await connection.execute("begin")
@@ -104,66 +104,25 @@ async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], 
 
 
 async def claim_at_once(connection: Connection, lease: Lease, share: Share) -> Claimed:
-    """Leases due rows of one partition that neither recur nor have an order, in a single round trip: for a row that
-    just came in."""
-    [claim] = _claims(lease, [share], all_kinds=False)
+    """Leases due rows of one partition in a single round trip, for a row that just came in; none that recur or have an
+    order, for there is no transaction in which to plan on, or to look whose turn it is."""
+    [claim] = _claims(lease, [share], PLAIN)
     cursor = await connection.execute(*claim, binary=True)
     rows = [Execution._make(row) for row in await cursor.fetchall()]
     return Claimed(rows, await with_own_tokens(connection, rows), {})
 
 
-def _claims(
-    lease: Lease, shares: Sequence[Share], *, all_kinds: bool, whose: Whose = EVERYBODY
-) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
+def _claims(lease: Lease, shares: Sequence[Share], whose: Whose) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
     """The claim's statements and their parameters."""
     wanted = {share.partition: share for share in shares}
     common = {"owner": lease.owner, "token": lease.token, "lease": lease.length, "ahead": lease.ahead}
-    for partitions in _together(wanted):
-        parameters: dict[str, Any] = common | whose.parameters | {"all_kinds": all_kinds}
+    for partitions in together(wanted):
+        parameters: dict[str, Any] = common | whose.parameters
         for partition in partitions:
             share = wanted.get(partition) or Share(partition, LONG_AGO, 0)
             parameters[f"low_{partition}"] = Instant(share.low)
             parameters[f"batch_{partition}"] = share.batch
         yield statement_over("claim", partitions, whose.condition), parameters
-
-
-async def next_due(
-    connection: Connection, lows: Mapping[int, int], *, until: int = FAR_OFF, whose: Whose = EVERYBODY
-) -> tuple[dict[int, int], int]:
-    """The earliest instant that waits in each partition from its low mark on, where there is one that is not beyond
-    ``until``, and the database's time; wire counts."""
-    rows: list[tuple[Any, ...]] = []
-    for partitions in _together(lows):
-        parameters: dict[str, Any] = {f"low_{p}": Instant(lows.get(p, FAR_OFF)) for p in partitions}
-        parameters |= whose.parameters | {"until": Instant(until)}
-        text = statement_over("next_due", partitions, whose.condition)
-        cursor = await connection.execute(text, parameters, binary=True)
-        rows += await cursor.fetchall()
-    return {row[0]: row[1] for row in rows if row[1] is not None}, rows[-1][2]
-
-
-class Stretch(NamedTuple):
-    """A part of what waits in a partition; instants are wire counts. ``first`` is that of the earliest row that is not
-    passed over, if there is one, ``read_to`` where the part ends if there may be more behind it."""
-
-    first: int | None
-    read_to: int | None
-
-
-async def peek(connection: Connection, partition: int, low: int, *, until: int, most: int, whose: Whose) -> Stretch:
-    """Looks for rows that are not passed over among the next ``most`` waiting ones from ``low`` to ``until``."""
-    parameters = {"low": Instant(low), "until": Instant(until), "most": most} | whose.parameters
-    text = statement_in("peek", partition, whose.condition)
-    cursor = await connection.execute(text, parameters, binary=True)
-    return Stretch._make(await cursor.fetchone() or (None, None))
-
-
-def _together(partitions: Iterable[int]) -> list[tuple[int, ...]]:
-    """Which tables a statement names: a single one, or all of a queue; so the texts are few and stay prepared."""
-    queues: dict[int, list[int]] = {}
-    for partition in partitions:
-        queues.setdefault(partition & ~15, []).append(partition)
-    return [tuple(named) if len(named) == 1 else tuple(range(q, q + 16)) for q, named in queues.items()]
 
 
 @dataclass(slots=True)
@@ -198,7 +157,7 @@ async def settle_discarded(connection: Connection, groups: Groups) -> list[Answe
 
 
 def _parameters(groups: Groups) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
-    for partitions in _together(groups):
+    for partitions in together(groups):
         rows: dict[str, Any] = {}
         tokens: dict[int, None] = {}
         for partition in partitions:
@@ -290,22 +249,6 @@ async def still_leased(connection: Connection, group: Group) -> set[bytes]:
     """Which of these rows are still held under these tokens."""
     cursor = await connection.execute(statement("still_leased"), group.parameters())
     return {row[0] if isinstance(row[0], bytes) else row[0].bytes for row in await cursor.fetchall()}
-
-
-class Edge(NamedTuple):
-    """Part of what is due: the partitions in which a lease ran out there, and where the part ends in those that have
-    more behind it (wire count)."""
-
-    expired: list[int]
-    read_to: dict[int, int]
-
-
-async def expired(connection: Connection, lows: Mapping[int, int], depth: int) -> Edge:
-    """Where leases ran out, as far as the next ``depth`` due rows of each partition tell, from its mark on."""
-    parameters = {"partitions": list(lows), "lows": Instants(lows.values()), "depth": depth}
-    cursor = await connection.execute(statement("expired"), parameters, binary=True)
-    rows = await cursor.fetchall()
-    return Edge([row[0] for row in rows if row[1]], {row[0]: row[2] for row in rows if row[2] is not None})
 
 
 async def reap(connection: Connection, partition: int, owners: Sequence[int]) -> tuple[int, int]:

@@ -46,8 +46,12 @@ async def pass_on(connection: AsyncConnection[Any], lease: Lease, what: Passing,
 
 async def _pass_on(connection: AsyncConnection[Any], lease: Lease, what: Passing, now: int, *, again: bool) -> int:
     partitions = tuple(range(what.queue, what.queue + PARTITIONS_PER_QUEUE))
-    parameters: dict[str, Any] = {"owner": lease.owner, "token": lease.token, "lease": lease.length}
-    parameters |= {"ahead": lease.ahead, "all_kinds": True}
+    parameters: dict[str, Any] = {
+        "owner": lease.owner,
+        "token": lease.token,
+        "lease": lease.length,
+        "ahead": lease.ahead,
+    }
     for partition in partitions:
         parameters |= {f"low_{partition}": Instant(what.low), f"batch_{partition}": what.batch}
     async with connection.transaction():

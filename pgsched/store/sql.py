@@ -5,6 +5,7 @@ happens in each partition, on the partition's own table, and what is done with t
 spares the planner all partitions but these, and lets it keep the plan; one statement spares a round trip for each.
 """
 
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import LiteralString
@@ -33,3 +34,11 @@ def statement_over(name: str, partitions: tuple[int, ...], passing: LiteralStrin
     rows = " union all ".join(f"select * from part_{p}" for p in partitions)
     text: LiteralString = f"with {parts}\n{then.replace('{rows}', rows)}"
     return text
+
+
+def together(partitions: Iterable[int]) -> list[tuple[int, ...]]:
+    """Which tables a statement names: a single one, or all of a queue; so the texts are few and stay prepared."""
+    queues: dict[int, list[int]] = {}
+    for partition in partitions:
+        queues.setdefault(partition & ~15, []).append(partition)
+    return [tuple(named) if len(named) == 1 else tuple(range(q, q + 16)) for q, named in queues.items()]

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from pgsched.store.connect import Connection
-from pgsched.store.executions import NOTHING, Lease, Share, claim, claim_at_once, next_due, settle_succeeded
+from pgsched.store.executions import NOTHING, Lease, Share, claim, claim_at_once, settle_succeeded
+from pgsched.store.looking import next_due
 from pgsched.store.wire import FAR_OFF
 
 

@@ -8,11 +8,13 @@ _INDENT: LiteralString = "\n            "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whose:
-    """Those of ``only`` one client, or of all but the clients ``apart`` and the one-shots of the clients ``held``."""
+    """Those of ``only`` one client; or of all but the clients ``apart`` and the one-shots of the clients ``held``; or
+    of all, but not what recurs or has an order (``plain``)."""
 
     held: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
     only: str | None = None
+    plain: bool = False
 
     @property
     def condition(self) -> LiteralString:
@@ -20,6 +22,8 @@ class Whose:
         text: LiteralString = ""
         if self.only is not None:
             return _INDENT + "and due.client_id = %(only)s"
+        if self.plain:
+            return _INDENT + "and due.plan is null and due.ordering_key is null"
         if self.held:
             text += _INDENT + "and (due.client_id <> all (%(held)s) or due.plan is not null)"
         if self.apart:
@@ -36,3 +40,4 @@ class Whose:
 
 
 EVERYBODY = Whose()
+PLAIN = Whose(plain=True)

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import executions, ordering, pulled
+from pgsched.store import looking, ordering, pulled
 from pgsched.store.connect import Link
 from pgsched.store.executions import Lease
 from pgsched.store.pulled import Passing
@@ -78,7 +78,7 @@ class PulledQueues(Service):
     async def _take_back(self) -> None:
         connection = await self._chores.get()
         partitions = [queue + slot for queue in self._queues for slot in range(PARTITIONS_PER_QUEUE)]
-        lost, _ = await executions.expired(connection, dict.fromkeys(partitions, LONG_AGO), _DEPTH)
+        lost, _ = await looking.expired(connection, dict.fromkeys(partitions, LONG_AGO), _DEPTH)
         if lost and (count := await pulled.reap(connection, lost, depth=_DEPTH)):
             self.events.emit("lease.reaped", returned=count, failed=0, workers="")
         if await ordering.anybody_waits(connection):

@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import executions, pulled, workers
+from pgsched.store import executions, looking, pulled, workers
 from pgsched.store.connect import Connection, Link
 from pgsched.store.wire import LONG_AGO
 from pgsched.store.workers import Worker
@@ -78,7 +78,7 @@ class Reaper(Service):
 
     async def _reap_expired(self, connection: Connection) -> None:
         marks = {partition: self._marks.get(partition, LONG_AGO) for partition in self._minded()}
-        partitions, read_to = await executions.expired(connection, marks, _EDGE)
+        partitions, read_to = await looking.expired(connection, marks, _EDGE)
         # One instant may have more rows than a part: it is not to be read for ever.
         self._marks = {partition: to + (to == marks[partition]) for partition, to in read_to.items()}
         await self._reap([], partitions)

@@ -19,8 +19,8 @@ from datetime import timedelta
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import executions
-from pgsched.store.connect import Connection, Link
+from pgsched.store import looking
+from pgsched.store.connect import Connection
 from pgsched.store.executions import Claimed, Share
 from pgsched.store.whose import EVERYBODY, Whose
 from pgsched.store.wire import FAR_OFF, LONG_AGO
@@ -50,7 +50,6 @@ class Claimer(Service):
 
     def __init__(
         self,
-        link: Link,
         leases: Leases,
         roster: Roster,
         dispatcher: Dispatcher,
@@ -66,7 +65,7 @@ class Claimer(Service):
         rear: Rear,
     ) -> None:
         super().__init__(events)
-        self._link, self.leases = link, leases
+        self.leases, self._link = leases, leases.link
         self._roster, self._dispatcher, self._clock = roster, dispatcher, clock
         self._batch, self._ahead = batch, ahead
         self._ahead_us = int(ahead.total_seconds() * 1e6)
@@ -239,14 +238,11 @@ class Claimer(Service):
 
     async def _ask(self, shares: list[Share], whose: Whose, *, at_once: bool = False) -> Claimed:
         """Claims and submits."""
-        connection, now = await self._link.get(), self._clock.now()
-        lease = self.leases.ask(self._ahead)
         if at_once:
-            answer = await executions.claim_at_once(connection, lease, shares[0])
+            answer = await self.leases.claim_at_once(shares[0], self._ahead)
         else:
-            admit = self._gates.admit
-            answer = await executions.claim(connection, lease, shares, now=now, admit=admit, whose=whose)
-        self.leases.answered(lease)
+            now, admit = self._clock.now(), self._gates.admit
+            answer = await self.leases.claim(shares, self._ahead, now=now, admit=admit, whose=whose)
         self._claimed_at = time.monotonic()
         self._dispatcher.submit(answer.rows)
         return answer
@@ -278,7 +274,7 @@ class Claimer(Service):
         """Who passes rows over does not look further than until it looks again."""
         whose = self._whose
         until = FAR_OFF if whose is EVERYBODY else self._clock.now() + int(2e6 * self._poll)
-        return await executions.next_due(connection, lows, until=until, whose=whose)
+        return await looking.next_due(connection, lows, until=until, whose=whose)
 
     async def _until_next(self) -> float:
         """Seconds until something is to be done: the earliest row in sight of its own, a look to help, the poll."""

@@ -46,7 +46,6 @@ class Gatekeeper(Service):
     def __init__(
         self,
         chores: Link,
-        link: Link,
         leases: Leases,
         roster: Roster,
         dispatcher: Dispatcher,
@@ -57,7 +56,7 @@ class Gatekeeper(Service):
         probing: Callable[[bytes, str], None],
     ) -> None:
         super().__init__(events)
-        self._chores, self._link, self.leases = chores, link, leases
+        self._chores, self.leases, self._link = chores, leases, leases.link
         self._roster, self._dispatcher, self._clock = roster, dispatcher, clock
         self._is_late, self._probing = is_late, probing
         self.book = Book()

@@ -1,11 +1,13 @@
-"""The leases that one connection asks for."""
+"""Claims of one connection, and the leases under which they are made."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 
 from pgsched.store import executions
 from pgsched.store.connect import Link
-from pgsched.store.executions import Lease
+from pgsched.store.executions import Admit, Claimed, Lease, Share
+from pgsched.store.whose import EVERYBODY, Whose
 from pgsched.worker.roster import Roster
 
 _AT_THE_END = 5  # seconds
@@ -16,7 +18,7 @@ class Leases:
     may be leased to this worker without its knowing, and are given back."""
 
     def __init__(self, link: Link, roster: Roster, length: timedelta) -> None:
-        self._link, self._roster, self._length = link, roster, length
+        self.link, self._roster, self._length = link, roster, length
         self._unanswered: list[int] = []
 
     def ask(self, ahead: timedelta) -> Lease:
@@ -29,10 +31,26 @@ class Leases:
         """It is known what was leased."""
         self._unanswered.remove(lease.token)
 
+    async def claim(
+        self, shares: Sequence[Share], ahead: timedelta, *, now: int, admit: Admit, whose: Whose = EVERYBODY
+    ) -> Claimed:
+        """Claims rows that are due so far ahead (``executions.claim``)."""
+        connection, lease = await self.link.get(), self.ask(ahead)
+        answer = await executions.claim(connection, lease, shares, now=now, admit=admit, whose=whose)
+        self.answered(lease)
+        return answer
+
+    async def claim_at_once(self, share: Share, ahead: timedelta) -> Claimed:
+        """The same of one partition, in a single round trip (``executions.claim_at_once``)."""
+        connection, lease = await self.link.get(), self.ask(ahead)
+        answer = await executions.claim_at_once(connection, lease, share)
+        self.answered(lease)
+        return answer
+
     async def give_back(self) -> None:
         """Hands back what claims took whose answers never came."""
         if self._unanswered:
-            connection = await self._link.get()
+            connection = await self.link.get()
             await executions.release_claims(connection, self._roster.partitions, self._unanswered)
             self._unanswered.clear()
 
@@ -41,4 +59,4 @@ class Leases:
         if self._unanswered:
             async with asyncio.timeout(_AT_THE_END):
                 await self.give_back()
-        await self._link.drop()
+        await self.link.drop()

@@ -11,8 +11,7 @@ from datetime import timedelta
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import executions
-from pgsched.store.connect import Link
+from pgsched.store import looking
 from pgsched.store.executions import Share
 from pgsched.store.whose import Whose
 from pgsched.store.wire import LONG_AGO
@@ -36,7 +35,6 @@ class Rear(Service):
 
     def __init__(
         self,
-        link: Link,
         leases: Leases,
         roster: Roster,
         dispatcher: Dispatcher,
@@ -49,7 +47,7 @@ class Rear(Service):
         expect: Callable[[int, int], object],
     ) -> None:
         super().__init__(events)
-        self._link, self.leases, self._roster = link, leases, roster
+        self.leases, self._roster = leases, roster
         self._dispatcher, self._clock = dispatcher, clock
         self._batch, self._gates, self._fairness, self._expect = batch, gates, fairness, expect
         self._marks: dict[int, int] = {}
@@ -81,8 +79,8 @@ class Rear(Service):
     async def _read(self, partition: int, mark: int, whose: Whose) -> float:
         """Reads a part and claims what is not passed over in it; the seconds until the next part."""
         del self._marks[partition]  # what is to be read from another mark meanwhile counts
-        started, now, connection = time.monotonic(), self._clock.now(), await self._link.get()
-        first, read_to = await executions.peek(connection, partition, mark, until=now, most=_PART, whose=whose)
+        started, now, connection = time.monotonic(), self._clock.now(), await self.leases.link.get()
+        first, read_to = await looking.peek(connection, partition, mark, until=now, most=_PART, whose=whose)
         seconds = time.monotonic() - started
         self._seconds += seconds
         pause = (_SHARE_OF_TIME - 1) * seconds
@@ -104,10 +102,9 @@ class Rear(Service):
 
     async def _claim(self, share: Share, ahead: int, whose: Whose) -> int | None:
         """Claims, and submits; where the last row stands if there may be more."""
-        lease = self.leases.ask(timedelta(microseconds=ahead))
-        now, admit = self._clock.now(), self._gates.admit
-        answer = await executions.claim(await self._link.get(), lease, [share], now=now, admit=admit, whose=whose)
-        self.leases.answered(lease)
+        now = self._clock.now()
+        until = timedelta(microseconds=ahead)
+        answer = await self.leases.claim([share], until, now=now, admit=self._gates.admit, whose=whose)
         self._dispatcher.submit(answer.rows)
         for partition, instant in answer.planned.items():
             self._expect(partition, instant)
@@ -117,4 +114,4 @@ class Rear(Service):
         return max(row.fire_at for row in answer.taken)
 
     async def recover(self, error: Exception) -> None:
-        await self._link.drop(error)
+        await self.leases.link.drop(error)

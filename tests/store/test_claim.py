@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from pgsched.domain.execution import Execution
-from pgsched.store import executions
+from pgsched.store import executions, looking
 from pgsched.store.connect import Connection, connect
 from pgsched.store.executions import Group, Lease, Share
 from pgsched.store.whose import Whose
@@ -242,11 +242,11 @@ async def test_the_next_due_instant_of_each_partition_is_its_earliest_waiting_on
     db: Session, worker: Connection
 ) -> None:
     first, second = due(db, 2, partition=4)
-    earliest, now = await executions.next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
+    earliest, now = await looking.next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
     assert earliest == {4: to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [first]))}
     assert now > earliest[4]
     await claim(worker, batch=1, partitions=[4])
-    later, _ = await executions.next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
+    later, _ = await looking.next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
     assert later == {4: to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [second]))}
 
 
@@ -261,7 +261,7 @@ async def test_a_part_tells_the_first_that_is_not_passed_over_and_where_it_ends(
     for partition in range(16):
         low: int | None = LONG_AGO
         while low is not None:
-            first, read_to = await executions.peek(
+            first, read_to = await looking.peek(
                 worker, partition, low, until=FAR_OFF, most=2, whose=Whose(held=("payments",))
             )
             found += [first] if first is not None else []

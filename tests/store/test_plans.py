@@ -22,7 +22,6 @@ CLAIM: dict[str, Any] = {
     "token": 7,
     "lease": timedelta(seconds=30),
     "ahead": timedelta(0),
-    "all_kinds": True,
     "low_0": Instant(LONG_AGO),
     "batch_0": BATCH,
 }

@@ -7,8 +7,8 @@ from pgsched.worker import rear
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 FLOOD = """
-insert into pgsched.executions (client_id, ordering_key, target, fire_at)
-select 'flood', null, 'python:noop', now() - interval '1 minute' + %s * n * interval '1 ms'
+insert into pgsched.executions (client_id, target, fire_at)
+select 'flood', 'python:noop', now() - interval '1 minute' + %s * n * interval '1 ms'
   from generate_series(1, 5000) n"""
 OTHERS = """
 insert into pgsched.executions (target, fire_at)

@@ -1,16 +1,14 @@
 -- claim: leases the due rows of each partition, earliest first, no more than there are free slots for.
 -- Locks the rows it takes and passes over those another worker holds. Index: executions_fire_at. No lease column is
 -- in an index, so the update is HOT. low is a hint that skips the dead entries at the left edge; rows that stand
--- behind it are found by the sweep. Rows that recur or have an order are left where no transaction is open in which to
--- plan on, or to look whose turn it is.
+-- behind it are found by the sweep.
 update pgsched.executions_{p} e
    set lease_owner = %(owner)s, lease_token = %(token)s,
        lease_expires_at = pgsched.now() + %(lease)s, attempt = e.attempt + 1
  where e.ctid = any (array(
          select due.ctid from pgsched.executions_{p} due
           where due.partition = {p} and due.fire_at >= %(low_{p})s
-            and due.fire_at <= pgsched.now() + %(ahead)s and due.lease_token is null
-            and (due.plan is null and due.ordering_key is null or %(all_kinds)s){passing}
+            and due.fire_at <= pgsched.now() + %(ahead)s and due.lease_token is null{passing}
           order by due.fire_at limit %(batch_{p})s for update skip locked))
 returning e.partition, e.id, e.lease_token, e.attempt, e.fire_at, coalesce(e.scheduled_for, e.fire_at), e.client_id,
           e.target, e.payload, e.options, e.job_id, e.plan, e.key, e.ordering_key

@@ -2,7 +2,8 @@
 -- Fenced: a row counts only under the token it was leased with. Index: the primary key.
 delete from pgsched.executions_{p} e
  where e.id = any (%(ids_{p})s) and e.lease_token = any (%(tokens)s)
-returning e.*
+returning e.fire_at, e.scheduled_for, e.created_at, e.id, e.job_id, e.plan, e.partition, e.attempt, e.client_id, e.target,
+          e.payload, e.options, e.key, e.ordering_key, e.awaited
 -- then
 insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,
                              status_code, client_id, target, payload, options, key, ordering_key, awaited)

@@ -1,0 +1,56 @@
+"""Looks at what waits, which lock nothing: the earliest instant, a part of a backlog, leases that ran out."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pgsched.store.connect import Connection
+from pgsched.store.sql import statement, statement_in, statement_over, together
+from pgsched.store.whose import EVERYBODY, Whose
+from pgsched.store.wire import FAR_OFF, Instant, Instants
+
+
+async def next_due(
+    connection: Connection, lows: Mapping[int, int], *, until: int = FAR_OFF, whose: Whose = EVERYBODY
+) -> tuple[dict[int, int], int]:
+    """The earliest instant that waits in each partition from its low mark on, where there is one that is not beyond
+    ``until``, and the database's time; wire counts."""
+    rows: list[tuple[Any, ...]] = []
+    for partitions in together(lows):
+        parameters: dict[str, Any] = {f"low_{p}": Instant(lows.get(p, FAR_OFF)) for p in partitions}
+        parameters |= whose.parameters | {"until": Instant(until)}
+        text = statement_over("next_due", partitions, whose.condition)
+        cursor = await connection.execute(text, parameters, binary=True)
+        rows += await cursor.fetchall()
+    return {row[0]: row[1] for row in rows if row[1] is not None}, rows[-1][2]
+
+
+class Stretch(NamedTuple):
+    """A part of what waits in a partition; instants are wire counts. ``first`` is that of the earliest row that is not
+    passed over, if there is one, ``read_to`` where the part ends if there may be more behind it."""
+
+    first: int | None
+    read_to: int | None
+
+
+async def peek(connection: Connection, partition: int, low: int, *, until: int, most: int, whose: Whose) -> Stretch:
+    """Looks for rows that are not passed over among the next ``most`` waiting ones from ``low`` to ``until``."""
+    parameters = {"low": Instant(low), "until": Instant(until), "most": most} | whose.parameters
+    text = statement_in("peek", partition, whose.condition)
+    cursor = await connection.execute(text, parameters, binary=True)
+    return Stretch._make(await cursor.fetchone() or (None, None))
+
+
+class Edge(NamedTuple):
+    """Part of what is due: the partitions in which a lease ran out there, and where the part ends in those that have
+    more behind it (wire count)."""
+
+    expired: list[int]
+    read_to: dict[int, int]
+
+
+async def expired(connection: Connection, lows: Mapping[int, int], depth: int) -> Edge:
+    """Where leases ran out, as far as the next ``depth`` due rows of each partition tell, from its mark on."""
+    parameters = {"partitions": list(lows), "lows": Instants(lows.values()), "depth": depth}
+    cursor = await connection.execute(statement("expired"), parameters, binary=True)
+    rows = await cursor.fetchall()
+    return Edge([row[0] for row in rows if row[1]], {row[0]: row[2] for row in rows if row[2] is not None})
