@@ -15,7 +15,7 @@ from pytest_postgresql.janitor import DatabaseJanitor
 
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir, find_bin_dir
 from pgsched.store.migrate import migrate
-from tests.databases import Databases
+from tests.databases import Databases, lending
 
 _SETTINGS = {
     "fsync": "off",  # a test's server does not survive the machine; killing the server itself loses nothing
@@ -91,9 +91,8 @@ def template(janitor: Janitor) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def databases(janitor: Janitor, template: str) -> Iterator[Databases]:
-    lending = Databases(janitor, template)
-    yield lending
-    lending.close()
+    with lending(janitor, template) as found:
+        yield found
 
 
 @pytest.fixture

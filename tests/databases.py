@@ -100,6 +100,16 @@ class Databases:
         return True
 
 
+@contextmanager
+def lending(janitor: "Janitor", template: str) -> Iterator[Databases]:
+    """Copies of this template, which are dropped at the end."""
+    databases = Databases(janitor, template)
+    try:
+        yield databases
+    finally:
+        databases.close()
+
+
 def _catalog(connection: psycopg.Connection[Any]) -> str:
     [found] = connection.execute(_CATALOG.encode()).fetchone() or ("",)
     return str(found)

@@ -24,14 +24,18 @@ _SESSION = "set statement_timeout = '15s'; set lock_timeout = '10s'; set jit = o
 
 
 class Database:
-    """Lends connections in autocommit. It starts, and keeps on, without a database: requests then get Unavailable."""
+    """Lends connections in autocommit between ``open`` and ``close``, which may come again. It starts, and keeps on,
+    without a database: requests then get Unavailable."""
 
     def __init__(self, url: str, events: Events, *, most: int = 10) -> None:
-        self._events = events
-        self._pool = AsyncConnectionPool(
-            url,
+        self._url, self._events, self._most = url, events, most
+        self._pool = self._made()
+
+    def _made(self) -> AsyncConnectionPool[Any]:
+        return AsyncConnectionPool(
+            self._url,
             min_size=1,
-            max_size=most,
+            max_size=self._most,
             open=False,
             timeout=WAIT,
             # A longer time would also be the longest pause between two tries: the pool doubles it each time.
@@ -52,7 +56,8 @@ class Database:
         await self._pool.open(wait=False)
 
     async def close(self) -> None:
-        await self._pool.close()
+        pool, self._pool = self._pool, self._made()  # one that was closed cannot be opened again
+        await pool.close()
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[AsyncConnection[Any]]:

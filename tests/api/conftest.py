@@ -1,16 +1,24 @@
 """The application over ASGI, on a real database."""
 
 from collections.abc import AsyncIterator
+from functools import cache
 
 import httpx
 import pytest
+from litestar import Litestar
 
 from pgsched.api.app import create_app
 from pgsched.settings import Settings
 from tests.api.serving import serving
 
 
+@cache
+def app_of(database_url: str) -> Litestar:
+    """The application, put together once for a database that is lent from test to test."""
+    return create_app(Settings(database_url=database_url))
+
+
 @pytest.fixture
 async def api(database_url: str) -> AsyncIterator[httpx.AsyncClient]:
-    async with serving(create_app(Settings(database_url=database_url))) as client:
+    async with serving(app_of(database_url)) as client:
         yield client

@@ -2,15 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 from uuid import UUID
 
 import httpx
+import psycopg
 import pytest
 
 from pgsched.api import arrivals
-from tests.conftest import Connection
+from tests.conftest import Connection, Janitor
+from tests.databases import Databases, lending
 from tests.store.pull_arrange import put
 from tests.store.store_arrange import call, status, value
 
@@ -21,9 +23,20 @@ LISTENERS = "select count(*) from pg_stat_activity where query = 'listen pgsched
 STATEMENTS = "select pid, query_start from pg_stat_activity where application_name = 'pgsched api'"
 
 
-@pytest.fixture(autouse=True)
-def _orders(db: Connection) -> None:
-    call(db, "create_queue", name="orders", changes={"pulled": True})
+@pytest.fixture(scope="module")
+def with_orders(janitor: Janitor, template: str) -> Iterator[Databases]:
+    """Databases that have the queue."""
+    with janitor.make("pgsched_orders", template=template, as_template=True):
+        with psycopg.connect(janitor.url_of("pgsched_orders"), autocommit=True) as db:
+            call(db, "create_queue", name="orders", changes={"pulled": True})
+        with lending(janitor, "pgsched_orders") as databases:
+            yield databases
+
+
+@pytest.fixture
+def database_url(with_orders: Databases) -> Iterator[str]:
+    with with_orders.lent() as url:
+        yield url
 
 
 async def claim(api: Api, **body: Any) -> list[dict[str, Any]]:

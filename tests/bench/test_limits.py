@@ -12,13 +12,13 @@ from pgsched.embedded import EmbeddedPostgres
 
 
 def test_what_a_limit_lets_pass_and_the_other_client_are_accounted_for(server: EmbeddedPostgres) -> None:
-    result = run_tenants(server.url, backlog=5_000, limit=20, rate=20, seconds=9, processes=2)
+    result = run_tenants(server.url, backlog=5_000, limit=20, rate=20, seconds=6, processes=2)
     assert 0 < result["passed_a_second"] <= 21
     assert result["beside_max_ms"] >= result["beside_p50_ms"] >= 0
 
 
 def test_the_shares_of_all_clients_are_the_whole(server: EmbeddedPostgres) -> None:
-    result = run_fairness(server.url, backlog=400_000, weights=[1, 3], seconds=0.5, processes=1)
+    result = run_fairness(server.url, backlog=200_000, weights=[1, 3], seconds=0.5, processes=1)
     assert result["client-1_percent"] + result["client-2_percent"] == pytest.approx(100, abs=0.02)
 
 

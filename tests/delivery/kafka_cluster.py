@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from confluent_kafka import Consumer, Message
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
 PRODUCE = 0  # the number of the request in Kafka's protocol
 UNKNOWN_TOPIC, TOO_LARGE, NOT_LEADER, NO_REPLICAS, UNAUTHORIZED = 3, 10, 6, 19, 29
@@ -64,9 +64,10 @@ class KafkaCluster:
 
     def read(self, topic: str, count: int) -> list[Message]:
         """The first messages of the topic."""
-        consumer = Consumer({"bootstrap.servers": self.brokers, "group.id": topic, "auto.offset.reset": "earliest"})
+        consumer = Consumer({"bootstrap.servers": self.brokers, "group.id": topic})
         try:
-            consumer.subscribe([topic])
+            partitions = consumer.list_topics(topic, timeout=15).topics[topic].partitions
+            consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
             messages = list[Message]()
             while len(messages) < count:
                 found = consumer.poll(15)

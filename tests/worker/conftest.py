@@ -1,7 +1,7 @@
 """A whole worker in the test's own event loop, and conditions to wait for."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,6 +12,8 @@ from pgsched.delivery.python import App
 from pgsched.events import Events, Field
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
+from tests.conftest import Janitor
+from tests.databases import Databases, lending
 
 Connection = psycopg.AsyncConnection[Any]
 
@@ -41,6 +43,16 @@ class Recorder:
 @pytest.fixture
 def recorder() -> Recorder:
     return Recorder()
+
+
+@pytest.fixture(scope="session")
+def databases(janitor: Janitor, template: str) -> Iterator[Databases]:
+    """With the days that a worker makes in its first turn, so that they are no change to a database's catalog."""
+    with janitor.make("pgsched_days", template=template, as_template=True):
+        with psycopg.connect(janitor.url_of("pgsched_days")) as connection:
+            connection.execute("select pgsched.prepare_days(7)")
+        with lending(janitor, "pgsched_days") as found:
+            yield found
 
 
 @pytest.fixture

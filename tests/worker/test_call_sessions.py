@@ -8,7 +8,7 @@ from psycopg.conninfo import conninfo_to_dict
 from pgsched.errors import InvalidSettings
 from pgsched.store.sessions import Sessions
 from tests.worker.call_arrange import LOGIN, acting, define, reason, schedule
-from tests.worker.conftest import Connection, Running, until_history, value
+from tests.worker.conftest import Connection, Running, until, until_history, value
 
 LEFTOVERS = {
     "a setting": ("set search_path = pg_temp", "current_setting('search_path') like '%pg_temp%'"),
@@ -26,6 +26,11 @@ LEFTOVERS = {
     "a channel": ("listen kept", "exists (select from pg_listening_channels())"),
     "a sequence": ("create sequence billing.kept; perform nextval('billing.kept')", "billing.has_last_value()"),
 }
+
+
+GIVEN_BACK = """
+select bool_and(state = 'idle' and query like '%%discard temp%%') from pg_stat_activity
+ where datname = current_database() and application_name = 'pgsched call'"""
 
 
 @pytest.mark.parametrize(
@@ -116,10 +121,10 @@ async def test_nothing_that_a_function_leaves_behind_meets_the_next_one(
         billing, "create function billing.pid(payload jsonb) returns int language sql as 'select pg_backend_pid()'"
     )
     async with running(sql_login=LOGIN):
-        await schedule(billing, "sql:billing.pid")
-        await until_history(billing, 1)
-        await schedule(billing, "sql:billing.act")
-        await until_history(billing, 2)
+        for number, function in enumerate(("pid", "act"), 1):
+            await schedule(billing, f"sql:billing.{function}")
+            await until_history(billing, number)
+            await until(lambda: value(billing, GIVEN_BACK))
         await schedule(billing, "sql:billing.look")
         await until_history(billing, 3)
     pid = await value(billing, "select result from pgsched.history where target = 'sql:billing.pid'")
