@@ -166,6 +166,24 @@ def test_an_empty_queue_is_dropped_with_its_tables_and_its_number_is_not_used_ag
     assert column(db, "select queue from pgsched.status") == [None]
 
 
+def test_a_dropped_queue_leaves_no_limit_to_the_next_of_its_name(db: Connection) -> None:
+    queue(db, "orders")
+    call(db, "set_limit", kind="queue", name="orders", rate=1)
+    call(db, "drop_queue", name="orders", actor="ann")
+    assert column(db, "select name from pgsched.gates") == []
+    assert column(db, "select action from pgsched.audit_log where actor = 'ann' order by id") == [
+        "drop limit",
+        "drop queue",
+    ]
+
+
+def test_a_queue_that_consumers_pull_from_takes_no_limit(db: Connection) -> None:
+    queue(db, "orders", pulled=True)
+    with refused("PS011", hint="ask for less"):
+        call(db, "set_limit", kind="queue", name="orders", rate=1)
+    assert column(db, "select name from pgsched.gates") == []
+
+
 def test_a_queue_in_which_something_waits_or_runs_is_not_dropped(db: Connection) -> None:
     queue(db, "orders")
     for _ in range(3):

@@ -44,6 +44,9 @@ begin
   perform pgsched.check_limit(rate, per, burst, concurrency);
   if kind = 'queue' and not exists (select from pgsched.queues q where q.name = set_limit.name) then
     perform pgsched.refuse('PS010', format('there is no queue %L', set_limit.name), 'the names are in pgsched.queues');
+  elsif kind = 'queue' and (select q.pulled from pgsched.queues q where q.name = set_limit.name) then
+    perform pgsched.refuse('PS011', format('the queue %L is pulled: consumers take from it as much as they ask for', set_limit.name),
+      'have them ask for less, or pause the queue');
   end if;
   insert into pgsched.gates as g (name, events, period, burst, concurrency)
   values (gate, rate, case when rate is not null then per end, coalesce(set_limit.burst, 1), set_limit.concurrency)
@@ -63,7 +66,7 @@ end $$;
 comment on function pgsched.set_limit(text, text, integer, interval, integer, integer, text)
   is 'Lets no more than rate executions begin in each such time, burst of them at once after a lull, and no more than concurrency
 run at once: of a client, for a host, in a queue or under a key. It takes the place of the limit there was; true if anything is
-different now. PS000 for what cannot be meant, PS010 for an unknown queue.';
+different now. PS000 for what cannot be meant, PS010 for an unknown queue, PS011 for one that consumers pull from.';
 
 create or replace function pgsched.drop_limit(kind text, name text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

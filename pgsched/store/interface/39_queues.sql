@@ -159,10 +159,11 @@ begin
     end;
   end loop;
   delete from pgsched.queues q where q.name = drop_queue.name;
+  perform pgsched.drop_limit('queue', name, drop_queue.actor);
   perform pgsched.log_setting('drop queue', drop_queue.actor, jsonb_build_object('queue', name));
 end $$;
 comment on function pgsched.drop_queue(text, text)
-  is 'Drops a queue in which nothing waits or runs, and its partitions; history stays. PS010 for an unknown queue, PS011 for one
+  is 'Drops a queue in which nothing waits or runs, its partitions and its limit; history stays. PS010 for an unknown queue, PS011 for one
 that is not empty or has jobs, and for default.';
 
 create or replace function pgsched.check_empty(queue pgsched.queues) returns boolean language plpgsql stable as $$
