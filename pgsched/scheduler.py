@@ -134,7 +134,7 @@ class Worker:
         )
 
     def _leases(self, link: Link) -> Leases:
-        return Leases(link, self.roster, self._lease)
+        return Leases(link, self.roster, self.clock, self._lease)
 
     def _make_gatekeeper(self) -> Gatekeeper:
         return Gatekeeper(

@@ -241,8 +241,7 @@ class Claimer(Service):
         if at_once:
             answer = await self.leases.claim_at_once(shares[0], self._ahead)
         else:
-            now, admit = self._clock.now(), self._gates.admit
-            answer = await self.leases.claim(shares, self._ahead, now=now, admit=admit, whose=whose)
+            answer = await self.leases.claim(shares, self._ahead, admit=self._gates.admit, whose=whose)
         self._claimed_at = time.monotonic()
         self._dispatcher.submit(answer.rows)
         return answer

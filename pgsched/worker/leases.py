@@ -7,7 +7,8 @@ from datetime import timedelta
 from pgsched.store import executions
 from pgsched.store.connect import Link
 from pgsched.store.executions import Admit, Claimed, Lease, Share
-from pgsched.store.whose import EVERYBODY, Whose
+from pgsched.store.whose import Whose
+from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.roster import Roster
 
 _AT_THE_END = 5  # seconds
@@ -17,8 +18,8 @@ class Leases:
     """Remembers what was asked for until the answer is there: rows whose claim's answer a broken connection swallowed
     may be leased to this worker without its knowing, and are given back."""
 
-    def __init__(self, link: Link, roster: Roster, length: timedelta) -> None:
-        self.link, self._roster, self._length = link, roster, length
+    def __init__(self, link: Link, roster: Roster, clock: DatabaseClock, length: timedelta) -> None:
+        self.link, self._roster, self._clock, self._length = link, roster, clock, length
         self._unanswered: list[int] = []
 
     def ask(self, ahead: timedelta) -> Lease:
@@ -31,11 +32,9 @@ class Leases:
         """It is known what was leased."""
         self._unanswered.remove(lease.token)
 
-    async def claim(
-        self, shares: Sequence[Share], ahead: timedelta, *, now: int, admit: Admit, whose: Whose = EVERYBODY
-    ) -> Claimed:
+    async def claim(self, shares: Sequence[Share], ahead: timedelta, *, admit: Admit, whose: Whose) -> Claimed:
         """Claims rows that are due so far ahead (``executions.claim``)."""
-        connection, lease = await self.link.get(), self.ask(ahead)
+        connection, lease, now = await self.link.get(), self.ask(ahead), self._clock.now()
         answer = await executions.claim(connection, lease, shares, now=now, admit=admit, whose=whose)
         self.answered(lease)
         return answer

@@ -103,8 +103,7 @@ class Rear(Service):
     async def _claim(self, share: Share, ahead: int, whose: Whose) -> int | None:
         """Claims, and submits; where the last row stands if there may be more."""
         now = self._clock.now()
-        until = timedelta(microseconds=ahead)
-        answer = await self.leases.claim([share], until, now=now, admit=self._gates.admit, whose=whose)
+        answer = await self.leases.claim([share], timedelta(microseconds=ahead), admit=self._gates.admit, whose=whose)
         self._dispatcher.submit(answer.rows)
         for partition, instant in answer.planned.items():
             self._expect(partition, instant)

@@ -11,6 +11,7 @@ from psycopg.types.json import Jsonb
 
 from pgsched.client import schedule_many
 from pgsched.errors import QueueFull
+from tests.store.dead_letter_arrange import advance, dead_letter, replay, state
 from tests.store.queue_arrange import fill, queue, session
 from tests.store.store_arrange import (
     TARGET,
@@ -175,6 +176,29 @@ def test_a_dropped_queue_leaves_no_limit_to_the_next_of_its_name(db: Connection)
         "drop limit",
         "drop queue",
     ]
+
+
+def test_a_dead_letter_whose_queue_was_dropped_says_so_and_is_passed_over_by_a_replay_of_many(db: Connection) -> None:
+    queue(db, "orders")
+    id = dead_letter(db, queue="orders", key="k")
+    call(db, "drop_queue", name="orders")
+    with refused("PS011", hint="schedule it anew"):
+        replay(db, id)
+    many = call(db, "replay_all", filter={"key": "k"})
+    assert advance(db, many) == (0, False, True)
+    assert row(db, "select passed_over, state from pgsched.replays") == (1, "finished")
+    assert state(db, id) == "open"
+
+
+@pytest.mark.parametrize(("pulled", "target", "other"), [(True, "queue:", TARGET), (False, TARGET, "queue:")])
+def test_a_dead_letter_is_replayed_at_a_target_that_goes_with_its_queue(
+    db: Connection, pulled: bool, target: str, other: str
+) -> None:
+    queue(db, "orders", pulled=pulled)
+    id = dead_letter(db, queue="orders", target=target)
+    with refused("PS001", hint="queue"):
+        replay(db, id, target=other)
+    assert replay(db, id) != id
 
 
 def test_a_queue_that_consumers_pull_from_takes_no_limit(db: Connection) -> None:

@@ -124,11 +124,15 @@ create or replace function pgsched.revive(
   letter pgsched.history, fire_at timestamptz, target text, payload jsonb, options jsonb, actor text
 ) returns uuid language plpgsql volatile as $$
 declare
+  queue constant text := (select q.name from pgsched.queues q where q.first_partition = letter.partition & ~15);
   new_id uuid;
 begin
   if pgsched.superseded_by(letter) is not null then
     return null;
+  elsif queue is null then
+    perform pgsched.refuse('PS011', format('the queue in which dead letter %s was is dropped', letter.id), 'schedule it anew, in a queue that there is');
   end if;
+  perform pgsched.check_pulled(coalesce(revive.target, letter.target), queue);
   insert into pgsched.executions as e (fire_at, scheduled_for, plan, partition, client_id, target, payload, options, key, ordering_key)
   values (revive.fire_at, letter.scheduled_for, 0, letter.partition, letter.client_id, coalesce(revive.target, letter.target),
           coalesce(revive.payload, letter.payload),
@@ -142,7 +146,7 @@ begin
 end $$;
 comment on function pgsched.revive(pgsched.history, timestamptz, text, jsonb, jsonb, text)
   is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its
-work is under way or was done since.';
+work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.';
 
 create or replace function pgsched.replay(
   id uuid, target text default null, payload jsonb default null, options jsonb default null, note text default null,
@@ -180,8 +184,9 @@ begin
 end $$;
 comment on function pgsched.replay(uuid, text, jsonb, jsonb, text, text)
   is 'Runs a dead letter again, with another target, payload or options where they are given: as a new execution, whose id it
-returns. Called again it answers with the same id, unless that one has failed too. PS010 for an unknown id, PS011 for one
-that has not failed, was discarded, has expired, or whose work is under way or was done since.';
+returns. Called again it answers with the same id, unless that one has failed too. PS001 for a target that does not go with
+its queue, PS010 for an unknown id, PS011 for one that has not failed, was discarded, has expired, whose queue was dropped, or
+whose work is under way or was done since.';
 
 create or replace function pgsched.discard(id uuid, note text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

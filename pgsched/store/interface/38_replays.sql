@@ -195,7 +195,8 @@ begin
     return null;
   end if;
   return pgsched.revive(letter, asked.paced_until, asked.target, null, null, asked.actor);
-exception when data_exception or check_violation or sqlstate 'PS000' or sqlstate 'PS001' or sqlstate 'PS003' or sqlstate 'PS004' then
+exception when data_exception or check_violation or sqlstate 'PS000' or sqlstate 'PS001' or sqlstate 'PS003' or sqlstate 'PS004'
+    or sqlstate 'PS011' then
   raise warning 'dead letter % is passed over: %', replay_next.id, sqlerrm;
   return null;
 end $$;
