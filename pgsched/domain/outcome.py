@@ -141,16 +141,14 @@ def decide(outcome: Outcome, attempt: int, options: Options, *, age: float, rng:
 
 
 def _after_failure(failure: Failed, attempt: int, options: Options, age: float, rng: random.Random) -> Finish | Retry:
-    error = _error_text(failure.error)
+    error = error_text(failure.error)
     if not failure.retryable or attempt >= options.max_attempts:
         return Finish(status="failed", status_code=failure.status_code, reason=error)
     after = options.backoff.delay(attempt, rng)
     if failure.retry_after is not None:
         after = max(after, min(failure.retry_after, LONGEST_RETRY_AFTER))
     if late := lateness(options, attempt + 1, age + after.total_seconds()):
-        return Finish(
-            status=late.status, status_code=failure.status_code, reason=_error_text(f"{error}; {late.reason}")
-        )
+        return Finish(status=late.status, status_code=failure.status_code, reason=error_text(f"{error}; {late.reason}"))
     return Retry(after=after, error=error, status_code=failure.status_code)
 
 
@@ -163,7 +161,7 @@ def _span(seconds: float) -> str:
     return format_duration(timedelta(seconds=seconds))
 
 
-def _error_text(error: str) -> str:
+def error_text(error: str) -> str:
     """At most 2,000 characters, none of which PostgreSQL's text would refuse."""
     kept = error[:LONGEST_ERROR].replace("\0", "\N{REPLACEMENT CHARACTER}")
     return kept.encode("utf-8", "replace").decode("utf-8")

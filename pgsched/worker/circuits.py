@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+import psycopg
+
 from pgsched.delivery.channel import Channel
 from pgsched.domain.circuit import WINDOW, Window, asked_pause, speaks_ill, speaks_well
 from pgsched.domain.execution import Execution
 from pgsched.domain.gate import RECOVERED, circuit_name, host_of
-from pgsched.domain.outcome import Failed, Outcome, Released
+from pgsched.domain.outcome import Failed, Outcome, Released, error_text
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.service import Service
@@ -91,11 +93,13 @@ class Circuits(Service):
     def note(self, row: Execution, outcome: Outcome) -> None:
         """Counts how an attempt ended."""
         ill = speaks_ill(outcome)
-        if not self._after or not (ill or speaks_well(outcome)) or (host := host_of(row.target)) is None:
+        if not (ill or speaks_well(outcome)) or (host := host_of(row.target)) is None:
             return
         name = circuit_name(host, row.client_id)
         if self._probes.pop(row.id, None) == name:
             self._decide(name, outcome, probe=True)
+        elif not self._after:
+            pass  # no circuit is opened here; those there are must close
         elif ill and asked_pause(outcome):
             self._decide(name, outcome, probe=False)
         elif ill or name in self._windows:
@@ -118,7 +122,7 @@ class Circuits(Service):
 
     def _decide(self, name: str, outcome: Outcome, *, probe: bool) -> None:
         failing = speaks_ill(outcome)
-        reason = outcome.error if isinstance(outcome, Failed) else ""
+        reason = error_text(outcome.error) if isinstance(outcome, Failed) else ""
         verdict = _Verdict(name=name, failing=failing, probe=probe, asked=asked_pause(outcome), reason=reason[:500])
         if failing:
             self._opened[name] = time.monotonic() + _PAUSE
@@ -128,7 +132,11 @@ class Circuits(Service):
 
     async def turn(self) -> float:
         while self._verdicts:
-            await self._make_so(self._verdicts[0])
+            try:
+                await self._make_so(self._verdicts[0])
+            except (psycopg.DataError, psycopg.IntegrityError) as error:  # it would be refused for ever
+                name, reason = self._verdicts[0].name[:300], str(error)[:200]
+                self.events.emit("target.not_sidelined", gate=name, reason=reason)
             self._verdicts.popleft()
         now = time.monotonic()
         self._opened = {name: until for name, until in self._opened.items() if now < until}

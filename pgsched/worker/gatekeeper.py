@@ -68,7 +68,7 @@ class Gatekeeper(Service):
         self._missing: set[bytes] = set()
         self._changed: set[str] = set()
         self._due: dict[str, float] = {}
-        self._read_at = self._looked_at = self._tidied_at = float("-inf")
+        self._read_at = self._looked_at = self._tidied_at = self._recounted_at = float("-inf")
         self._partition = 0
         self.loaded = False
 
@@ -154,6 +154,9 @@ class Gatekeeper(Service):
     def _count(self, passing: Sequence[Execution], wanted: dict[bytes, list[str]]) -> None:
         for row in passing:
             counted = [name for name in wanted.get(row.id, ()) if name in self.book.counting]
+            for name in self._counted.pop(row.id, ()):  # in a transaction that came to nothing
+                self._running[name] -= 1
+                self._changed.add(name)
             if counted:
                 self._counted[row.id] = counted
                 self._running.update(counted)
@@ -201,7 +204,11 @@ class Gatekeeper(Service):
         self._looked_at = time.monotonic()
 
     def _recount(self) -> None:
-        """What was counted in a transaction that came to nothing is not in hand, and never leaves it."""
+        """What was counted in a transaction that came to nothing is not in hand, and never leaves it. What is counted
+        but not in hand yet will be by the next time."""
+        if time.monotonic() - self._recounted_at < _READ_EVERY:
+            return
+        self._recounted_at = time.monotonic()
         missing = self._counted.keys() - self._dispatcher.in_hand.keys()
         self.left(missing & self._missing)
         self._missing = missing
@@ -210,7 +217,9 @@ class Gatekeeper(Service):
         changed, self._changed = self._changed, set()
         if changed:
             connection = await self._link.get()
-            await gates.note_use(connection, self._roster.number, {name: self._running[name] for name in changed})
+            async with connection.transaction():  # a claim that holds one of them has counted when it lets go of it
+                await gates.read(connection, sorted(changed), worker=self._roster.number)
+                await gates.note_use(connection, self._roster.number, {name: self._running[name] for name in changed})
 
     async def _feed(self, name: str) -> None:
         """Claims what a gate has room for, and lets it pass."""

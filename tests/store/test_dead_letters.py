@@ -1,6 +1,7 @@
 """Dead letters one by one: replayed once, with changes or without, or discarded."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -34,6 +35,23 @@ def payments(db: Connection, store_url: str) -> Iterator[Connection]:
     with acting(store_url, role) as session:
         yield session
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+
+
+def test_a_replay_is_before_what_was_to_come_after_it_at_the_same_instant(db: Connection) -> None:
+    instant = value(db, "select now()")
+    first, _ = (schedule(db, fire_at=instant, ordering_key="k") for _ in range(2))
+    fail(db, first)
+    again = replay(db, first)
+    assert column(db, "select id from pgsched.executions where at_head") == [again]
+
+
+def test_a_replay_is_behind_what_was_to_come_before_it(db: Connection) -> None:
+    instant = value(db, "select now()")
+    schedule(db, fire_at=instant, ordering_key="k")
+    id = schedule(db, fire_at=instant + timedelta(seconds=1), ordering_key="k")
+    fail(db, id)
+    replay(db, id)
+    assert column(db, "select id from pgsched.executions where at_head") == []
 
 
 def test_a_dead_letter_is_listed_with_why_and_what_it_was(db: Connection) -> None:

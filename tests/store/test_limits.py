@@ -34,6 +34,15 @@ def test_the_same_limit_again_changes_nothing(db: Connection) -> None:
     assert column(db, "select isfinite(next_at) from pgsched.gates") == [True]
 
 
+@pytest.mark.parametrize(("burst", "most"), [(1, "10 ms"), (20, "200 ms")])
+def test_what_began_under_the_former_rate_is_owed_at_the_new_one(db: Connection, burst: int, most: str) -> None:
+    call(db, "set_limit", kind="client", name="shop", rate=1, per="1 hour")
+    db.execute("update pgsched.gates set next_at = now() + interval '1 hour'")
+    with db.transaction():
+        call(db, "set_limit", kind="client", name="shop", rate=100, burst=burst)
+        assert column(db, "select next_at - now() = %s::interval from pgsched.gates", [most]) == [True]
+
+
 def test_a_host_is_known_in_lower_case_and_with_its_port(db: Connection) -> None:
     call(db, "set_limit", kind="host", name="Shop.Example:8443", rate=1)
     assert column(db, "select name from pgsched.gates") == ["host:shop.example:8443"]

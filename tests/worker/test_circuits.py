@@ -109,3 +109,35 @@ async def test_a_circuit_is_gone_once_the_target_has_recovered(
     async with running():
         await recorder.wait_for("target.recovered")
     assert await value(db, CIRCUIT) == 0
+
+
+async def test_an_answer_that_no_text_can_hold_does_not_keep_its_target_from_being_left_alone(
+    running: Running, db: Connection, target: Target, recorder: Recorder
+) -> None:
+    target.answer = b"HTTP/1.1 500 Oops\r\ncontent-length: 3\r\n\r\na\0b"
+    async with receiving(target) as receiver, running(sideline_after=1):
+        await call(db, receiver, 3)
+        await recorder.wait_for("target.sidelined")
+    assert "a\N{REPLACEMENT CHARACTER}b" in await value(db, "select reason from pgsched.gates")
+
+
+async def test_a_verdict_that_the_database_refuses_does_not_hold_up_the_next(
+    running: Running, db: Connection, target: Target, recorder: Recorder
+) -> None:
+    target.fail()
+    await db.execute("alter table pgsched.gates add check (name not like '%% refused')")
+    async with receiving(target) as receiver, running(sideline_after=1):
+        await call(db, receiver, 1, "refused")
+        await recorder.wait_for("target.not_sidelined")
+        await call(db, receiver, 1)
+        await recorder.wait_for("target.sidelined")
+
+
+async def test_where_no_circuit_is_opened_those_there_are_close_all_the_same(
+    running: Running, db: Connection, target: Target
+) -> None:
+    async with receiving(target) as receiver, running(sideline_after=0, recovery_rate=1000):
+        host = receiver.url.removeprefix("http://")
+        await db.execute("select pgsched.sideline(%s, 'shop', until => now() + interval '0.3 s')", [host])
+        await call(db, receiver, 40)
+        await until_history(db, 40)

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from pgsched.delivery.python import App
+from pgsched.store.connect import connect
 from pgsched.worker import gatekeeper
+from tests.delivery.receiver import execution
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 FLOOD = """
@@ -118,6 +120,22 @@ async def test_what_nobody_waits_for_any_more_expires_without_a_place_in_the_rat
     await db.execute(FLOOD.encode(), ['{"relevant_for": "10s"}', 40])
     async with running(app):
         await until_history(db, 40, status="expired")
+
+
+async def test_what_was_counted_in_vain_is_not_counted_twice(
+    running: Running, db: Connection, database_url: str
+) -> None:
+    await limit(db, "client:shop", concurrency=3)
+    row = execution("python:noop", client_id="shop")
+    async with running() as worker, await connect(database_url, "claim") as connection:
+        await until(lambda: asyncio.sleep(0, worker.gatekeeper.loaded and worker.roster.number))
+        async with connection.transaction(force_rollback=True):
+            await worker.gatekeeper.admit(connection, [row])
+        async with connection.transaction():
+            await worker.gatekeeper.admit(connection, [row])
+        assert await value(db, "select running from pgsched.gate_use") >= 1
+        worker.gatekeeper.left([row.id])
+        await until(lambda: value(db, "select running = 0 from pgsched.gate_use"))
 
 
 async def test_all_gates_are_fed_from_although_one_look_sees_but_some(

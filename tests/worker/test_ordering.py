@@ -45,6 +45,19 @@ async def test_executions_of_one_key_are_delivered_in_order(running: Running, db
     assert (dict(notes.seen), notes.together) == ({f"key-{k}": list(range(1, 21)) for k in range(1, 31)}, False)
 
 
+async def test_whose_turn_comes_before_its_instant_waits_for_it(running: Running, db: Connection) -> None:
+    notes = Notes()
+    async with running(notes.app, look_ahead=0.5):
+        await db.execute(
+            "insert into pgsched.executions (client_id, target, fire_at, payload, ordering_key, partition)"
+            """ select 'shop', 'python:note', now() + n * interval '0.4 s', jsonb_build_array('k', n), 'k',"""
+            " pgsched.partition_for('default', 'shop', null, 'k') from generate_series(0, 3) n"
+        )
+        await until_history(db, 4)
+    assert await value(db, "select count(*) from pgsched.history where finished_at < scheduled_for") == 0
+    assert notes.seen["k"] == [0, 1, 2, 3]
+
+
 async def test_a_retry_holds_the_others_of_its_key_back(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n % 3 == 0 and attempt < 3)
     options = '{"backoff": {"initial": "5ms", "maximum": "20ms"}}'

@@ -125,6 +125,7 @@ create or replace function pgsched.revive(
 ) returns uuid language plpgsql volatile as $$
 declare
   queue constant text := (select q.name from pgsched.queues q where q.first_partition = letter.partition & ~15);
+  is_first boolean;  -- of its key: its place is before what was to come at the same instant, too
   new_id uuid;
 begin
   if pgsched.superseded_by(letter) is not null then
@@ -133,11 +134,19 @@ begin
     perform pgsched.refuse('PS011', format('the queue in which dead letter %s was is dropped', letter.id), 'schedule it anew, in a queue that there is');
   end if;
   perform pgsched.check_pulled(coalesce(revive.target, letter.target), queue);
-  insert into pgsched.executions as e (fire_at, scheduled_for, plan, partition, client_id, target, payload, options, key, ordering_key)
+  if letter.ordering_key is not null then
+    perform pg_advisory_xact_lock(1885631332, letter.partition);
+    is_first := not exists (
+      select from pgsched.executions e
+       where e.partition = letter.partition and e.client_id = letter.client_id and e.ordering_key = letter.ordering_key
+         and (e.at_head or coalesce(e.scheduled_for, e.fire_at) < letter.scheduled_for));
+  end if;
+  insert into pgsched.executions as e (fire_at, scheduled_for, plan, partition, client_id, target, payload, options, key, ordering_key,
+                                       at_head)
   values (revive.fire_at, letter.scheduled_for, 0, letter.partition, letter.client_id, coalesce(revive.target, letter.target),
           coalesce(revive.payload, letter.payload),
           nullif(coalesce(revive.options, letter.options) - array['relevant_for', 'max_retry_age', 'deadline'], '{}'),
-          letter.key, letter.ordering_key)
+          letter.key, letter.ordering_key, nullif(is_first, false))
   on conflict do nothing returning e.id into new_id;
   if new_id is not null then
     perform pgsched.mark_dead_letter(letter, new_id, revive.actor);

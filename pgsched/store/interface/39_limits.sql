@@ -52,6 +52,8 @@ begin
   values (gate, rate, case when rate is not null then per end, coalesce(set_limit.burst, 1), set_limit.concurrency)
   on conflict on constraint gates_pkey do update
     set events = excluded.events, period = excluded.period, burst = excluded.burst, concurrency = excluded.concurrency,
+        next_at = case when excluded.events is null then '-infinity'  -- what was drawn at the former rate is owed at the new one
+                       else least(g.next_at, pgsched.now() + excluded.burst * (excluded.period / excluded.events)) end,
         updated_at = pgsched.now()
     where (g.events, g.period, g.burst, g.concurrency)
             is distinct from (excluded.events, excluded.period, excluded.burst, excluded.concurrency);

@@ -6,6 +6,7 @@ create or replace function pgsched.let_next(partition smallint, client_id text, 
   language plpgsql volatile as $$
 declare
   first record;
+  instant timestamptz;
 begin
   perform pg_advisory_xact_lock(1885631332, let_next.partition);
   perform from pgsched.executions e
@@ -14,19 +15,20 @@ begin
                          and b.ordering_key = let_next.ordering_key and b.partition = let_next.partition) then
     return null;
   end if;
-  select e.id, e.gate, e.fire_at into first from pgsched.executions e
+  select e.id, e.gate, e.fire_at, e.scheduled_for into first from pgsched.executions e
    where e.partition = let_next.partition and e.client_id = let_next.client_id and e.ordering_key = let_next.ordering_key
    order by coalesce(e.scheduled_for, e.fire_at), e.id limit 1;
   if first.gate is distinct from 'order' or first.fire_at <> 'infinity' then  -- it comes by itself
     return null;
   end if;
-  update pgsched.executions e set fire_at = pgsched.now(), gate = null
+  instant := greatest(pgsched.now(), first.scheduled_for);  -- it was claimed a moment ahead
+  update pgsched.executions e set fire_at = instant, gate = null
    where e.partition = let_next.partition and e.id = first.id and e.lease_token is null;
   if not found then
     return null;
   end if;
-  perform pgsched.notify_wake(let_next.partition, pgsched.now());
-  return pgsched.now();
+  perform pgsched.notify_wake(let_next.partition, instant);
+  return instant;
 end $$;
 comment on function pgsched.let_next(smallint, text, text)
   is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind

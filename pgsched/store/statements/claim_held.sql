@@ -6,7 +6,7 @@ with fed as materialized (
    order by coalesce((h.options ->> 'priority')::smallint, 0::smallint) desc, h.scheduled_for, h.id limit %(batch)s for update skip locked
 )
 update pgsched.executions e
-   set fire_at = pgsched.now(), gate = null, lease_owner = %(owner)s, lease_token = %(token)s,
+   set fire_at = greatest(pgsched.now(), e.scheduled_for), gate = null, lease_owner = %(owner)s, lease_token = %(token)s,
        lease_expires_at = pgsched.now() + %(lease)s, attempt = e.attempt + 1
   from fed where e.partition = fed.partition and e.id = any (array[fed.id])
 returning e.partition, e.id, e.lease_token, e.attempt, e.fire_at, coalesce(e.scheduled_for, e.fire_at), e.client_id,
