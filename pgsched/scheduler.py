@@ -62,25 +62,10 @@ class Worker:
         self.upkeep = self._make_upkeep()
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
         self._threads = ThreadPoolExecutor(max_workers=min(settings.concurrency, 64), thread_name_prefix=_THREADS)
-        self.circuits = Circuits(
-            self._chores,
-            self.events,
-            after=settings.sideline_after,
-            rate=settings.recovery_rate,
-            any_gates=lambda: self.gatekeeper.is_needed,
-            changed=lambda: self.gatekeeper.look(),
-        )
+        self.circuits = self._make_circuits()
         self.settler = self._make_settler()
         self.channels = self._make_channels(app)
-        self.dispatcher = Dispatcher(
-            self.channels,
-            self.clock,
-            concurrency=settings.concurrency,
-            ahead=settings.look_ahead,
-            settle=self.settler.add,
-            room=lambda: self.claimer.wake(),
-            defaults=self.upkeep.directory.defaults,
-        )
+        self.dispatcher = self._make_dispatcher()
         self.gatekeeper = self._make_gatekeeper()
         self.fairness = Fairness(
             weight=self.upkeep.directory.weight,
@@ -114,6 +99,27 @@ class Worker:
             reaped=self._reaped,
         )
         return Upkeep(self.settings, self._url, self.events, self._chores, host)
+
+    def _make_circuits(self) -> Circuits:
+        return Circuits(
+            self._chores,
+            self.events,
+            after=self.settings.sideline_after,
+            rate=self.settings.recovery_rate,
+            any_gates=lambda: self.gatekeeper.is_needed,
+            changed=lambda: self.gatekeeper.look(),
+        )
+
+    def _make_dispatcher(self) -> Dispatcher:
+        return Dispatcher(
+            self.channels,
+            self.clock,
+            concurrency=self.settings.concurrency,
+            ahead=self.settings.look_ahead,
+            settle=self.settler.add,
+            room=lambda: self.claimer.wake(),
+            defaults=self.upkeep.directory.defaults,
+        )
 
     def _make_settler(self) -> Settler:
         return Settler(

@@ -110,6 +110,16 @@ def lending(janitor: "Janitor", template: str) -> Iterator[Databases]:
         databases.close()
 
 
+@contextmanager
+def lending_with(statement: str, name: str, *, janitor: "Janitor", template: str) -> Iterator[Databases]:
+    """The same of a template of this name, which is the given one after a statement."""
+    with janitor.make(name, template=template, as_template=True):
+        with psycopg.connect(janitor.url_of(name)) as connection:
+            connection.execute(statement.encode())
+        with lending(janitor, name) as databases:
+            yield databases
+
+
 def _catalog(connection: psycopg.Connection[Any]) -> str:
     [found] = connection.execute(_CATALOG.encode()).fetchone() or ("",)
     return str(found)

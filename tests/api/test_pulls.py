@@ -7,17 +7,17 @@ from typing import Any
 from uuid import UUID
 
 import httpx
-import psycopg
 import pytest
 
 from pgsched.api import arrivals
 from tests.conftest import Connection, Janitor
-from tests.databases import Databases, lending
+from tests.databases import Databases, lending_with
 from tests.store.pull_arrange import put
-from tests.store.store_arrange import call, status, value
+from tests.store.store_arrange import status, value
 
 Api = httpx.AsyncClient
 CLAIM = "/v1/queues/orders/claim"
+ORDERS = """select pgsched.create_queue('orders', '{"pulled": true}')"""
 UNKNOWN = UUID(int=7)
 LISTENERS = "select count(*) from pg_stat_activity where query = 'listen pgsched_wake'"
 STATEMENTS = "select pid, query_start from pg_stat_activity where application_name = 'pgsched api'"
@@ -26,11 +26,8 @@ STATEMENTS = "select pid, query_start from pg_stat_activity where application_na
 @pytest.fixture(scope="module")
 def with_orders(janitor: Janitor, template: str) -> Iterator[Databases]:
     """Databases that have the queue."""
-    with janitor.make("pgsched_orders", template=template, as_template=True):
-        with psycopg.connect(janitor.url_of("pgsched_orders"), autocommit=True) as db:
-            call(db, "create_queue", name="orders", changes={"pulled": True})
-        with lending(janitor, "pgsched_orders") as databases:
-            yield databases
+    with lending_with(ORDERS, "pgsched_orders", janitor=janitor, template=template) as databases:
+        yield databases
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pgsched.events import Events, Field
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from tests.conftest import Janitor
-from tests.databases import Databases, lending
+from tests.databases import Databases, lending_with
 
 Connection = psycopg.AsyncConnection[Any]
 
@@ -48,11 +48,8 @@ def recorder() -> Recorder:
 @pytest.fixture(scope="session")
 def databases(janitor: Janitor, template: str) -> Iterator[Databases]:
     """With the days that a worker makes in its first turn, so that they are no change to a database's catalog."""
-    with janitor.make("pgsched_days", template=template, as_template=True):
-        with psycopg.connect(janitor.url_of("pgsched_days")) as connection:
-            connection.execute("select pgsched.prepare_days(7)")
-        with lending(janitor, "pgsched_days") as found:
-            yield found
+    with lending_with("select pgsched.prepare_days(7)", "pgsched_days", janitor=janitor, template=template) as found:
+        yield found
 
 
 @pytest.fixture
