@@ -641,6 +641,7 @@ function pgsched.unblock(text,text,text) returns boolean volatility v parallel u
 function pgsched.unblock_after(uuid[]) returns void volatility v parallel u
 function pgsched.until_next(text) returns double precision volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off
 function pgsched.wait_for(uuid,uuid,text,interval) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.waits_for_own(smallint,uuid) returns boolean volatility s parallel u
 function pgsched.withdraw(uuid,text) returns void volatility v parallel u
 function pgsched.write_log(text,uuid,text,jsonb) returns void volatility v parallel u
 
@@ -943,6 +944,7 @@ grant execute on pgsched.unblock_after(uuid[]) to pgsched_worker
 grant execute on pgsched.until_next(text) to pgsched_worker
 grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_client
 grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_worker
+grant execute on pgsched.waits_for_own(smallint,uuid) to pgsched_worker
 grant execute on pgsched.withdraw(uuid,text) to pgsched_client
 grant execute on pgsched.withdraw(uuid,text) to pgsched_worker
 grant execute on pgsched.write_log(text,uuid,text,jsonb) to pgsched_worker
@@ -1212,5 +1214,6 @@ comment on pgsched.unblock(text,text,text) is 'Lets the executions of a blocked 
 comment on pgsched.unblock_after(uuid[]) is 'Lets ordering keys go on that were blocked by these dead letters, since somebody has decided about them.'
 comment on pgsched.until_next(text) is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.'
 comment on pgsched.wait_for(uuid,uuid,text,interval) is 'Has an execution that is held (fire_at infinity) wait for another of its client: until it has succeeded, or with the outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.'
+comment on pgsched.waits_for_own(smallint,uuid) is 'Whether an execution waits, directly or through others, for one of its own ordering key that has not ended.'
 comment on pgsched.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'
 comment on pgsched.write_log(text,uuid,text,jsonb) is 'Writes a row of the audit log, for functions with their owner''s rights that have judged who calls them.'

@@ -38,6 +38,7 @@ _OPTIONS = st.fixed_dictionaries(
     },
 )
 _AGES = st.one_of(st.floats(0, 20, allow_nan=False), st.sampled_from([0.05, 89.9, 599.5, 5400.5, 86_401.0, 1e6]))
+_SHARES = st.integers(0, 2**53).map(lambda drawn: drawn / 2**53)  # as random() draws them: nothing below can underflow
 _QUERY = "select status::text, delay, reason from pgsched.after_failure(%s::jsonb, %s, %s, %s, %s, %s::interval, %s)"
 
 
@@ -59,7 +60,7 @@ class Drawn(random.Random):
     age=_AGES,
     retryable=st.booleans(),
     after=st.sampled_from([None, 0, 1, 3_600, 90_000]),
-    share=st.floats(0, 1),
+    share=_SHARES,
 )
 def test_a_failure_is_decided_alike(
     db: Connection, options: dict[str, Any], attempt: int, age: float, retryable: bool, after: int | None, share: float

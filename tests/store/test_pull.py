@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 
+from tests.store.dependency_arrange import release
 from tests.store.pull_arrange import (
     FIRST,
     claim,
@@ -243,6 +244,16 @@ def test_a_batch_is_filled_past_what_expires(db: Connection) -> None:
     db.execute("update pgsched.executions set options = '{\"relevant_for\": \"1s\"}', scheduled_for = '2020-01-01Z'"
                " where (payload::int) <= 30")  # fmt: skip
     assert len(claim(db, 10)) == 10
+
+
+def test_who_waits_for_another_of_its_ordering_key_is_handed_out_after_it(db: Connection) -> None:
+    second = put(db, ordering_key="o", fire_at=datetime.now(UTC) - timedelta(hours=1))
+    first = put(db, ordering_key="o", fire_at=datetime.now(UTC) - timedelta(hours=2), after=[str(second)])
+    handed = claim_one(db)
+    assert handed.id == second
+    complete(db, handed)
+    release(db)
+    assert claim_one(db).id == first
 
 
 def test_executions_of_one_ordering_key_are_handed_out_one_at_a_time_in_order(db: Connection) -> None:

@@ -109,3 +109,78 @@ async def test_a_key_whose_head_was_deleted_by_hand_goes_on(running: Running, db
         await db.execute("delete from pgsched.executions where at_head")
         await until_history(db, 2)
     assert notes.seen["key-1"] == [2, 3]
+
+
+EARLIER = """
+select pgsched.schedule('python:note', jsonb_build_array(%(key)s::text, %(n)s::int), client => 'shop',
+       key => %(key)s || %(n)s, ordering_key => %(ordering_key)s, fire_at => now() - %(ago)s * interval '1 s',
+       after => %(after)s::text[])"""
+
+
+async def _put(
+    db: Connection, key: str, n: int, *, ago: int, after: list[str] | None = None, ordered: bool = True
+) -> str:
+    arguments = {"key": key, "n": n, "ago": ago, "after": after, "ordering_key": key if ordered else None}
+    row = await (await db.execute(EARLIER.encode(), arguments)).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+async def test_who_waits_for_another_of_its_key_comes_after_it_whatever_their_instants(
+    running: Running, db: Connection
+) -> None:
+    notes = Notes()
+    later = await _put(db, "direct", 1, ago=10)
+    await _put(db, "direct", 2, ago=20, after=[later])
+    last = await _put(db, "chain", 1, ago=10)
+    between = await _put(db, "chain", 0, ago=20, after=[last], ordered=False)
+    await _put(db, "chain", 2, ago=30, after=[between])
+    moved = await _put(db, "moved", 1, ago=20)
+    await _put(db, "moved", 2, ago=10, after=[moved])
+    await db.execute("select pgsched.reschedule(%s, now())", [moved])
+    async with running(notes.app):
+        await until_history(db, 7)
+    assert {key: [n for n in seen if n] for key, seen in notes.seen.items()} == {
+        "direct": [1, 2], "chain": [1, 2], "moved": [1, 2],
+    }  # fmt: skip
+
+
+async def test_who_waits_for_one_of_another_key_keeps_its_place(running: Running, db: Connection) -> None:
+    notes = Notes()
+    other = await _put(db, "other", 1, ago=-2)
+    await _put(db, "key", 1, ago=20, after=[other])
+    await _put(db, "key", 2, ago=10)
+    async with running(notes.app):
+        await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order'"))
+        await until_history(db, 3)
+    assert notes.seen["key"] == [1, 2]
+
+
+async def test_the_first_of_a_key_that_is_told_to_wait_for_another_of_it_lets_that_go_first(
+    running: Running, db: Connection
+) -> None:
+    notes = Notes(fails=lambda key, n, attempt: n == 1 and attempt == 1)
+    await _put(db, "key", 1, ago=20)
+    await db.execute("""update pgsched.executions set options = '{"backoff": ["1h"]}'""")
+    await _put(db, "key", 2, ago=10)
+    async with running(notes.app):
+        await until(lambda: value(db, "select 1 from pgsched.executions where at_head and lease_token is null"))
+        await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order'"))
+        await _put(db, "key", 1, ago=20, after=["key2"])
+        await until_history(db, 2)
+    assert notes.seen["key"] == [2, 1]
+
+
+async def test_one_that_waits_and_is_cancelled_lets_those_behind_it_go_on(running: Running, db: Connection) -> None:
+    notes = Notes()
+    other = await _put(db, "other", 1, ago=-3600)
+    waiting = await _put(db, "key", 1, ago=20, after=[other])
+    await _put(db, "key", 2, ago=10)
+    async with running(notes.app):
+        await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order'"))
+        await db.execute("select pgsched.cancel(id => %s)", [waiting])
+        assert await value(db, "select fire_at <= now() from pgsched.executions where ordering_key = 'key'") in (
+            True,
+            None,
+        )
+        await until(lambda: asyncio.sleep(0, notes.seen["key"] == [2]))

@@ -24,7 +24,7 @@ begin
   if held then
     perform pgsched.forget_dependencies(execution.id);
   end if;
-  if execution.at_head then
+  if execution.at_head or held and execution.ordering_key is not null then  -- others may have waited for it
     perform pgsched.pass_turn(execution.partition, execution.client_id, execution.ordering_key);
   end if;
 end $$;

@@ -102,10 +102,16 @@ begin
     perform pg_advisory_xact_lock(hashtext('pgsched dependencies'), hashtext(waiting.client_id));
     perform pgsched.check_no_circle(execution_id, after_id);
   end if;
+  if waiting.at_head then  -- it gives its place up: others may begin before it, and it may wait for one of them
+    update pgsched.executions e set at_head = null where e.partition = waiting.partition and e.id = waiting.id;
+  end if;
   insert into pgsched.dependencies (execution_id, after_id, outcome, delay)
   values (wait_for.execution_id, wait_for.after_id, coalesce(wait_for.outcome, 'success'), wait_for.delay)
   on conflict do nothing;
   perform pgsched.notify_release();
+  if waiting.at_head then
+    perform pgsched.let_next(waiting.partition, waiting.client_id, waiting.ordering_key);
+  end if;
   return true;
 end $$;
 comment on function pgsched.wait_for(uuid, uuid, text, interval)

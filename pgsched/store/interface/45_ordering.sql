@@ -1,6 +1,21 @@
 -- Executions with one ordering key are delivered one at a time, in the order of their instants and then of their
 -- insertion. One is at the head of its key from the claim that finds it first until it ends, over retries and lost
--- workers; those behind it are held at the gate 'order', and each end lets the next have its turn.
+-- workers; those behind it are held at the gate 'order', and each end lets the next have its turn. Who waits for another
+-- (pgsched.dependencies) keeps its place, unless that is another of its own key: neither would ever begin.
+
+create or replace function pgsched.waits_for_own(partition smallint, id uuid) returns boolean language plpgsql stable as $$
+begin
+  return exists (
+    with recursive before(id) as (
+      select d.after_id from pgsched.dependencies d where d.execution_id = waits_for_own.id and d.status is null
+      union select d.after_id from before b join pgsched.dependencies d on d.execution_id = b.id and d.status is null)
+    select from pgsched.executions w
+      join pgsched.executions e on e.partition = w.partition and e.client_id = w.client_id and e.ordering_key = w.ordering_key
+     where w.partition = waits_for_own.partition and w.id = waits_for_own.id and e.partition = waits_for_own.partition
+       and e.id = any (array(select b.id from before b)));
+end $$;
+comment on function pgsched.waits_for_own(smallint, uuid)
+  is 'Whether an execution waits, directly or through others, for one of its own ordering key that has not ended.';
 
 create or replace function pgsched.let_next(partition smallint, client_id text, ordering_key text) returns timestamptz
   language plpgsql volatile as $$
@@ -17,6 +32,7 @@ begin
   end if;
   select e.id, e.gate, e.fire_at, e.scheduled_for into first from pgsched.executions e
    where e.partition = let_next.partition and e.client_id = let_next.client_id and e.ordering_key = let_next.ordering_key
+     and (isfinite(e.fire_at) or e.gate is not null or not pgsched.waits_for_own(e.partition, e.id))
    order by coalesce(e.scheduled_for, e.fire_at), e.id limit 1;
   if first.gate is distinct from 'order' or first.fire_at <> 'infinity' then  -- it comes by itself
     return null;

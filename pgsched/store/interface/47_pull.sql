@@ -71,6 +71,7 @@ begin
        where b.client_id = waiting.client_id and b.ordering_key = waiting.ordering_key and b.partition = waiting.partition) then
     select e.id into first from pgsched.executions e
      where e.partition = waiting.partition and e.client_id = waiting.client_id and e.ordering_key = waiting.ordering_key
+       and (isfinite(e.fire_at) or e.gate is not null or not pgsched.waits_for_own(e.partition, e.id))
      order by coalesce(e.scheduled_for, e.fire_at), e.id limit 1;
   end if;
   update pgsched.executions e

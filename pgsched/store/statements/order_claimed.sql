@@ -9,6 +9,7 @@ with mine as materialized (
              where x.client_id = k.client_id and x.ordering_key = k.ordering_key and x.at_head),
            (select x.id from pgsched.executions_{p} x
              where x.client_id = k.client_id and x.ordering_key = k.ordering_key
+               and (isfinite(x.fire_at) or x.gate is not null or not pgsched.waits_for_own(x.partition, x.id))
                and (select b.partition from pgsched.blocked_keys b where b.client_id = k.client_id
                        and b.ordering_key = k.ordering_key and b.partition = {p}) is null
              order by coalesce(x.scheduled_for, x.fire_at), x.id limit 1)) as id
