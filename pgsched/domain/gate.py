@@ -49,7 +49,7 @@ class Gate:
             return self.shut_until
         if self.concurrency is not None and self.running >= self.concurrency:
             return NEVER
-        interval = self._interval_at(now)
+        interval = self.interval_at(now)
         return now if interval is None else max(now, ceil(self.next_at - (self.burst - 1) * interval))
 
     def draw(self, start: int) -> None:
@@ -59,7 +59,7 @@ class Gate:
         if self.is_probing:
             self.shut_until = start + _PROBE_TAKES
             return
-        interval = self._interval_at(start)
+        interval = self.interval_at(start)
         if interval is not None:
             self.next_at = max(start, self.next_at) + interval
 
@@ -71,7 +71,7 @@ class Gate:
             return min(wanted, 1)
         if self.concurrency is not None:
             wanted = min(wanted, self.concurrency - self.running)
-        interval = self._interval_at(now)
+        interval = self.interval_at(now)
         if interval is None:
             return wanted
         return min(wanted, int((last - max(now, self.next_at)) // interval) + self.burst)
@@ -85,7 +85,8 @@ class Gate:
         """Whether one execution at a time may find out if the target is back."""
         return self.is_circuit and self.recovers_from is None
 
-    def _interval_at(self, instant: int) -> float | None:
+    def interval_at(self, instant: int) -> float | None:
+        """The microseconds between events at an instant; None where nothing limits their rate."""
         if self.recovers_from is None:
             return None if self.is_circuit else self.interval
         doubled = min((instant - self.recovers_from) / _DOUBLES_IN, _MOST_DOUBLED)

@@ -18,9 +18,11 @@ _LOCKED: LiteralString = " for update of g"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A gate that stands: whether it counts what is in hand, and the first partition of the queue that it is for."""
+    """A gate that stands: the events a second that it lets pass, infinite where it has no rate; whether it counts what
+    is in hand; and the first partition of the queue that it is for."""
 
     name: str
+    rate: float
     counts: bool
     first_partition: int | None
 
@@ -28,7 +30,9 @@ class Standing:
 async def standing(connection: Connection) -> list[Standing]:
     """All gates there are."""
     cursor = await connection.execute(statement("gates"), binary=True)
-    return [Standing(name=row[0], counts=row[1], first_partition=row[2]) for row in await cursor.fetchall()]
+    return [
+        Standing(name=row[0], rate=row[1], counts=row[2], first_partition=row[3]) for row in await cursor.fetchall()
+    ]
 
 
 async def holding(connection: Connection, *, after: str, most: int) -> list[str]:

@@ -4,6 +4,7 @@ Where there is none, asking costs one look at an empty set.
 """
 
 from collections.abc import Iterable
+from math import inf
 
 from pgsched.domain.execution import Execution
 from pgsched.domain.gate import CIRCUIT, CLIENT, HOST, KEY, circuit_name, host_of, key_name
@@ -21,6 +22,7 @@ class Book:
         self.counting: frozenset[str] = frozenset()
         """Those that count what is in hand."""
         self._queues: dict[int, str] = {}
+        self._rates: dict[str, float] = {}
         self._by_key = self._by_host = False
 
     def read(self, gates: Iterable[Standing]) -> None:
@@ -33,6 +35,7 @@ class Book:
             for gate in gates
             if gate.first_partition is not None
         }
+        self._rates = {gate.name: gate.rate for gate in gates}
         self._by_key = any(name.startswith(KEY) for name in self.names)
         self._by_host = any(name.startswith((HOST, CIRCUIT)) for name in self.names)
 
@@ -46,6 +49,11 @@ class Book:
         if self._by_key and row.options is not None and (key := _limit_key(row.options)):
             wanted.append(key_name(row.client_id, key))
         return [name for name in wanted if name in self.names]
+
+    def width(self, name: str) -> tuple[bool, float, str]:
+        """Orders gates by how much they let pass. Circuits are the narrowest, and those that count what is in hand the
+        widest: a place that is free is taken at once, by whoever waits there."""
+        return name in self.counting, -1.0 if name.startswith(CIRCUIT) else self._rates.get(name, inf), name
 
 
 def _limit_key(options: bytes) -> str | None:

@@ -3,7 +3,8 @@
 An execution that may not pass when it is claimed is held once: it leaves the instants that claims read, and waits
 behind its gate in an index of its own. From there it is claimed when there is room for it, so neither a claim nor a
 turn reads what a limit holds back, however much that is. A gate that holds something back is passed by nobody else: who
-comes later queues up behind.
+comes later queues up behind, also who comes from a narrower gate. So one that must pass several waits at the narrowest
+first, and last at the widest, from where it draws on all of them.
 
 Where a client's gate holds back, claims pass the client's rows over, and turns of this service hold those that are
 due, by the batch, in a share of its time.
@@ -16,6 +17,7 @@ from datetime import timedelta
 
 from pgsched.domain.execution import Execution
 from pgsched.domain.gate import CLIENT, ORDER, Gate
+from pgsched.domain.passing import AHEAD, JUST_IN_TIME, Appointment, appoint
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store import gates, ordering
@@ -24,6 +26,7 @@ from pgsched.store.deferred import with_own_tokens
 from pgsched.worker.book import Book
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.dispatcher import Dispatcher
+from pgsched.worker.held import Held, moment_before
 from pgsched.worker.leases import Leases
 from pgsched.worker.roster import Roster
 
@@ -33,7 +36,6 @@ _READ_EVERY = 10.0
 _TIDIED = 50  # rows held by one turn
 _SHARE_OF_TIME = 40
 _SOONEST, _LATEST = 0.01, 0.5
-_AHEAD = 500_000  # microseconds: what a gate will let pass is claimed so long before, and waits in memory
 _MOST_FED = 500
 _TRY_AGAIN = 0.2
 
@@ -60,14 +62,13 @@ class Gatekeeper(Service):
         self._roster, self._dispatcher, self._clock = roster, dispatcher, clock
         self._is_late, self._probing = is_late, probing
         self.book = Book()
-        self._holding: set[str] = set()
+        self._holding: dict[str, Held] = {}
         self._seen: set[str] = set()
         self._seen_to = ""
         self._counted: dict[bytes, list[str]] = {}
         self._running: Counter[str] = Counter()
         self._missing: set[bytes] = set()
         self._changed: set[str] = set()
-        self._due: dict[str, float] = {}
         self._read_at = self._looked_at = self._tidied_at = self._recounted_at = float("-inf")
         self._partition = 0
         self.loaded = False
@@ -85,7 +86,8 @@ class Gatekeeper(Service):
     def look(self) -> None:
         """Gates were made, changed or dropped."""
         self._read_at = float("-inf")
-        self._due.clear()
+        for held in self._holding.values():
+            held.due = 0.0
         self.wake()
 
     async def admit(self, connection: Connection, rows: list[Execution]) -> list[Execution]:
@@ -95,8 +97,12 @@ class Gatekeeper(Service):
             return rows
         held = await self._queue_up(connection, rows)
         wanted = self._gates_of(row for row in rows if row.id not in held)
-        held |= {id: name for id, names in wanted.items() for name in names if name in self._holding}
-        return await self._pass(connection, rows, wanted, held) if wanted or held else rows
+        for id, names in wanted.items():
+            if holding := [name for name in names if name in self._holding]:
+                held[id] = min(holding, key=self.book.width)
+        if not wanted and not held:
+            return rows
+        return await self._pass(connection, rows, wanted, held, await self._lock(connection, wanted, held))
 
     async def _queue_up(self, connection: Connection, rows: list[Execution]) -> dict[bytes, str]:
         """Those whose turn it is not."""
@@ -107,37 +113,47 @@ class Gatekeeper(Service):
     def _gates_of(self, rows: Iterable[Execution]) -> dict[bytes, list[str]]:
         return {row.id: names for row in rows if (names := self.book.gates_of(row)) and not self._is_late(row)}
 
-    async def _pass(
-        self, connection: Connection, rows: list[Execution], wanted: dict[bytes, list[str]], held: dict[bytes, str]
-    ) -> list[Execution]:
+    async def _lock(
+        self, connection: Connection, wanted: dict[bytes, list[str]], held: dict[bytes, str]
+    ) -> dict[str, Gate]:
         names = {name for id, gates in wanted.items() if id not in held for name in gates}
         locked = await gates.read(connection, [*names], worker=self._roster.number) if names else {}
         for gate in locked.values():  # as it is now that the lock is there
             gate.running += self._running[gate.name]
+        return locked
+
+    async def _pass(
+        self,
+        connection: Connection,
+        rows: list[Execution],
+        wanted: dict[bytes, list[str]],
+        held: dict[bytes, str],
+        locked: dict[str, Gate],
+    ) -> list[Execution]:
+        passing = [row for row in rows if row.id not in held and row.id not in wanted]
+        gated = [row for row in rows if row.id not in held and row.id in wanted]
         now = self._clock.now()
-        passing: list[Execution] = []
-        for row in sorted(rows, key=lambda row: row.fire_at):
-            on_the_way = [locked[name] for name in wanted.get(row.id, ()) if name in locked]
-            if row.id in held:
-                continue
-            last = max(now, row.fire_at) + _AHEAD
-            start, slowest = _start(on_the_way, max(now, row.fire_at))
-            if slowest is not None and start > last:
-                held[row.id] = slowest.name
-                self._hold_at(slowest, start, now)
-                continue
-            for gate in on_the_way:
-                if gate.is_probing:
-                    self._probing(row.id, gate.name)
-                gate.draw(start)
-            passing.append(row._replace(fire_at=start) if on_the_way else row)
+        on_the_way = [[locked[name] for name in wanted[row.id] if name in locked] for row in gated]
+        given = appoint([(row.fire_at, gates) for row, gates in zip(gated, on_the_way, strict=True)], now)
+        for row, appointment in zip(gated, given, strict=True):
+            if appointment.behind is None:
+                for name in appointment.probes:
+                    self._probing(row.id, name)
+                passing.append(row._replace(fire_at=appointment.start))
+            else:
+                held[row.id] = appointment.behind.name
+                self._hold_at(appointment.behind.name, appointment, now)
         await self._write(connection, rows, held, locked)
         self._count(passing, wanted)
         return passing
 
-    def _hold_at(self, gate: Gate, start: int, now: int) -> None:
-        self._holding.add(gate.name)
-        self._due.setdefault(gate.name, _moment_before(start, now, _LATEST))
+    def _hold_at(self, name: str, appointment: Appointment, now: int) -> None:
+        if name not in self._holding:
+            ahead = JUST_IN_TIME if appointment.idle else AHEAD
+            due = _from_now(moment_before(appointment.start, ahead) - now, _LATEST)
+            self._holding[name] = Held(due=due)
+        if appointment.idle:
+            self._holding[name].note_idle(appointment.idle)
         self.wake()
 
     async def _write(
@@ -169,7 +185,8 @@ class Gatekeeper(Service):
             for name in self._counted.pop(id, ()):
                 self._running[name] -= 1
                 self._changed.add(name)
-                self._due[name] = 0.0
+                if name in self._holding:
+                    self._holding[name].due = 0.0
         if self._changed:
             self.wake()
 
@@ -179,6 +196,8 @@ class Gatekeeper(Service):
             self.book.read(await gates.standing(await self._chores.get()))
             self._read_at = time.monotonic()
             self.loaded = True
+            for held in self._holding.values():
+                held.doubt()
             self._recount()
         if now - self._looked_at >= (_LOOK_EVERY if self.is_needed else _READ_EVERY):
             await self._look_on()
@@ -186,9 +205,9 @@ class Gatekeeper(Service):
             return _READ_EVERY
         await self.leases.give_back()
         await self._note_left()
-        for name in sorted(self._holding, key=lambda name: self._due.get(name, 0.0)):
-            if self._due.get(name, 0.0) <= time.monotonic() and self._dispatcher.free:
-                await self._feed(name)
+        for name, held in sorted(self._holding.items(), key=lambda item: item[1].due):
+            if held.due <= time.monotonic() and self._dispatcher.free:
+                await self._feed(name, held)
         await self._tidy()
         return self._pause()
 
@@ -198,9 +217,10 @@ class Gatekeeper(Service):
         self._seen.update(found)
         if len(found) == _MOST_HOLDING:
             self._seen_to = found[-1]
-            self._holding |= self._seen - {ORDER}
+            found = [*self._holding, *self._seen]
         else:
-            self._holding, self._seen, self._seen_to = self._seen - {ORDER}, set(), ""
+            found, self._seen, self._seen_to = [*self._seen], set(), ""
+        self._holding = {name: self._holding.get(name) or Held() for name in found if name != ORDER}
         self._looked_at = time.monotonic()
 
     def _recount(self) -> None:
@@ -221,38 +241,57 @@ class Gatekeeper(Service):
                 await gates.read(connection, sorted(changed), worker=self._roster.number)
                 await gates.note_use(connection, self._roster.number, {name: self._running[name] for name in changed})
 
-    async def _feed(self, name: str) -> None:
-        """Claims what a gate has room for, and lets it pass."""
+    async def _feed(self, name: str, here: Held) -> None:
+        """Claims what a gate has room for, and lets it pass, or wait at a wider gate that holds others back."""
         connection = await self._link.get()
         lease = self.leases.ask(timedelta(0))
         async with connection.transaction():
             if not self._roster.number or not await gates.try_feeding(connection, name):
                 self.leases.answered(lease)
-                self._due[name] = time.monotonic() + _TRY_AGAIN
+                here.due = time.monotonic() + _TRY_AGAIN
                 return
-            gate, room = await self._room_at(connection, name)
+            gate, ahead, room = await self._room_at(connection, name, here)
+            batch = min(here.batch(room), _MOST_FED)
             partitions = self._roster.open
-            rows = await gates.claim_held(connection, lease, name, partitions, batch=room) if room else []
+            rows = await gates.claim_held(connection, lease, name, partitions, batch=batch) if batch else []
             held = await self._queue_up(connection, rows)
             wanted = self._gates_of(row for row in rows if row.id not in held)
-            passing = await with_own_tokens(connection, await self._pass(connection, rows, wanted, held))
+            moved = {} if gate.is_probing else self._moved_on(name, wanted)
+            held |= moved
+            locked = await self._lock(connection, wanted, held)
+            passing = await self._pass(connection, rows, wanted, held, locked)
+            passing = await with_own_tokens(connection, passing)
         self.leases.answered(lease)
         self._dispatcher.submit(passing)
-        if len(rows) < room:
-            self._holding.discard(name)
-            self._due.pop(name, None)
+        if len(rows) < batch and name not in held.values():
+            self._holding.pop(name, None)
             return
+        here.moves_on = bool(moved)
+        here.is_mixed |= any(gate != name for id, gate in held.items() if id not in moved)
+        gate = locked.get(name, gate)
         now = self._clock.now()
         latest = _READ_EVERY if gate.shut_until is not None else _LATEST
-        self._due[name] = _moment_before(gate.earliest(now), now, latest)
+        here.due = _from_now(moment_before(gate.earliest(now), ahead) - now, latest)
+        if moved:  # they draw on this gate only when they pass the other
+            here.due = max(here.due, _from_now(AHEAD // 2, latest))
 
-    async def _room_at(self, connection: Connection, name: str) -> tuple[Gate, int]:
-        found = await gates.read(connection, [name], worker=self._roster.number, lock=False)
-        gate = found.get(name) or Gate(name=name)
+    def _moved_on(self, name: str, wanted: dict[bytes, list[str]]) -> dict[bytes, str]:
+        """Those that queue up at the next wider gate on their way that holds something back."""
+        width = self.book.width
+        wider = {other for other in self._holding if width(other) > width(name)}
+        if not wider:
+            return {}
+        found = {id: [other for other in names if other in wider] for id, names in wanted.items()}
+        return {id: min(others, key=width) for id, others in found.items() if others}
+
+    async def _room_at(self, connection: Connection, name: str, here: Held) -> tuple[Gate, int, int]:
+        """How a gate stands, how far ahead it is fed on from, and how many it may let pass until then."""
+        found = await gates.read(connection, [name, *here.beside], worker=self._roster.number, lock=False)
+        gate = found.pop(name, None) or Gate(name=name)
         gate.running += self._running[name]
         now = self._clock.now()
-        free = min(self._dispatcher.free, _MOST_FED)
-        return gate, gate.room(free, now=now, last=now + _AHEAD)
+        ahead = here.ahead(found.values(), now)
+        return gate, ahead, gate.room(min(self._dispatcher.free, _MOST_FED), now=now, last=now + ahead)
 
     async def _tidy(self) -> None:
         """Holds due rows of clients that claims pass over."""
@@ -272,7 +311,7 @@ class Gatekeeper(Service):
 
     def _pause(self) -> float:
         now = time.monotonic()
-        due = [self._due.get(name, 0.0) for name in self._holding]
+        due = [held.due for held in self._holding.values()]
         until = min([self._looked_at + _LOOK_EVERY, *due, *([self._tidied_at] if self.passed_over else [])])
         return max(until - now, _SOONEST)
 
@@ -280,16 +319,6 @@ class Gatekeeper(Service):
         await self._link.drop(error)
 
 
-def _moment_before(start: int, now: int, latest: float) -> float:
-    """When (monotonic) to look at a gate that lets the next pass at this instant; within ``latest`` seconds."""
-    return time.monotonic() + min(max((start - now - _AHEAD / 2) / 1e6, _SOONEST), latest)
-
-
-def _start(on_the_way: Sequence[Gate], earliest: int) -> tuple[int, Gate | None]:
-    """The first instant at which all these gates let one pass, and the gate that makes it so late."""
-    start, slowest = earliest, None
-    for gate in on_the_way:
-        instant = gate.earliest(earliest)
-        if instant > start:
-            start, slowest = instant, gate
-    return start, slowest
+def _from_now(microseconds: int, latest: float) -> float:
+    """The moment (monotonic) so long from now: soon at least, and within ``latest`` seconds."""
+    return time.monotonic() + min(max(microseconds / 1e6, _SOONEST), latest)

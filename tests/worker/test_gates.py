@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+from collections import Counter
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -148,3 +150,72 @@ async def test_all_gates_are_fed_from_although_one_look_sees_but_some(
         await db.execute(FLOOD.replace("flood", client).replace("noop", "slow").encode(), [None, 5])
     async with running(app):
         await until_history(db, 25)
+
+
+BESIDE = """
+insert into pgsched.executions (client_id, target, fire_at, options, payload)
+select 'flood', 'python:count', now() - interval '1 minute' + n * interval '3 ms', %s::jsonb, to_jsonb(%s::text)
+  from generate_series(1, %s) n"""
+
+
+async def _begun_in_3_s(running: Running, db: Connection, *, workers: int = 1) -> Counter[str]:
+    """How many of each payload begin in three seconds, once limits have been found."""
+    app, begun = App(), Counter[str]()
+
+    @app.handler("count")
+    async def count(payload: str) -> None:
+        begun[payload] += 1
+
+    async with AsyncExitStack() as stack:
+        for _ in range(workers):
+            await stack.enter_async_context(running(app))
+        await until(lambda: asyncio.sleep(0, begun.total() > 100))
+        before = begun.copy()
+        await asyncio.sleep(3)
+        return begun - before
+
+
+@pytest.mark.parametrize(("priority", "workers"), [(0, 1), (5, 1), (5, 2)])
+async def test_a_tight_limit_costs_a_wider_one_nothing(
+    running: Running, db: Connection, priority: int, workers: int
+) -> None:
+    await limit(db, "client:flood", events=200, period="1 second")
+    await limit(db, "key:flood/m-1", events=4, period="1 second")
+    await db.execute(BESIDE.encode(), [None, "others", 2000])
+    await db.execute(BESIDE.encode(), [f'{{"limit_key": "m-1", "priority": {priority}}}', "key", 1000])
+    begun = await _begun_in_3_s(running, db, workers=workers)
+    assert 3 * 150 <= begun.total() <= 3 * 200 * 1.1
+    assert 3 * 2 <= begun["key"] <= 3 * 4 + 2
+
+
+async def test_limits_in_each_others_way_starve_nobody(running: Running, db: Connection) -> None:
+    await limit(db, "queue:default", events=200, period="1 second")
+    await limit(db, "client:flood", events=100, period="1 second")
+    await limit(db, "key:flood/m-1", events=10, period="1 second")
+    await db.execute(BESIDE.encode(), ['{"limit_key": "m-1"}', "key", 1000])
+    await db.execute(BESIDE.encode(), [None, "client", 2000])
+    await db.execute(BESIDE.replace("flood", "other").encode(), [None, "others", 2000])
+    begun = await _begun_in_3_s(running, db, workers=2)
+    assert 3 * 140 <= begun.total() <= 3 * 200 * 1.1
+    assert 3 * 4 <= begun["key"] <= 3 * 10 + 2
+    assert begun["client"] >= 3 * 40
+    assert begun["others"] >= 3 * 40
+
+
+async def test_what_is_within_a_wide_limit_does_not_wait_for_a_tight_one(running: Running, db: Connection) -> None:
+    app, _ = counting_app()
+    await limit(db, "client:flood", events=200, period="1 second")
+    await limit(db, "key:flood/m-1", events=4, period="1 second")
+    await db.execute(FLOOD.encode(), ['{"limit_key": "m-1"}', 1000])
+    async with running(app):
+        await until(lambda: value(db, HELD + " having count(*) > 100", "key:flood/m-1"))
+        await asyncio.sleep(1)  # by then it is known to be fed on just in time
+        for _ in range(60):
+            await db.execute(
+                "insert into pgsched.executions (client_id, target, fire_at)"
+                " values ('flood', 'python:noop', clock_timestamp())"
+            )
+            await asyncio.sleep(0.02)
+        await until(lambda: value(db, "select 1 from pgsched.history where options is null having count(*) = 60"))
+    late = "extract(epoch from percentile_cont(0.5) within group (order by finished_at - scheduled_for))"
+    assert await value(db, f"select {late} < 0.1 from pgsched.history where options is null")

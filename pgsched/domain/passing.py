@@ -1,0 +1,84 @@
+"""Which executions pass the gates on their way, and at which instant each may start.
+
+An execution starts at the first instant at which all its gates let it. It draws on all of them there, so what one of
+them could have let pass before is lost to it, unless others take it. That is why those who can start first are
+appointed first, whatever came first in what was claimed; and why one whom a narrow gate lets start much later than a
+wider one would have is not appointed far ahead, but waits at the narrow gate until just before.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+from pgsched.domain.gate import Gate
+
+AHEAD = 500_000
+"""Microseconds: what gates let pass is claimed so long before, and waits in memory."""
+JUST_IN_TIME = 80_000
+"""Microseconds: the same where an appointment further ahead would idle a wider gate."""
+_MOST_IDLE = 2  # events of a wider gate
+
+
+@dataclass(frozen=True, slots=True)
+class Appointment:
+    """The instant (microseconds since 2000-01-01 UTC) at which an execution may start. It passes, perhaps as the probe
+    of circuits, or waits behind a gate until then or longer, perhaps for a wider one that would idle."""
+
+    start: int
+    behind: Gate | None = None
+    idle: Gate | None = None
+    probes: tuple[str, ...] = ()
+
+
+def appoint(waiting: Sequence[tuple[int, Sequence[Gate]]], now: int) -> list[Appointment]:
+    """One appointment for each execution, of which is given before when it does not start, and the gates on its way.
+    Gates are drawn on by those that pass."""
+    found = [Appointment(now)] * len(waiting)
+    lines: defaultdict[tuple[str, ...], deque[int]] = defaultdict(deque)
+    for place in sorted(range(len(waiting)), key=lambda place: waiting[place][0]):
+        lines[tuple(gate.name for gate in waiting[place][1])].append(place)
+    soonest = [(waiting[line[0]][0], line[0], line) for line in lines.values()]
+    heapify(soonest)
+    while soonest:
+        hoped, place, line = heappop(soonest)
+        earliest, gates = max(now, waiting[place][0]), waiting[place][1]
+        start, slowest = _start(gates, earliest)
+        idle = _idle(gates, slowest, start, earliest) if slowest else None
+        if soonest and start > soonest[0][0] and (idle or start > hoped + JUST_IN_TIME):
+            heappush(soonest, (start, place, line))  # others come first, as it looks now
+            continue
+        if start > earliest + AHEAD or (idle and start > now + JUST_IN_TIME):
+            for behind in line:
+                found[behind] = Appointment(start, slowest, idle)
+            continue
+        found[place] = Appointment(start, probes=tuple(gate.name for gate in gates if gate.is_probing))
+        for gate in gates:
+            gate.draw(start)
+        line.popleft()
+        if line:
+            heappush(soonest, (max(start, waiting[line[0]][0]), line[0], line))
+    return found
+
+
+def _start(gates: Sequence[Gate], earliest: int) -> tuple[int, Gate | None]:
+    """The first instant at which all these gates let one pass, and the gate that makes it so late."""
+    start, slowest = earliest, None
+    for gate in gates:
+        instant = gate.earliest(earliest)
+        if instant > start:
+            start, slowest = instant, gate
+    return start, slowest
+
+
+def _idle(gates: Sequence[Gate], slowest: Gate, start: int, earliest: int) -> Gate | None:
+    """The gate that lets more pass than the slowest, and would idle for more than an event or two if this one drew on
+    it so late; None where there is none."""
+    narrow = slowest.interval_at(earliest)
+    for gate in gates:
+        interval = gate.interval_at(earliest)
+        if interval is None or (narrow is not None and interval >= narrow):
+            continue
+        if start - gate.earliest(earliest) > _MOST_IDLE * interval:
+            return gate
+    return None

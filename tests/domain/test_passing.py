@@ -1,0 +1,102 @@
+"""Appointments of executions with several gates on their way: none of them is exceeded, and none idles for another."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgsched.domain.gate import NEVER, Gate
+from pgsched.domain.passing import AHEAD, JUST_IN_TIME, Appointment, appoint
+from tests.domain.test_gate import NOW, SECOND, most_within
+
+_RATES = st.integers(1, 500)
+
+
+def rated(name: str, events: int, **given: float) -> Gate:
+    return Gate(name=name, interval=SECOND / events, **given)  # type: ignore[arg-type]
+
+
+def starts(found: Sequence[Appointment]) -> list[int]:
+    return [appointment.start for appointment in found if appointment.behind is None]
+
+
+def behind(found: Sequence[Appointment]) -> Counter[str]:
+    return Counter(appointment.behind.name for appointment in found if appointment.behind)
+
+
+@given(_RATES, _RATES, st.lists(st.tuples(st.integers(0, SECOND), st.booleans(), st.booleans()), max_size=60))
+def test_no_gate_lets_more_pass_than_its_rate(client: int, key: int, waiting: list[tuple[int, bool, bool]]) -> None:
+    wide, narrow = rated("client:a", client), rated("key:a/k", key)
+    ways = [[gate for gate, wanted in ((wide, one), (narrow, other)) if wanted] for _, one, other in waiting]
+    found = appoint([(NOW + after, way) for (after, _, _), way in zip(waiting, ways, strict=True)], NOW)
+    for gate, events in ((wide, client), (narrow, key)):
+        passed = sorted(
+            appointment.start for appointment, way in zip(found, ways, strict=True)
+            if appointment.behind is None and gate in way
+        )  # fmt: skip
+        assert not passed or most_within(passed, SECOND - 10) <= events
+        assert gate.drawn == len(passed)
+
+
+@given(_RATES, _RATES, st.lists(st.integers(0, SECOND), max_size=60))
+def test_who_passes_starts_when_it_is_due_and_within_the_look_ahead(client: int, key: int, waiting: list[int]) -> None:
+    gates = [rated("client:a", client), rated("key:a/k", key)]
+    for after, appointment in zip(waiting, appoint([(NOW + after, gates) for after in waiting], NOW), strict=True):
+        assert appointment.behind or NOW + after <= appointment.start <= NOW + after + AHEAD
+
+
+def test_those_of_one_way_pass_in_their_order() -> None:
+    gate = rated("client:a", 100)
+    found = appoint([(NOW - n, [gate]) for n in range(60)], NOW)
+    assert starts(found)[::-1] == sorted(starts(found))
+    assert (len(starts(found)), behind(found)) == (51, {"client:a": 9})
+
+
+def test_a_wide_gate_does_not_idle_where_others_can_start_before() -> None:
+    wide, narrow = rated("client:a", 200), rated("key:a/k", 4)
+    found = appoint([(NOW, [wide, narrow])] * 10 + [(NOW, [wide])] * 100, NOW)
+    assert sorted(starts(found)) == [NOW + 5_000 * n for n in range(101)]
+    assert starts(found[:10]) == [NOW, NOW + SECOND // 4 + 5_000]  # in a place of the wide gate
+    assert behind(found) == {"client:a": 9}
+
+
+def test_where_nobody_else_could_start_a_narrow_gate_has_it_wait_until_just_before() -> None:
+    wide, narrow = rated("client:a", 200), rated("key:a/k", 4)
+    first, second, third = appoint([(NOW, [wide, narrow])] * 3, NOW)
+    assert (first.start, first.behind) == (NOW, None)
+    assert (second.start, second.behind, second.idle) == (NOW + SECOND // 4, narrow, wide)
+    assert third == second
+    assert wide.next_at == NOW + 5_000
+    shortly_before = second.start - JUST_IN_TIME
+    assert starts(appoint([(NOW, [wide, narrow])], shortly_before)) == [second.start]
+
+
+def test_gates_that_let_nearly_as_many_pass_wait_for_each_other() -> None:
+    wide, narrow = rated("client:a", 200), rated("key:a/k", 150)
+    assert len(starts(appoint([(NOW, [wide, narrow])] * 100, NOW))) == 75
+
+
+def test_a_gate_that_is_full_holds_back_and_nothing_is_drawn_on_the_others() -> None:
+    wide, full = rated("client:a", 200), Gate(name="host:b", concurrency=1, running=1)
+    [appointment] = appoint([(NOW, [wide, full])], NOW)
+    assert (appointment.start, appointment.behind, wide.drawn) == (NEVER, full, 0)
+
+
+def test_a_probe_is_named() -> None:
+    circuit = Gate(name="circuit:b a", shut_until=NOW - 1)
+    first, second = appoint([(NOW, [circuit])] * 2, NOW)
+    assert (first.probes, first.behind) == (("circuit:b a",), None)
+    assert second.behind is circuit
+
+
+@pytest.mark.parametrize("keys", [1, 40])
+def test_many_ways_share_a_gate_without_loss(keys: int) -> None:
+    wide = rated("client:a", 500)
+    narrow = [rated(f"key:a/{n}", 20) for n in range(keys)]
+    found = appoint([(NOW, [wide, narrow[n % keys]]) for n in range(200)] + [(NOW, [wide])] * 400, NOW)
+    passed = sorted(starts(found))
+    assert passed == [NOW + 2_000 * n for n in range(bisect_left(passed, NOW + AHEAD + 1))]
+    assert len(passed) == 251
