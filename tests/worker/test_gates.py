@@ -114,6 +114,19 @@ async def test_what_is_held_passes_by_priority_and_then_by_instant(running: Runn
     assert [row[0] for row in order] in ([5, 5, 1, 1], [5, 1, 1, 1])
 
 
+async def test_what_was_held_before_it_was_due_does_not_begin_before_it_is(running: Running, db: Connection) -> None:
+    app, _ = counting_app()
+    await limit(db, "client:flood", events=100, period="1 second")
+    await db.execute(
+        "insert into pgsched.executions (client_id, target, fire_at, scheduled_for, gate)"
+        " select 'flood', 'python:noop', 'infinity', now() + n * interval '0.2 s', 'client:flood'"
+        " from generate_series(1, 5) n"
+    )
+    async with running(app):
+        await until_history(db, 5)
+    assert await value(db, "select count(*) from pgsched.history where finished_at < scheduled_for") == 0
+
+
 async def test_what_nobody_waits_for_any_more_expires_without_a_place_in_the_rate(
     running: Running, db: Connection
 ) -> None:
