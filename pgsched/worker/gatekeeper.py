@@ -203,6 +203,8 @@ class Gatekeeper(Service):
             await self._look_on()
         if not self.is_needed and not self._holding:
             return _READ_EVERY
+        if not self._clock.known:
+            return _TRY_AGAIN
         await self.leases.give_back()
         await self._note_left()
         for name, held in sorted(self._holding.items(), key=lambda item: item[1].due):
