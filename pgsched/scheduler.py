@@ -200,6 +200,7 @@ class Worker:
                 "backfill": self.upkeep.backfiller.wake,
                 "replay": self.upkeep.replayer.wake,
                 "gates": self.gatekeeper.look,
+                "turns": self._turns_changed,
             },
             stop_row=lambda id: self.renewer.doubt(id),
             listen=self.settings.notify,
@@ -244,6 +245,10 @@ class Worker:
     def _queues_changed(self) -> None:
         for service in (self.upkeep.reaper, self.upkeep.directory, self.upkeep.levels):
             service.wake()
+
+    def _turns_changed(self) -> None:
+        self.upkeep.turns.wake()
+        self.upkeep.pulled.look()
 
     def _reaped(self) -> None:
         self.claimer.look()

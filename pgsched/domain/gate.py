@@ -46,7 +46,9 @@ class Gate:
     def earliest(self, now: int) -> int:
         """When the next execution may start: now, a later instant, or NEVER while it depends on what others do."""
         if self.shut_until is not None and now < self.shut_until:
-            return self.shut_until
+            if self.is_probing:
+                return self.shut_until
+            now = self.shut_until  # and from then on one after the other
         if self.concurrency is not None and self.running >= self.concurrency:
             return NEVER
         interval = self.interval_at(now)
@@ -71,6 +73,7 @@ class Gate:
             return min(wanted, 1)
         if self.concurrency is not None:
             wanted = min(wanted, self.concurrency - self.running)
+        now = max(now, self.shut_until or now)
         interval = self.interval_at(now)
         if interval is None:
             return wanted
@@ -89,7 +92,7 @@ class Gate:
         """The microseconds between events at an instant; None where nothing limits their rate."""
         if self.recovers_from is None:
             return None if self.is_circuit else self.interval
-        doubled = min((instant - self.recovers_from) / _DOUBLES_IN, _MOST_DOUBLED)
+        doubled = min(max((instant - self.recovers_from) / _DOUBLES_IN, 0.0), _MOST_DOUBLED)
         first = self.interval if self.is_circuit and self.interval else _FIRST_INTERVAL
         recovering = first / 2**doubled
         return recovering if self.is_circuit or self.interval is None else max(recovering, self.interval)
@@ -108,6 +111,17 @@ def host_of(target: str) -> str | None:
     for end in "/?":
         authority = authority.split(end, 1)[0]
     return authority.lower()
+
+
+def is_part_of(name: str, other: str) -> bool:
+    """Whether whatever passes a gate passes the other one as well: the client's that a key is of, a circuit's two."""
+    if name.startswith(KEY):
+        return other.startswith(CLIENT) and name.startswith(f"{KEY}{other.removeprefix(CLIENT)}/")
+    if not name.startswith(CIRCUIT):
+        return False
+    if other.startswith(HOST):
+        return name.startswith(f"{CIRCUIT}{other.removeprefix(HOST)} ")
+    return other.startswith(CLIENT) and name.endswith(f" {other.removeprefix(CLIENT)}")
 
 
 def circuit_name(host: str, client: str) -> str:

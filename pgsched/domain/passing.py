@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
-from pgsched.domain.gate import Gate
+from pgsched.domain.gate import Gate, is_part_of
 
 AHEAD = 500_000
 """Microseconds: what gates let pass is claimed so long before, and waits in memory."""
 JUST_IN_TIME = 80_000
 """Microseconds: the same where an appointment further ahead would idle a wider gate."""
 _MOST_IDLE = 2  # events of a wider gate
+_FEW_WAYS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ def appoint(waiting: Sequence[tuple[int, Sequence[Gate]]], now: int) -> list[App
     lines: defaultdict[tuple[str, ...], deque[int]] = defaultdict(deque)
     for place in sorted(range(len(waiting)), key=lambda place: waiting[place][0]):
         lines[tuple(gate.name for gate in waiting[place][1])].append(place)
+    # With many ways, what was hoped for of one is looked at again only once it may be wrong by so much.
+    patience = 0 if len(lines) <= _FEW_WAYS else JUST_IN_TIME
     soonest = [(waiting[line[0]][0], line[0], line) for line in lines.values()]
     heapify(soonest)
     while soonest:
@@ -45,8 +48,9 @@ def appoint(waiting: Sequence[tuple[int, Sequence[Gate]]], now: int) -> list[App
         earliest, gates = max(now, waiting[place][0]), waiting[place][1]
         start, slowest = _start(gates, earliest)
         idle = _idle(gates, slowest, start, earliest) if slowest else None
-        if soonest and start > soonest[0][0] and (idle or start > hoped + JUST_IN_TIME):
-            heappush(soonest, (start, place, line))  # others come first, as it looks now
+        others_first = soonest and (start, place) > soonest[0][:2]
+        if others_first and (idle or start > hoped + patience):
+            heappush(soonest, (start, place, line))
             continue
         if start > earliest + AHEAD or (idle and start > now + JUST_IN_TIME):
             for behind in line:
@@ -72,12 +76,12 @@ def _start(gates: Sequence[Gate], earliest: int) -> tuple[int, Gate | None]:
 
 
 def _idle(gates: Sequence[Gate], slowest: Gate, start: int, earliest: int) -> Gate | None:
-    """The gate that lets more pass than the slowest, and would idle for more than an event or two if this one drew on
-    it so late; None where there is none."""
+    """The gate that lets more pass than the slowest, also some that the slowest has no say in, and would idle for more
+    than an event or two if this one drew on it so late; None where there is none."""
     narrow = slowest.interval_at(earliest)
     for gate in gates:
         interval = gate.interval_at(earliest)
-        if interval is None or (narrow is not None and interval >= narrow):
+        if interval is None or (narrow is not None and interval >= narrow) or is_part_of(gate.name, slowest.name):
             continue
         if start - gate.earliest(earliest) > _MOST_IDLE * interval:
             return gate

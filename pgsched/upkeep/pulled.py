@@ -64,6 +64,10 @@ class PulledQueues(Service):
             self._reap_at = now + max(_LOOK_EVERY, _SHARE_OF_TIME * (time.monotonic() - now))
         return 0.0 if full else _EVERY
 
+    def look(self) -> None:
+        """It may be the turn of others of an ordering key."""
+        self._reap_at = min(self._reap_at, time.monotonic() + _EVERY)
+
     async def _pass_on(self, queue: int) -> bool:
         """Whether there may be more at once."""
         sweeps = time.monotonic() - self._swept_at.get(queue, float("-inf")) >= _SWEEP_EVERY

@@ -93,6 +93,13 @@ class Dispatcher:
         self._wants_room = free <= capacity // 2
         return max(free, 0)
 
+    @property
+    def free_for_held(self) -> int:
+        """The same for what gates held, with some places besides: claims take every other one as soon as it is free."""
+        return max(
+            self.free + self.concurrency // 4 + 1 - max(len(self.in_hand) - len(self._far) - self.capacity, 0), 0
+        )
+
     def submit(self, rows: list[Execution]) -> None:
         """Takes claimed rows: those that are due start now, the others at their instant."""
         now = self._clock.now()

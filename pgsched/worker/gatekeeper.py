@@ -26,7 +26,7 @@ from pgsched.store.deferred import with_own_tokens
 from pgsched.worker.book import Book
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.dispatcher import Dispatcher
-from pgsched.worker.held import Held, moment_before
+from pgsched.worker.held import Held
 from pgsched.worker.leases import Leases
 from pgsched.worker.roster import Roster
 
@@ -149,9 +149,9 @@ class Gatekeeper(Service):
 
     def _hold_at(self, name: str, appointment: Appointment, now: int) -> None:
         if name not in self._holding:
+            held = self._holding[name] = Held()
             ahead = JUST_IN_TIME if appointment.idle else AHEAD
-            due = _from_now(moment_before(appointment.start, ahead) - now, _LATEST)
-            self._holding[name] = Held(due=due)
+            held.due = _from_now(held.look_at(appointment.start, ahead) - now, _LATEST)
         if appointment.idle:
             self._holding[name].note_idle(appointment.idle)
         self.wake()
@@ -208,7 +208,7 @@ class Gatekeeper(Service):
         await self.leases.give_back()
         await self._note_left()
         for name, held in sorted(self._holding.items(), key=lambda item: item[1].due):
-            if held.due <= time.monotonic() and self._dispatcher.free:
+            if held.due <= time.monotonic() and self._dispatcher.free_for_held:
                 await self._feed(name, held)
         await self._tidy()
         return self._pause()
@@ -253,13 +253,14 @@ class Gatekeeper(Service):
                 here.due = time.monotonic() + _TRY_AGAIN
                 return
             gate, ahead, room = await self._room_at(connection, name, here)
-            batch = min(here.batch(room), _MOST_FED)
+            batch = room if gate.is_probing else min(room * here.spare, _MOST_FED)
             partitions = self._roster.open
             rows = await gates.claim_held(connection, lease, name, partitions, batch=batch) if batch else []
             held = await self._queue_up(connection, rows)
             wanted = self._gates_of(row for row in rows if row.id not in held)
             moved = {} if gate.is_probing else self._moved_on(name, wanted)
             held |= moved
+            lively = await self._lively(connection, moved)
             locked = await self._lock(connection, wanted, held)
             passing = await self._pass(connection, rows, wanted, held, locked)
             passing = await with_own_tokens(connection, passing)
@@ -268,14 +269,28 @@ class Gatekeeper(Service):
         if len(rows) < batch and name not in held.values():
             self._holding.pop(name, None)
             return
-        here.moves_on = bool(moved)
-        here.is_mixed |= any(gate != name for id, gate in held.items() if id not in moved)
-        gate = locked.get(name, gate)
+        elsewhere = sum(other != name for other in held.values()) - lively
+        here.note_sorted(passed=len(passing), moved=lively, elsewhere=elsewhere)
+        here.due = self._due_after(locked.get(name, gate), here, ahead)
+        if lively and (lively >= room or not elsewhere):  # they draw on this gate only when they pass the other
+            here.due = max(here.due, _from_now(AHEAD // 2, _LATEST))
+        elif gate.is_probing and not passing:
+            here.due = max(here.due, _from_now(AHEAD, _LATEST))
+
+    def _due_after(self, gate: Gate, here: Held, ahead: int) -> float:
         now = self._clock.now()
-        latest = _READ_EVERY if gate.shut_until is not None else _LATEST
-        here.due = _from_now(moment_before(gate.earliest(now), ahead) - now, latest)
-        if moved:  # they draw on this gate only when they pass the other
-            here.due = max(here.due, _from_now(AHEAD // 2, latest))
+        latest = _READ_EVERY if gate.concurrency is None or gate.shut_until is not None else _LATEST
+        return _from_now(here.look_at(gate.earliest(now), ahead) - now, latest)
+
+    async def _lively(self, connection: Connection, moved: dict[bytes, str]) -> int:
+        """How many of these queue up at a gate that lets some pass soon."""
+        if not moved:
+            return 0
+        soon = self._clock.now() + 2 * AHEAD
+        found = await gates.read(connection, [*set(moved.values())], worker=self._roster.number, lock=False)
+        for gate in found.values():
+            gate.running += self._running[gate.name]
+        return sum(name not in found or found[name].earliest(soon) <= soon for name in moved.values())
 
     def _moved_on(self, name: str, wanted: dict[bytes, list[str]]) -> dict[bytes, str]:
         """Those that queue up at the next wider gate on their way that holds something back."""
@@ -293,7 +308,7 @@ class Gatekeeper(Service):
         gate.running += self._running[name]
         now = self._clock.now()
         ahead = here.ahead(found.values(), now)
-        return gate, ahead, gate.room(min(self._dispatcher.free, _MOST_FED), now=now, last=now + ahead)
+        return gate, ahead, gate.room(min(self._dispatcher.free_for_held, _MOST_FED), now=now, last=now + ahead)
 
     async def _tidy(self) -> None:
         """Holds due rows of clients that claims pass over."""

@@ -8,6 +8,7 @@ from pgsched.domain.passing import AHEAD, JUST_IN_TIME
 
 _MOST_BESIDE = 8
 _SPARE = 3
+_MOST_SPARE = 100
 
 
 @dataclass(slots=True, kw_only=True)
@@ -17,8 +18,8 @@ class Held:
     due: float = 0.0
     moves_on: bool = False
     """Whether it queues up at a wider gate."""
-    is_mixed: bool = False
-    """Whether some of it turned out to wait for other gates."""
+    spare: int = 1
+    """So many times what there is room for is claimed, since some of it turns out to wait for other gates."""
     beside: set[str] = field(default_factory=set)
     """Wider gates that would idle if it were appointed far ahead."""
 
@@ -27,9 +28,18 @@ class Held:
         if len(self.beside) < _MOST_BESIDE:
             self.beside.add(gate.name)
 
+    def note_sorted(self, *, passed: int, moved: int, elsewhere: int) -> None:
+        """Of what was claimed so many passed, queued up at a wider gate that lets some pass, or have to wait for
+        others."""
+        self.moves_on = bool(moved)
+        if elsewhere and not passed and not moved:
+            self.spare = min(self.spare * _SPARE, _MOST_SPARE)
+        elif elsewhere or self.spare > 1:
+            self.spare = _SPARE
+
     def doubt(self) -> None:
         """Finds out anew."""
-        self.is_mixed = False
+        self.spare = 1
         self.beside.clear()
 
     def ahead(self, beside: Iterable[Gate], now: int) -> int:
@@ -39,12 +49,8 @@ class Held:
         idle_from = min((gate.earliest(now) for gate in beside), default=now + AHEAD)
         return min(max(idle_from - now, JUST_IN_TIME), AHEAD)
 
-    def batch(self, room: int) -> int:
-        """How many to claim where there is room for so many."""
-        return room * _SPARE if self.is_mixed else room
-
-
-def moment_before(start: int, ahead: int) -> int:
-    """When to feed on from a gate that lets the next pass at this instant: for several at once, where it is fed on far
-    ahead or just in time; in between, as soon as no wider gate idles for it."""
-    return start - (ahead if JUST_IN_TIME < ahead < AHEAD else ahead // 2)
+    def look_at(self, start: int, ahead: int) -> int:
+        """When to feed on from a gate, so far ahead, that lets the next pass at this instant."""
+        if JUST_IN_TIME < ahead < AHEAD:  # as soon as no wider gate idles for it
+            return start - ahead
+        return start - ahead // 2  # for several at once

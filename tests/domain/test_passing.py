@@ -59,8 +59,8 @@ def test_a_wide_gate_does_not_idle_where_others_can_start_before() -> None:
     wide, narrow = rated("client:a", 200), rated("key:a/k", 4)
     found = appoint([(NOW, [wide, narrow])] * 10 + [(NOW, [wide])] * 100, NOW)
     assert sorted(starts(found)) == [NOW + 5_000 * n for n in range(101)]
-    assert starts(found[:10]) == [NOW, NOW + SECOND // 4 + 5_000]  # in a place of the wide gate
-    assert behind(found) == {"client:a": 9}
+    assert starts(found[:10]) == [NOW, NOW + SECOND // 4, NOW + SECOND // 2]
+    assert behind(found) == {"key:a/k": 7, "client:a": 2}
 
 
 def test_where_nobody_else_could_start_a_narrow_gate_has_it_wait_until_just_before() -> None:
@@ -90,6 +90,44 @@ def test_a_probe_is_named() -> None:
     first, second = appoint([(NOW, [circuit])] * 2, NOW)
     assert (first.probes, first.behind) == (("circuit:b a",), None)
     assert second.behind is circuit
+
+
+def test_priority_decides_between_ways_that_wait_for_the_same_gate() -> None:
+    """A key of the client's own that lets far more pass is no reason to come later."""
+    client, key = rated("client:a", 100), rated("key:a/k", 1_000)
+    found = appoint([(NOW, [client, key])] * 20 + [(NOW, [client])] * 100, NOW)
+    assert [appointment.start for appointment in found[:20]] == [NOW + 10_000 * n for n in range(20)]
+
+
+def test_one_after_the_other_starts_once_a_gate_opens() -> None:
+    gate = rated("host:b", 10, shut_until=NOW + 300_000)
+    assert starts(appoint([(NOW, [gate])] * 200, NOW)) == [NOW + 300_000 + 100_000 * n for n in range(3)]
+
+
+_INSTANTS = st.one_of(st.none(), st.integers(NOW - 3_600 * SECOND, NOW + 86_400 * SECOND))
+_GATES = st.builds(
+    Gate,
+    name=st.sampled_from(["client:a", "host:b", "queue:q", "key:a/k", "circuit:b a"]),
+    interval=st.one_of(st.none(), st.floats(1, 1e12)),
+    burst=st.integers(1, 100),
+    concurrency=st.one_of(st.none(), st.integers(1, 10)),
+    next_at=st.floats(0, NOW + 86_400.0 * SECOND),
+    shut_until=_INSTANTS,
+    recovers_from=_INSTANTS,
+    running=st.integers(0, 20),
+)
+
+
+@given(st.lists(_GATES, min_size=1, max_size=4, unique_by=lambda gate: gate.name), st.integers(1, 40))
+def test_gates_in_any_state_hold_back_or_let_pass(gates: list[Gate], count: int) -> None:
+    running = {gate.name: gate.running for gate in gates}
+    assert all(0 <= gate.room(count, now=NOW, last=NOW + AHEAD) <= count for gate in gates)
+    found = appoint([(NOW, gates)] * count, NOW)
+    passed = starts(found)
+    for gate in gates:
+        assert not passed or gate.shut_until is None or gate.is_probing or passed[0] >= gate.shut_until
+        assert not passed or gate.concurrency is None or gate.running <= gate.concurrency
+        assert gate.running == running[gate.name] + len(passed)
 
 
 @pytest.mark.parametrize("keys", [1, 40])

@@ -558,6 +558,7 @@ function pgsched.is_day(text) returns boolean volatility i parallel s
 function pgsched.is_duration(jsonb,interval,interval) returns boolean volatility i parallel s
 function pgsched.is_instant(jsonb) returns boolean volatility i parallel s
 function pgsched.is_kept(text,timestamp with time zone) returns boolean volatility s parallel u
+function pgsched.is_of_key(smallint,uuid,text,text) returns boolean volatility s parallel u
 function pgsched.is_watched(integer) returns boolean volatility v parallel u
 function pgsched.is_whole(jsonb,bigint,bigint) returns boolean volatility i parallel s
 function pgsched.jobs_changed() returns trigger volatility v parallel u
@@ -584,6 +585,7 @@ function pgsched.new_token(smallint) returns bigint volatility v parallel s
 function pgsched.next_queue_number() returns integer volatility v parallel u
 function pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) returns integer volatility v parallel u
 function pgsched.notify_release() returns void volatility v parallel u
+function pgsched.notify_turns() returns void volatility v parallel u
 function pgsched.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
 function pgsched.now() returns timestamp with time zone volatility s parallel s
 function pgsched.open_gate(text,boolean) returns boolean volatility v parallel u
@@ -592,7 +594,6 @@ function pgsched.partition_for(text,text,text,text) returns smallint volatility 
 function pgsched.partition_of(pgsched.jobs) returns smallint volatility s parallel s
 function pgsched.partition_with(text,text,smallint) returns smallint volatility s parallel s
 function pgsched.partition_with(uuid) returns smallint volatility s parallel s
-function pgsched.pass_turn(smallint,text,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.pause(uuid,text,text) returns boolean volatility v parallel u
 function pgsched.pause_all(text,jsonb,text,text) returns integer volatility v parallel u
 function pgsched.pause_queue(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -818,6 +819,7 @@ grant execute on pgsched.is_duration(jsonb,interval,interval) to pgsched_worker
 grant execute on pgsched.is_instant(jsonb) to pgsched_client
 grant execute on pgsched.is_instant(jsonb) to pgsched_worker
 grant execute on pgsched.is_kept(text,timestamp with time zone) to pgsched_worker
+grant execute on pgsched.is_of_key(smallint,uuid,text,text) to pgsched_worker
 grant execute on pgsched.is_watched(integer) to pgsched_client
 grant execute on pgsched.is_watched(integer) to pgsched_worker
 grant execute on pgsched.is_whole(jsonb,bigint,bigint) to pgsched_client
@@ -855,6 +857,8 @@ grant execute on pgsched.next_queue_number() to pgsched_worker
 grant execute on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) to pgsched_worker
 grant execute on pgsched.notify_release() to pgsched_client
 grant execute on pgsched.notify_release() to pgsched_worker
+grant execute on pgsched.notify_turns() to pgsched_client
+grant execute on pgsched.notify_turns() to pgsched_worker
 grant execute on pgsched.notify_wake(smallint,timestamp with time zone) to pgsched_client
 grant execute on pgsched.notify_wake(smallint,timestamp with time zone) to pgsched_worker
 grant execute on pgsched.now() to pgsched_client
@@ -870,8 +874,6 @@ grant execute on pgsched.partition_with(text,text,smallint) to pgsched_client
 grant execute on pgsched.partition_with(text,text,smallint) to pgsched_worker
 grant execute on pgsched.partition_with(uuid) to pgsched_client
 grant execute on pgsched.partition_with(uuid) to pgsched_worker
-grant execute on pgsched.pass_turn(smallint,text,text) to pgsched_client
-grant execute on pgsched.pass_turn(smallint,text,text) to pgsched_worker
 grant execute on pgsched.pause(uuid,text,text) to pgsched_client
 grant execute on pgsched.pause(uuid,text,text) to pgsched_worker
 grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_client
@@ -1129,6 +1131,7 @@ comment on pgsched.is_day(text) is 'True for text such as 2026-12-25.'
 comment on pgsched.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
 comment on pgsched.is_instant(jsonb) is 'True for JSON text such as "2026-03-01T09:00:00+01:00".'
 comment on pgsched.is_kept(text,timestamp with time zone) is 'Whether a dead letter of this client that failed then has not expired.'
+comment on pgsched.is_of_key(smallint,uuid,text,text) is 'Whether an execution has not ended and is of this ordering key.'
 comment on pgsched.is_watched(integer) is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.'
 comment on pgsched.is_whole(jsonb,bigint,bigint) is 'Whether a JSON value is a whole number within these bounds.'
 comment on pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.'
@@ -1155,6 +1158,7 @@ comment on pgsched.new_token(smallint) is 'A token for the lease of an execution
 comment on pgsched.next_queue_number() is 'The number of the next queue: its partitions are 16 times as much and the fifteen after it.'
 comment on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) is 'Notes ends with all that wait for them; returns how many were released or skipped for that.'
 comment on pgsched.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
+comment on pgsched.notify_turns() is 'Tells the workers that it may be the turn of others of an ordering key.'
 comment on pgsched.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
 comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'
 comment on pgsched.open_gate(text,boolean) is 'Lets executions pass a gate that was shut, all at once or more and more; what limits it limits it again. False if it was open.'
@@ -1163,7 +1167,6 @@ comment on pgsched.partition_for(text,text,text,text) is 'The partition for a ro
 comment on pgsched.partition_of(pgsched.jobs) is 'The one partition in which all rows of a job live.'
 comment on pgsched.partition_with(text,text,smallint) is 'The partition, besides the one given, in which a client''s key has its live row; null where it has none.'
 comment on pgsched.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.'
-comment on pgsched.pass_turn(smallint,text,text) is 'Lets the next of an ordering key have its turn where its first has ended; does nothing for keys of other clients.'
 comment on pgsched.pause(uuid,text,text) is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.'
 comment on pgsched.pause_all(text,jsonb,text,text) is 'Pauses the active jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.pause_queue(text,text,text) is 'Has workers begin nothing more of a queue; what they have in hand goes on. False if it was paused before.'

@@ -7,7 +7,17 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.store.store_arrange import Connection, call, column, refused, schedule, status, value
+from tests.store.store_arrange import (
+    Connection,
+    call,
+    column,
+    heard,
+    listening,
+    refused,
+    schedule,
+    status,
+    value,
+)
 from tests.store.test_roles import DENIED, acting, login_role
 
 LATER = "2040-01-01Z"
@@ -46,9 +56,16 @@ def block(db: Connection, client: str) -> UUID:
     return second
 
 
-def test_a_client_cancels_the_first_of_its_key_and_the_next_has_its_turn(db: Connection, payments: Connection) -> None:
+def test_a_client_cancels_the_first_of_its_key_and_a_worker_gives_the_next_its_turn(
+    db: Connection, payments: Connection, store_url: str
+) -> None:
     first, second = ordered(db, "payments")
-    assert call(payments, "cancel", id=first) is True
+    with listening(store_url) as listener:
+        assert call(payments, "cancel", id=first) is True
+        assert heard(listener, db) == ["turns"]
+    assert status(payments, second) == "held"
+    partition = value(db, "select partition from pgsched.executions where id = %s", [second])
+    assert value(db, f"select pgsched.let_next({partition}::smallint, 'payments', 'order-42') is not null")
     assert status(payments, second) == "scheduled"
 
 
@@ -67,14 +84,6 @@ def test_a_client_unblocks_no_key_of_another(db: Connection, payments: Connectio
     with refused("PS010", hint="pgsched.blocked_keys"):
         call(payments, "unblock", client=client, ordering_key="order-42")
     assert status(db, waiting) == "held"
-
-
-def test_a_client_passes_no_turn_of_another(db: Connection, payments: Connection) -> None:
-    first, second = ordered(db, "billing")
-    db.execute("delete from pgsched.executions where id = %s", [first])
-    payments.execute("select pgsched.pass_turn(pgsched.partition_for('default', 'billing', null, 'order-42'),"
-                     " 'billing', 'order-42')")  # fmt: skip
-    assert status(db, second) == "held"
 
 
 @pytest.mark.parametrize(

@@ -232,3 +232,46 @@ async def test_what_is_within_a_wide_limit_does_not_wait_for_a_tight_one(running
         await until(lambda: value(db, "select 1 from pgsched.history where options is null having count(*) = 60"))
     late = "extract(epoch from percentile_cont(0.5) within group (order by finished_at - scheduled_for))"
     assert await value(db, f"select {late} < 0.1 from pgsched.history where options is null")
+
+
+async def test_a_host_that_is_sidelined_for_long_stops_nobody_else(running: Running, db: Connection) -> None:
+    app, seen = counting_app()
+    await db.execute("select pgsched.sideline('dead.example', until => now() + interval '1 day')")
+    async with running(app):
+        await db.execute("select pgsched.schedule('http://dead.example/') from generate_series(1, 5)")
+        await until(lambda: value(db, HELD + " having count(*) = 5", "host:dead.example"))
+        await db.execute("select pgsched.schedule('python:noop') from generate_series(1, 20)")
+        await until_history(db, 20)
+    assert seen["done"] == 20
+
+
+async def test_what_waits_for_another_gate_does_not_stand_before_those_that_could_begin(
+    running: Running, db: Connection
+) -> None:
+    app, seen = counting_app()
+    await limit(db, "client:flood", events=20, period="1 second")
+    await limit(db, "key:flood/m-1", events=1, period="1 hour")
+    await limit(db, "queue:default", events=1000, period="1 second")
+    await db.execute("select pgsched.sideline('dead.example')")
+    await db.execute(FLOOD.encode(), [None, 40])
+    async with running(app):
+        await until(lambda: value(db, HELD + " having count(*) > 10", "client:flood"))
+        await db.execute(FLOOD.replace("python:noop", "http://dead.example/").encode(), ['{"priority": 9}', 2000])
+        await db.execute(FLOOD.encode(), ['{"priority": 8, "limit_key": "m-1"}', 2000])
+        before = seen["done"]
+        await until(lambda: asyncio.sleep(0, seen["done"] == 41), seconds=12)
+    assert before < 40
+
+
+async def test_what_was_held_begins_beside_a_backlog_that_takes_every_place(running: Running, db: Connection) -> None:
+    app, seen = counting_app()
+
+    @app.handler("long")
+    async def long() -> None:
+        await asyncio.sleep(0.5)
+
+    await limit(db, "key:flood/m-1", events=2, period="1 second")
+    await db.execute(FLOOD.encode(), ['{"limit_key": "m-1"}', 20])
+    await db.execute(FLOOD.replace("flood", "other").replace("noop", "long").encode(), [None, 2000])
+    async with running(app, concurrency=10, drain_timeout=0.1):
+        await until(lambda: asyncio.sleep(0, seen["done"] >= 8), seconds=12)

@@ -4,6 +4,8 @@ import asyncio
 from collections import defaultdict
 from typing import Any
 
+import psycopg
+
 from pgsched.delivery.python import App
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
@@ -176,11 +178,55 @@ async def test_one_that_waits_and_is_cancelled_lets_those_behind_it_go_on(runnin
     other = await _put(db, "other", 1, ago=-3600)
     waiting = await _put(db, "key", 1, ago=20, after=[other])
     await _put(db, "key", 2, ago=10)
-    async with running(notes.app):
+    async with running(notes.app) as worker:
+        worker.upkeep.turns.every = worker.upkeep.turns.idle_every = 3600  # it has to be told
         await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order'"))
         await db.execute("select pgsched.cancel(id => %s)", [waiting])
-        assert await value(db, "select fire_at <= now() from pgsched.executions where ordering_key = 'key'") in (
-            True,
-            None,
-        )
         await until(lambda: asyncio.sleep(0, notes.seen["key"] == [2]))
+
+
+async def test_one_whose_predecessor_fails_lets_those_behind_it_go_on(running: Running, db: Connection) -> None:
+    notes = Notes(fails=lambda key, n, attempt: key == "other")
+    other = await _put(db, "other", 1, ago=-1)
+    await db.execute("""update pgsched.executions set options = '{"max_attempts": 1}'""")
+    await _put(db, "key", 1, ago=20, after=[other])
+    await _put(db, "key", 2, ago=10)
+    async with running(notes.app) as worker:
+        worker.upkeep.turns.every = worker.upkeep.turns.idle_every = 3600
+        await until(lambda: asyncio.sleep(0, notes.seen["key"] == [2]))
+    assert await value(db, "select status::text from pgsched.history where key = 'key1'") == "skipped"
+
+
+async def test_a_clients_open_transaction_keeps_no_other_key_waiting(
+    running: Running, db: Connection, database_url: str
+) -> None:
+    notes = Notes()
+    other = await _put(db, "other", 1, ago=-3600)
+    waiting = await _put(db, "key", 1, ago=20, after=[other])
+    await _put(db, "key", 2, ago=10)
+    async with running(notes.app), await psycopg.AsyncConnection.connect(database_url) as client:
+        await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order'"))
+        await client.execute("select pgsched.cancel(id => %s)", [waiting])
+        await client.execute("select pgsched.reschedule(id, now()) from pgsched.executions where key = 'key2'")
+        await db.execute(SCHEDULE.encode(), [None, 5, 40])
+        await until_history(db, 200)
+        assert notes.seen["key"] == []
+        await client.commit()
+        await until(lambda: asyncio.sleep(0, notes.seen["key"] == [2]))
+
+
+async def test_one_that_is_held_and_told_to_wait_for_another_waits(running: Running, db: Connection) -> None:
+    notes = Notes(fails=lambda key, n, attempt: n == 1)
+    await _put(db, "key", 1, ago=20)
+    await db.execute("""update pgsched.executions set options = '{"backoff": ["1h"]}'""")
+    await _put(db, "key", 2, ago=10)
+    other = await _put(db, "other", 1, ago=-3600)
+    async with running(notes.app):
+        await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order'"))
+        await until(lambda: value(db, "select 1 from pgsched.executions where at_head and lease_token is null"))
+        await _put(db, "key", 2, ago=10, after=[other])
+        await db.execute("select pgsched.cancel(client => 'shop', key => 'key1')")
+        await _put(db, "key", 3, ago=-1)
+        await until(lambda: value(db, "select 1 from pgsched.executions where key = 'key3' and gate = 'order'"))
+        assert notes.seen["key"] == []
+    assert await value(db, "select gate is null and not isfinite(fire_at) from pgsched.executions where key = 'key2'")

@@ -145,6 +145,7 @@ declare
   moves constant boolean := on_conflict in ('replace', 'debounce');
   debounces constant boolean := on_conflict = 'debounce';
   found_id uuid;
+  found_gate text;
   away smallint;
   elsewhere pgsched.executions;
 begin
@@ -159,7 +160,7 @@ begin
             payload = case when debounces then e.payload else excluded.payload end,
             options = case when debounces then e.options else excluded.options end
         where e.lease_token is null
-      returning e.id into found_id;
+      returning e.id, e.gate into found_id, found_gate;
     else  -- what is left as it is, is not locked either: a claim or a settle would have to wait
       insert into pgsched.executions as e (id, fire_at, client_id, target, payload, options, key, ordering_key, partition)
       values (new_id, schedule_keyed.fire_at, client, schedule_keyed.target, schedule_keyed.payload, schedule_keyed.options,
@@ -206,6 +207,12 @@ begin
         return found_id;
       end if;
     elsif found_id is not null then
+      if found_gate is not null then
+        perform pgsched.leave_gate(home, found_id);
+      end if;
+      if schedule_keyed.ordering_key is not null then
+        perform pgsched.notify_turns();
+      end if;
       perform pgsched.forget_dependencies(found_id) from pgsched.dependencies d where d.execution_id = found_id limit 1;
       perform pgsched.notify_wake(home, schedule_keyed.fire_at);  -- the trigger sees inserted rows only
       return found_id;

@@ -24,8 +24,8 @@ begin
   if held then
     perform pgsched.forget_dependencies(execution.id);
   end if;
-  if execution.at_head or held and execution.ordering_key is not null then  -- others may have waited for it
-    perform pgsched.pass_turn(execution.partition, execution.client_id, execution.ordering_key);
+  if execution.ordering_key is not null then  -- others may have waited for it
+    perform pgsched.notify_turns();
   end if;
 end $$;
 comment on function pgsched.finish_waiting(pgsched.executions, pgsched.execution_status, text, timestamptz)
@@ -204,6 +204,9 @@ begin
     perform pgsched.forget_dependencies(reschedule.id);
   end if;
   perform pgsched.notify_wake(waiting.partition, reschedule.fire_at);
+  if waiting.ordering_key is not null then
+    perform pgsched.notify_turns();
+  end if;
   if reschedule.actor is not null then
     perform pgsched.log_change('reschedule', reschedule.id, reschedule.actor,
       jsonb_build_object('fire_at', reschedule.fire_at, 'before', waiting.fire_at));

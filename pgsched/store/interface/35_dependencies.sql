@@ -1,6 +1,7 @@
 -- Executions that wait for others. The one that waits is held; its rows in pgsched.dependencies say for what. The one
 -- waited for carries awaited, and takes it along into history, where it is found (see the next file). Lock order
--- everywhere: the one that waits, then those it waits for by partition and id, as settles take them, then dependencies.
+-- everywhere: the one that waits, then those it waits for by partition and id, as settles take them, then dependencies;
+-- never the ordering of a partition (see 45_ordering.sql), which workers lock after their rows.
 
 create or replace function pgsched.notify_release() returns void language plpgsql volatile as $$
 begin
@@ -109,8 +110,8 @@ begin
   values (wait_for.execution_id, wait_for.after_id, coalesce(wait_for.outcome, 'success'), wait_for.delay)
   on conflict do nothing;
   perform pgsched.notify_release();
-  if waiting.at_head then
-    perform pgsched.let_next(waiting.partition, waiting.client_id, waiting.ordering_key);
+  if waiting.ordering_key is not null then
+    perform pgsched.notify_turns();
   end if;
   return true;
 end $$;

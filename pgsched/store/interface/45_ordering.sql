@@ -3,19 +3,32 @@
 -- workers; those behind it are held at the gate 'order', and each end lets the next have its turn. Who waits for another
 -- (pgsched.dependencies) keeps its place, unless that is another of its own key: neither would ever begin.
 
+-- Ends at the first that is found, and looks no further behind those of the same key.
 create or replace function pgsched.waits_for_own(partition smallint, id uuid) returns boolean language plpgsql stable as $$
 begin
   return exists (
-    with recursive before(id) as (
-      select d.after_id from pgsched.dependencies d where d.execution_id = waits_for_own.id and d.status is null
-      union select d.after_id from before b join pgsched.dependencies d on d.execution_id = b.id and d.status is null)
-    select from pgsched.executions w
-      join pgsched.executions e on e.partition = w.partition and e.client_id = w.client_id and e.ordering_key = w.ordering_key
-     where w.partition = waits_for_own.partition and w.id = waits_for_own.id and e.partition = waits_for_own.partition
-       and e.id = any (array(select b.id from before b)));
+    with recursive mine as materialized (
+      select e.client_id, e.ordering_key from pgsched.executions e
+       where e.partition = waits_for_own.partition and e.id = waits_for_own.id
+    ), before(id, is_own) as (
+      select d.after_id, pgsched.is_of_key(waits_for_own.partition, d.after_id, mine.client_id, mine.ordering_key)
+        from pgsched.dependencies d cross join mine where d.execution_id = waits_for_own.id and d.status is null
+      union
+      select d.after_id, pgsched.is_of_key(waits_for_own.partition, d.after_id, mine.client_id, mine.ordering_key)
+        from before b join pgsched.dependencies d on d.execution_id = b.id and d.status is null cross join mine
+       where not b.is_own)
+    select from before b where b.is_own);
 end $$;
 comment on function pgsched.waits_for_own(smallint, uuid)
   is 'Whether an execution waits, directly or through others, for one of its own ordering key that has not ended.';
+
+create or replace function pgsched.is_of_key(partition smallint, id uuid, client_id text, ordering_key text) returns boolean
+  language plpgsql stable as $$
+begin
+  return exists (select from pgsched.executions e where e.partition = is_of_key.partition and e.id = is_of_key.id
+                    and e.client_id = is_of_key.client_id and e.ordering_key = is_of_key.ordering_key);
+end $$;
+comment on function pgsched.is_of_key(smallint, uuid, text, text) is 'Whether an execution has not ended and is of this ordering key.';
 
 create or replace function pgsched.let_next(partition smallint, client_id text, ordering_key text) returns timestamptz
   language plpgsql volatile as $$
@@ -37,6 +50,10 @@ begin
   if first.gate is distinct from 'order' or first.fire_at <> 'infinity' then  -- it comes by itself
     return null;
   end if;
+  perform from pgsched.executions e where e.partition = let_next.partition and e.id = first.id for update skip locked;
+  if not found then  -- a client has it in hand, and tells when that is over: nobody is kept waiting for it here
+    return null;
+  end if;
   instant := greatest(pgsched.now(), first.scheduled_for);  -- it was claimed a moment ahead
   update pgsched.executions e set fire_at = instant, gate = null
    where e.partition = let_next.partition and e.id = first.id and e.lease_token is null;
@@ -50,16 +67,15 @@ comment on function pgsched.let_next(smallint, text, text)
   is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind
 one; the instant at which it fires, or null.';
 
--- With the owner's rights, for a client may not touch what holds its executions; for its own keys alone.
-create or replace function pgsched.pass_turn(partition smallint, client_id text, ordering_key text) returns void
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+-- For transactions of clients, which it reaches the workers from at their end. The lock of let_next would be kept until
+-- then, while claims and settles of everybody wait for it, and would be taken before rows that those hold already.
+create or replace function pgsched.notify_turns() returns void language plpgsql volatile as $$
 begin
-  if pgsched.acts_for(pass_turn.client_id) then
-    perform pgsched.let_next(pass_turn.partition, pass_turn.client_id, pass_turn.ordering_key);
+  if current_setting('pgsched.notify', true) is distinct from 'off' then
+    perform pg_notify('pgsched_wake', 'turns');
   end if;
 end $$;
-comment on function pgsched.pass_turn(smallint, text, text)
-  is 'Lets the next of an ordering key have its turn where its first has ended; does nothing for keys of other clients.';
+comment on function pgsched.notify_turns() is 'Tells the workers that it may be the turn of others of an ordering key.';
 
 create or replace function pgsched.block_key(partition smallint, client_id text, ordering_key text, execution_id uuid, reason text)
   returns void language sql volatile as $$

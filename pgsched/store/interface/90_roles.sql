@@ -95,7 +95,8 @@ begin
       pgsched.options_of(pgsched.executions), pgsched.lateness(jsonb, integer, double precision),
       pgsched.backoff(jsonb, integer, double precision), pgsched.queue_to_tell(smallint, text),
       pgsched.after_failure(jsonb, integer, double precision, text, boolean, interval, double precision) from pgsched_client;
-    revoke execute on function pgsched.waits_for_own(smallint, uuid), pgsched.let_next(smallint, text, text),
+    revoke execute on function pgsched.waits_for_own(smallint, uuid), pgsched.is_of_key(smallint, uuid, text, text),
+      pgsched.let_next(smallint, text, text),
       pgsched.block_key(smallint, text, text, uuid, text), pgsched.shut_gate(text, timestamptz, text), pgsched.open_gate(text, boolean) from pgsched_client;
     -- Settings: granted to a client's role, those of clients let it change its own.
     revoke execute on function pgsched.set_client(text, jsonb, text), pgsched.drop_client(text, text),
