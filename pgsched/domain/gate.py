@@ -116,11 +116,11 @@ def host_of(target: str) -> str | None:
 def is_part_of(name: str, other: str) -> bool:
     """Whether whatever passes a gate passes the other one as well: the client's that a key is of, a circuit's two."""
     if name.startswith(KEY):
-        return other.startswith(CLIENT) and name.startswith(f"{KEY}{other.removeprefix(CLIENT)}/")
+        return other.startswith(CLIENT) and name.startswith(key_name(other.removeprefix(CLIENT), ""))
     if not name.startswith(CIRCUIT):
         return False
     if other.startswith(HOST):
-        return name.startswith(f"{CIRCUIT}{other.removeprefix(HOST)} ")
+        return name.startswith(circuit_name(other.removeprefix(HOST), ""))
     return other.startswith(CLIENT) and name.endswith(f" {other.removeprefix(CLIENT)}")
 
 

@@ -88,17 +88,18 @@ class Dispatcher:
     @property
     def free(self) -> int:
         """How many more rows there is room for. Asking while there is little makes ``room`` be called once there is."""
-        capacity = self.capacity
-        free = capacity - len(self.in_hand) + len(self._far)
-        self._wants_room = free <= capacity // 2
-        return max(free, 0)
+        left = self._places_left
+        self._wants_room = left <= self.capacity // 2
+        return max(left, 0)
 
     @property
     def free_for_held(self) -> int:
-        """The same for what gates held, with some places besides: claims take every other one as soon as it is free."""
-        return max(
-            self.free + self.concurrency // 4 + 1 - max(len(self.in_hand) - len(self._far) - self.capacity, 0), 0
-        )
+        """As many for what gates held, with some places besides: claims take every other one as soon as it is free."""
+        return max(self._places_left + self.concurrency // 4 + 1, 0)
+
+    @property
+    def _places_left(self) -> int:
+        return self.capacity - len(self.in_hand) + len(self._far)
 
     def submit(self, rows: list[Execution]) -> None:
         """Takes claimed rows: those that are due start now, the others at their instant."""

@@ -11,7 +11,6 @@ due, by the batch, in a share of its time.
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
@@ -29,6 +28,7 @@ from pgsched.worker.dispatcher import Dispatcher
 from pgsched.worker.held import Held
 from pgsched.worker.leases import Leases
 from pgsched.worker.roster import Roster
+from pgsched.worker.tally import Tally
 
 _MOST_HOLDING = 1_000
 _LOOK_EVERY = 0.5
@@ -65,10 +65,7 @@ class Gatekeeper(Service):
         self._holding: dict[str, Held] = {}
         self._seen: set[str] = set()
         self._seen_to = ""
-        self._counted: dict[bytes, list[str]] = {}
-        self._running: Counter[str] = Counter()
-        self._missing: set[bytes] = set()
-        self._changed: set[str] = set()
+        self._tally = Tally()
         self._read_at = self._looked_at = self._tidied_at = self._recounted_at = float("-inf")
         self._partition = 0
         self.loaded = False
@@ -117,10 +114,13 @@ class Gatekeeper(Service):
         self, connection: Connection, wanted: dict[bytes, list[str]], held: dict[bytes, str]
     ) -> dict[str, Gate]:
         names = {name for id, gates in wanted.items() if id not in held for name in gates}
-        locked = await gates.read(connection, [*names], worker=self._roster.number) if names else {}
-        for gate in locked.values():  # as it is now that the lock is there
-            gate.running += self._running[gate.name]
-        return locked
+        return await self._read(connection, names) if names else {}
+
+    async def _read(self, connection: Connection, names: Iterable[str], *, lock: bool = True) -> dict[str, Gate]:
+        found = await gates.read(connection, [*names], worker=self._roster.number, lock=lock)
+        for gate in found.values():  # as it is now that the lock is there
+            gate.running += self._tally.running[gate.name]
+        return found
 
     async def _pass(
         self,
@@ -162,32 +162,24 @@ class Gatekeeper(Service):
         await gates.note_draws(connection, locked.values())
         counting = [name for name, gate in locked.items() if gate.drawn and name in self.book.counting]
         if counting:
-            own = {name: self._running[name] + locked[name].drawn for name in counting}
+            own = {name: self._tally.running[name] + locked[name].drawn for name in counting}
             await gates.note_use(connection, self._roster.number, own)
         if held:
             await gates.hold(connection, [(row, held[row.id]) for row in rows if row.id in held])
 
     def _count(self, passing: Sequence[Execution], wanted: dict[bytes, list[str]]) -> None:
         for row in passing:
-            counted = [name for name in wanted.get(row.id, ()) if name in self.book.counting]
-            for name in self._counted.pop(row.id, ()):  # in a transaction that came to nothing
-                self._running[name] -= 1
-                self._changed.add(name)
-            if counted:
-                self._counted[row.id] = counted
-                self._running.update(counted)
+            self._tally.add(row.id, [name for name in wanted.get(row.id, ()) if name in self.book.counting])
 
     def left(self, ids: Iterable[bytes]) -> None:
         """Executions are out of this process's hands."""
-        if not self._counted:
+        if not self._tally:
             return
         for id in ids:
-            for name in self._counted.pop(id, ()):
-                self._running[name] -= 1
-                self._changed.add(name)
+            for name in self._tally.take(id):
                 if name in self._holding:
                     self._holding[name].due = 0.0
-        if self._changed:
+        if self._tally.changed:
             self.wake()
 
     async def turn(self) -> float:
@@ -226,22 +218,18 @@ class Gatekeeper(Service):
         self._looked_at = time.monotonic()
 
     def _recount(self) -> None:
-        """What was counted in a transaction that came to nothing is not in hand, and never leaves it. What is counted
-        but not in hand yet will be by the next time."""
-        if time.monotonic() - self._recounted_at < _READ_EVERY:
-            return
-        self._recounted_at = time.monotonic()
-        missing = self._counted.keys() - self._dispatcher.in_hand.keys()
-        self.left(missing & self._missing)
-        self._missing = missing
+        if time.monotonic() - self._recounted_at >= _READ_EVERY:
+            self._recounted_at = time.monotonic()
+            self.left(self._tally.strays(self._dispatcher.in_hand.keys()))
 
     async def _note_left(self) -> None:
-        changed, self._changed = self._changed, set()
+        changed, self._tally.changed = self._tally.changed, set()
         if changed:
             connection = await self._link.get()
             async with connection.transaction():  # a claim that holds one of them has counted when it lets go of it
                 await gates.read(connection, sorted(changed), worker=self._roster.number)
-                await gates.note_use(connection, self._roster.number, {name: self._running[name] for name in changed})
+                use = {name: self._tally.running[name] for name in changed}
+                await gates.note_use(connection, self._roster.number, use)
 
     async def _feed(self, name: str, here: Held) -> None:
         """Claims what a gate has room for, and lets it pass, or wait at a wider gate that holds others back."""
@@ -287,9 +275,7 @@ class Gatekeeper(Service):
         if not moved:
             return 0
         soon = self._clock.now() + 2 * AHEAD
-        found = await gates.read(connection, [*set(moved.values())], worker=self._roster.number, lock=False)
-        for gate in found.values():
-            gate.running += self._running[gate.name]
+        found = await self._read(connection, set(moved.values()), lock=False)
         return sum(name not in found or found[name].earliest(soon) <= soon for name in moved.values())
 
     def _moved_on(self, name: str, wanted: dict[bytes, list[str]]) -> dict[bytes, str]:
@@ -303,9 +289,8 @@ class Gatekeeper(Service):
 
     async def _room_at(self, connection: Connection, name: str, here: Held) -> tuple[Gate, int, int]:
         """How a gate stands, how far ahead it is fed on from, and how many it may let pass until then."""
-        found = await gates.read(connection, [name, *here.beside], worker=self._roster.number, lock=False)
-        gate = found.pop(name, None) or Gate(name=name)
-        gate.running += self._running[name]
+        found = await self._read(connection, [name, *here.beside], lock=False)
+        gate = found.pop(name, None) or Gate(name=name, running=self._tally.running[name])
         now = self._clock.now()
         ahead = here.ahead(found.values(), now)
         return gate, ahead, gate.room(min(self._dispatcher.free_for_held, _MOST_FED), now=now, last=now + ahead)
