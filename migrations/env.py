@@ -6,9 +6,10 @@ The address comes from `pgsched migrate`, or from PGSCHED_DATABASE_URL when alem
 import os
 
 from alembic import context
-from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy import NullPool, create_engine, event, text
 
-from pgsched.store.ddl import VERSION_TABLE, after_upgrade, before_upgrade, sqlalchemy_url
+from pgsched.store.ddl import VERSION_TABLE, after_upgrade, before_upgrade, run, sqlalchemy_url
+from pgsched.store.pinned import PINNED, pin_now
 from pgsched.store.tables import metadata
 
 config = context.config
@@ -17,6 +18,7 @@ config = context.config
 def offline() -> None:
     context.configure(dialect_name="postgresql", literal_binds=True, as_sql=True, **VERSION_TABLE)
     with context.begin_transaction():
+        run(PINNED.replace("set ", "set local ") + ";")
         before_upgrade()
         context.run_migrations()
         after_upgrade()
@@ -27,6 +29,7 @@ def online() -> None:
     if not url:
         raise SystemExit("which database? set PGSCHED_DATABASE_URL, or run: pgsched migrate --database-url …")
     engine = create_engine(sqlalchemy_url(url), poolclass=NullPool)
+    event.listen(engine, "connect", lambda connection, _record: pin_now(connection))
     with engine.begin() as connection:
         # One migration at a time: a second process waits here, then finds nothing to do.
         connection.execute(text("select pg_advisory_xact_lock(hashtext('pgsched migrate'))"))

@@ -16,6 +16,7 @@ from pgsched.events import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.migrate import check_schema
+from pgsched.store.pinned import pin_now
 from pgsched.store.workers import check_queues
 
 
@@ -53,6 +54,7 @@ def run_worker(
     if settings.database_url is None:
         raise InvalidSettings("which database? set database_url, or PGSCHED_DATABASE_URL")
     with psycopg.connect(settings.database_url, connect_timeout=10) as connection:
+        pin_now(connection)
         check_schema(connection)
         check_queues(connection, settings.queue_names)
     # Rows live for milliseconds; what start-up made lives for ever. Collecting seldom and young keeps pauses short.

@@ -18,6 +18,7 @@ from pgsched.api.database import Database
 from pgsched.errors import PgschedError
 from pgsched.events import Events
 from pgsched.store import in_hand
+from pgsched.store.pinned import pin
 from pgsched.store.workers import PARTITIONS_PER_QUEUE
 
 _CHANNEL = "pgsched_wake"
@@ -105,6 +106,7 @@ class Arrivals:
                 async with await AsyncConnection.connect(
                     self._url, autocommit=True, connect_timeout=5, application_name="pgsched api listen"
                 ) as connection:
+                    await pin(connection)
                     await connection.execute(f"listen {_CHANNEL}")
                     for queue in self._queues.values():
                         queue.told.set()

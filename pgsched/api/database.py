@@ -14,13 +14,14 @@ from psycopg_pool import AsyncConnectionPool
 from pgsched.errors import Unavailable
 from pgsched.events import Events
 from pgsched.store.listings import read_exactly
+from pgsched.store.pinned import pin
 from pgsched.store.refusals import refusal
 
 WAIT = 5.0
 """Seconds that a request waits for a connection, and that one is tried to be made."""
 LONGEST = 20.0
 """Seconds that the database may take for one request, however it spends them."""
-_SESSION = "set statement_timeout = '15s'; set lock_timeout = '10s'; set jit = off"
+_SESSION = "set statement_timeout = '15s'; set lock_timeout = '10s'; set jit = off; "
 
 
 class Database:
@@ -79,7 +80,7 @@ Pooled = NamedDependency[Database]
 
 
 async def _configure(connection: AsyncConnection[Any]) -> None:
-    await connection.execute(_SESSION)
+    await pin(connection, _SESSION)
     read_exactly(connection)
 
 

@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from pgsched.errors import PgschedError
 from pgsched.settings import Settings
+from pgsched.store.pinned import pin
 from pgsched.store.refusals import refusal
 
 Answer = TypeVar("Answer")
@@ -25,6 +26,7 @@ def ask(settings: Settings, question: Callable[[AsyncConnection[Any]], Awaitable
     async def run() -> Answer:
         url = settings.database_url or ""
         async with await AsyncConnection.connect(url, connect_timeout=10, application_name="pgsched") as connection:
+            await pin(connection)
             return await question(connection)
 
     with explained():

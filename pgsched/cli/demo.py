@@ -114,7 +114,10 @@ async def _workers(settings: Settings, reply: Reply) -> AsyncIterator[asyncio.Ta
 def _schedule(settings: Settings, url: str) -> None:
     import psycopg
 
+    from pgsched.store.pinned import pin_now
+
     with psycopg.connect(settings.database_url or "") as connection:
+        pin_now(connection)
         for name, (kind, spec, _) in _JOBS.items():
             parts = {"cron": None, "every": None, kind: spec}
             connection.execute(_SCHEDULE_JOB, {"url": url, "name": name, **parts})
@@ -135,7 +138,10 @@ async def _arrive(settings: Settings, arrivals: "Arrivals", supervising: asyncio
 def _finish(settings: Settings) -> datetime:
     import psycopg
 
+    from pgsched.store.pinned import pin_now
+
     with psycopg.connect(settings.database_url or "") as connection:
+        pin_now(connection)
         row = connection.execute("select clock_timestamp() - interval '500 ms'").fetchone()
         connection.execute(_CANCEL_JOBS)
     assert row is not None

@@ -9,6 +9,7 @@ import psycopg
 from psycopg import AsyncConnection
 
 from pgsched.store import wire
+from pgsched.store.pinned import pin
 
 Connection = AsyncConnection[tuple[Any, ...]]
 
@@ -18,12 +19,12 @@ _SESSION: LiteralString = (
     "set statement_timeout = '30s'; set lock_timeout = '10s'; set idle_in_transaction_session_timeout = '30s'; "
     "set enable_seqscan = off; set enable_bitmapscan = off; "
     "set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; "
-    "set plan_cache_mode = force_generic_plan"
+    "set plan_cache_mode = force_generic_plan; "
 )
 _PREPARED = 1000  # texts over each partition of a queue, and over all of them: some dozens for each queue
 # What claiming inserts (successors) stands in a partition whose worker is inserting it: nobody is to be told, and no
 # queue is too full for it.
-_SILENT: LiteralString = "set pgsched.notify = off; set pgsched.unbounded = on"
+_SILENT: LiteralString = "set pgsched.notify = off; set pgsched.unbounded = on; "
 
 
 async def connect(url: str, role: str, *, raw: bool = True) -> Connection:
@@ -46,9 +47,7 @@ async def connect(url: str, role: str, *, raw: bool = True) -> Connection:
     )
     connection.prepared_max = _PREPARED
     try:
-        await connection.execute(_SESSION, prepare=False)
-        if raw:
-            await connection.execute(_SILENT, prepare=False)
+        await pin(connection, _SESSION + _SILENT if raw else _SESSION)
     except BaseException:
         await connection.close()
         raise

@@ -11,6 +11,7 @@ from alembic.script import ScriptDirectory
 
 from pgsched.errors import SchemaMismatch, Unavailable
 from pgsched.store.ddl import SCHEMA, roles_sql
+from pgsched.store.pinned import pin_now
 
 ROLES = ("pgsched_owner", "pgsched_worker", "pgsched_client", "pgsched_reader")
 
@@ -44,6 +45,7 @@ def migrate(url: str) -> list[str]:
         raise Unavailable(f"cannot reach the database: {error}") from error
     command.upgrade(alembic_config(url), "heads")
     with psycopg.connect(url) as connection:
+        pin_now(connection)
         found = connection.execute("select rolname from pg_roles where rolname = any(%s)", [list(ROLES)])
         there = {row[0] for row in found}
     return [name for name in ROLES if name not in there]

@@ -14,7 +14,7 @@ import socket
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg import AsyncConnection
@@ -22,17 +22,19 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from pgsched.errors import InvalidSettings, Unavailable
+from pgsched.store.pinned import READING
 from pgsched.store.sql import statement
 
 Connection = AsyncConnection[Any]
 STATEMENT_SECONDS = 30.0
 """After so long a session's statement is ended, unless its transaction says otherwise."""
 
-# A server notices by itself that a client is gone, also in the middle of a function that would never end.
-_OPTIONS = (
-    f"-c statement_timeout={STATEMENT_SECONDS:.0f}s -c idle_in_transaction_session_timeout=30s "
-    "-c client_connection_check_interval=2s"
-)
+# A server notices by itself that a client is gone, also in the middle of a function that would never end. Names are
+# looked up as the role has it: they are those in its functions, and none of ours.
+_SESSION: LiteralString = (
+    "set statement_timeout = '30s'; set idle_in_transaction_session_timeout = '30s'; "
+    "set client_connection_check_interval = '2s'; "
+) + READING
 _KEPT_ALIVE = {
     "connect_timeout": "5",
     "application_name": "pgsched call",
@@ -96,8 +98,7 @@ class Sessions:
         own = dict(self._own)
         if given.get("user", own.get("user")) != own.get("user"):
             own.pop("password", None)  # it is another login's
-        login = {"user": "", "options": ""} | own | given
-        return login | {"options": f"{login['options']} {_OPTIONS}".strip()}
+        return {"user": ""} | own | given
 
     def _idle_as(self, user: str) -> Connection | None:
         for connection, logged_in in reversed(self._idle.items()):
@@ -111,9 +112,10 @@ class Sessions:
             await self._end(self._idle.popitem(last=False)[0])
         self._open += 1
         try:
-            return await AsyncConnection.connect(
+            connection = await AsyncConnection.connect(
                 make_conninfo(**(_KEPT_ALIVE | login)), autocommit=True, prepare_threshold=None
             )
+            return await _prepared(connection)
         except BaseException as error:
             self._open -= 1
             if isinstance(error, psycopg.Error):
@@ -126,7 +128,7 @@ class Sessions:
             if connection.info.transaction_status is not TransactionStatus.IDLE:
                 await self._end(connection)
                 return
-            await connection.execute(statement("clear_session"))
+            await connection.execute(statement("clear_session") + ";\n" + _SESSION)
             self._idle[connection] = user
         except BaseException as error:
             await self._end(connection)
@@ -136,6 +138,15 @@ class Sessions:
     async def _end(self, connection: Connection) -> None:
         self._open -= 1
         await connection.close()
+
+
+async def _prepared(connection: Connection) -> Connection:
+    try:
+        await connection.execute(_SESSION)
+    except BaseException:
+        await connection.close()
+        raise
+    return connection
 
 
 def _is_break(error: psycopg.Error) -> bool:

@@ -1,4 +1,7 @@
-"""Completion in the handler's own transaction: its writes and its execution's end commit together or not at all."""
+"""Completion in the handler's own transaction: its writes and its execution's end commit together or not at all.
+
+The handler's names are looked up by the ``search_path`` of the worker's role; what settles is ours and does not use it.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +16,8 @@ from pgsched.errors import StaleLease
 from pgsched.store import executions
 from pgsched.store.executions import Finished, Group
 from pgsched.store.ordering import let_next
+from pgsched.store.pinned import pin_reading
+from pgsched.store.sql import statement
 from pgsched.store.wire import register_arrays
 
 
@@ -26,6 +31,7 @@ class TransactionalCompletion:
             max_size=connections,
             open=False,
             timeout=30,
+            configure=pin_reading,
             kwargs={"application_name": "pgsched handler"},
         )
         self._opened = False
@@ -42,8 +48,10 @@ class TransactionalCompletion:
         async with self._pool.connection() as connection, connection.transaction():
             yield connection
             register_arrays(connection)
+            await connection.execute(statement("look_up_ours"))
             if await _settle(connection, execution) != 1:
                 raise StaleLease(f"execution {execution.id.hex()} was leased anew while its handler ran")
+            await connection.execute(statement("look_up_as_usual"))
 
     async def close(self) -> None:
         if self._opened:

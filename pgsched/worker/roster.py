@@ -5,6 +5,7 @@ in turn, in each queue among those who serve it. Shares are a preference, never 
 helps where rows are overdue. Nothing is claimed from a queue that is paused.
 """
 
+import secrets
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -15,6 +16,7 @@ from pgsched.version import __version__
 
 # A worker counts as frozen after two thirds of a lease, so that others find it out and have its rows within the whole.
 _TERM = 2 / 3
+_TOKEN_BITS = 63
 
 
 class Roster:
@@ -26,7 +28,6 @@ class Roster:
     def __init__(self, *, name: str, queues: Sequence[str], lease: timedelta) -> None:
         self._name, self._queues = name, list(queues)
         self._term = lease * _TERM
-        self._claims = 0
         self.number = 0
         self.partitions: list[int] = []
         self.open: list[int] = []
@@ -46,7 +47,6 @@ class Roster:
         self.number = await workers.register(
             connection, name=self._name, queues=self._queues, release=__version__, lease=self._term
         )
-        self._claims = 0
         self.own = self.own or list(self.open)
 
     async def renew(self, connection: Connection) -> bool:
@@ -77,6 +77,5 @@ class Roster:
         self.own = [partition for partition in self.own if partition in self.open]
 
     def next_token(self) -> int:
-        """A token no claim of any worker has had: the worker's number and a count."""
-        self._claims += 1
-        return (self.number << 32) | self._claims
+        """A token that no claim has had and nobody can guess: knowing it is the permission to settle."""
+        return secrets.randbits(_TOKEN_BITS) or 1

@@ -214,3 +214,15 @@ async def test_who_is_to_be_told_of_a_success_is_told_its_result(billing: Connec
         await until_history(billing, 2)
     told = "select payload -> 'result' from pgsched.history where target = 'notify:told'"
     assert await value(billing, told) == {"settled": 1}
+
+
+async def test_a_function_is_called_whatever_its_role_and_its_database_are_set_to(
+    billing: Connection, running: Running, database_url: str
+) -> None:
+    name = database_url.partition("?")[0].rsplit("/", 1)[1]
+    for setting in ("datestyle = 'German'", "intervalstyle = 'iso_8601'", "timezone = 'Asia/Kolkata'"):
+        await billing.execute(f"alter role billing in database {name} set {setting}".encode())
+    await schedule(billing)
+    async with running(sql_login=LOGIN):
+        await until_history(billing, 1)
+    assert await value(billing, "select result::text from pgsched.history") == '{"settled": 1}'

@@ -1,6 +1,7 @@
 """One worker process from end to end, on a real database."""
 
 import asyncio
+import itertools
 import time
 from typing import Any
 
@@ -214,6 +215,27 @@ async def test_a_transactional_handler_takes_effect_with_its_completion(db: Conn
         await until_history(db, 1)
         await until_history(db, 1, status="failed")
     assert await value(db, "select array_agg(entry) from ledger") == ["good"]
+
+
+async def test_a_transactional_handlers_names_are_its_own_and_ours_are_not_looked_up_with_them(
+    db: Connection, running: Running, database_url: str
+) -> None:
+    app, name = App(), database_url.partition("?")[0].rsplit("/", 1)[1]
+    await db.execute(
+        "create schema books; create table books.ledger (entry text);"
+        "create function books.never(uuid, uuid) returns boolean language sql immutable as 'select false';"
+        "create operator books.= (leftarg = uuid, rightarg = uuid, function = books.never)"
+    )
+    await db.execute(f"alter database {name} set search_path = books, pg_catalog".encode())
+
+    @app.handler("book")
+    async def book(payload: str, connection: Connection) -> None:
+        await connection.execute("insert into ledger values (%s)", [payload])
+
+    async with running(app):
+        await db.execute("select pgsched.schedule('python:book', '\"good\"')")
+        await until_history(db, 1)
+    assert await value(db, "select array_agg(entry) from books.ledger") == ["good"]
 
 
 async def test_a_transactional_handler_whose_lease_went_stale_leaves_no_trace(
@@ -452,3 +474,11 @@ async def test_a_payload_that_python_cannot_count_does_not_stop_planning(db: Con
         )
         await db.execute("select pgsched.schedule('python:count', every => '1 hour')")
         await until(lambda: value(db, "select count(*) = 2 from pgsched.executions where plan is not null"))
+
+
+async def test_no_token_is_told_by_another(db: Connection, running: Running) -> None:
+    async with running(App()) as worker:
+        tokens = [worker.roster.next_token() for _ in range(1000)]
+    assert len(set(tokens)) == 1000
+    assert all(0 < token < 2**63 for token in tokens)
+    assert len({second - first for first, second in itertools.pairwise(tokens)}) == 999

@@ -1,0 +1,52 @@
+"""What every session of pgsched sets for itself, whatever the server, the database or its role are set to.
+
+An operator may give a database another ``datestyle``, and a tenant who may create in a schema of the ``search_path``
+may give ``=`` another meaning for our types. Neither may change what our statements mean or how answers are read.
+It is set after connecting, for connection poolers refuse what a startup packet has in ``options``, and by statements in
+which nothing is looked up by name. How commits are flushed, and whether a database takes writes at all, is left to the
+operator.
+"""
+
+from typing import Any, LiteralString
+
+from psycopg import AsyncConnection, Connection
+
+READING: LiteralString = (
+    "set timezone = 'UTC'; set datestyle = 'ISO, MDY'; set intervalstyle = 'postgres'; set bytea_output = 'hex'; "
+    "set extra_float_digits = 1; set client_encoding = 'UTF8'; set standard_conforming_strings = on; "
+    "set backslash_quote = safe_encoding; set array_nulls = on; set transform_null_equals = off; "
+    "set quote_all_identifiers = off; set timezone_abbreviations = 'Default'; set lc_monetary = 'C'; "
+    "set lc_numeric = 'C'; set lc_time = 'C'; set row_security = on; set idle_session_timeout = 0; "
+    "set default_transaction_isolation = 'read committed'; set default_transaction_deferrable = off"
+)
+"""What decides how values are read and written, and how transactions see each other."""
+PINNED: LiteralString = READING + "; set search_path = pg_catalog, pg_temp"
+"""That, and where names without a schema are looked up."""
+
+
+async def pin(connection: AsyncConnection[Any], more: LiteralString = "") -> None:
+    """Sets it for the session, in autocommit: a transaction that is open keeps the isolation that it began with.
+
+    ``more`` are further SET statements for the same round trip, each ending in a semicolon."""
+    await _set(connection, more + PINNED)
+
+
+async def pin_reading(connection: AsyncConnection[Any]) -> None:
+    """The same without the ``search_path``, for sessions in which others' names are looked up besides ours."""
+    await _set(connection, READING)
+
+
+async def _set(connection: AsyncConnection[Any], statements: LiteralString) -> None:
+    found = connection.autocommit
+    if not found:
+        await connection.set_autocommit(True)
+    await connection.execute(statements, prepare=False)
+    if not found:
+        await connection.set_autocommit(False)
+
+
+def pin_now(connection: Connection[Any]) -> None:
+    """The same for a connection that waits for its answers."""
+    found, connection.autocommit = connection.autocommit, True
+    connection.execute(PINNED, prepare=False)
+    connection.autocommit = found
