@@ -31,6 +31,7 @@ from pgsched.worker.completion import TransactionalCompletion
 from pgsched.worker.dispatcher import Dispatcher
 from pgsched.worker.fairness import Fairness
 from pgsched.worker.gatekeeper import Gatekeeper
+from pgsched.worker.hints import Hints
 from pgsched.worker.leases import Leases
 from pgsched.worker.rear import Rear
 from pgsched.worker.renewer import Renewer
@@ -190,8 +191,15 @@ class Worker:
             self.roster,
             self.events,
             joined=self._joined,
+            hints=self._make_hints(),
+            listen=self.settings.notify,
+        )
+
+    def _make_hints(self) -> Hints:
+        return Hints(
             expect=self.claimer.expect,
             rung=self.claimer.ring,
+            look=self.claimer.wake,
             changed={
                 "plan": self.upkeep.planner.wake,
                 "clients": self.upkeep.directory.wake,
@@ -202,8 +210,8 @@ class Worker:
                 "gates": self.gatekeeper.look,
                 "turns": self._turns_changed,
             },
-            stop_row=lambda id: self.renewer.doubt(id),
-            listen=self.settings.notify,
+            ended=lambda id: self.renewer.doubt(id),
+            now=self.clock.now,
         )
 
     def _make_channels(self, app: App | None) -> Channels:

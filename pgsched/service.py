@@ -8,8 +8,11 @@ that a database that goes away and comes back is met by a service that is still 
 import asyncio
 import contextlib
 import random
+import time
 
 from pgsched.events import Events
+
+_LONGEST_REST = 1.0
 
 
 class Service:
@@ -20,6 +23,9 @@ class Service:
     longest_pause: float = 2.0
     longest_turn: float = 40.0
     """Seconds. A statement ends by itself before that; what takes longer has lost its connection without a word."""
+    rest: float = 0.0
+    """How many times as long as its turn took a service cannot be woken after it, so that however often somebody wakes
+    it, it takes a bounded share of the time. At most a second."""
 
     def __init__(self, events: Events) -> None:
         self.events = events
@@ -46,6 +52,7 @@ class Service:
         failures = 0
         while not self.stopping:
             self._wake.clear()
+            started = time.monotonic()
             try:
                 async with asyncio.timeout(self.longest_turn):
                     pause = await self.turn()
@@ -58,7 +65,10 @@ class Service:
                     await self.recover(error)
                 await self._sleep(pause, wakeable=False)
                 continue
+            not_before = time.monotonic() + min(self.rest * (time.monotonic() - started), _LONGEST_REST)
             await self._sleep(pause, wakeable=True)
+            if pause > 0 and not self.stopping and (left := not_before - time.monotonic()) > 0:
+                await asyncio.sleep(min(left, pause))
 
     def _pause_after(self, failures: int) -> float:
         ceiling = min(self.longest_pause, self.first_pause * 2.0 ** min(failures, 20))

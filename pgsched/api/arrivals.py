@@ -7,6 +7,7 @@ something wakes the next, so that a hundred that wait do not all ask for the one
 
 import asyncio
 import contextlib
+import time
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,15 +16,16 @@ import psycopg
 from psycopg import AsyncConnection
 
 from pgsched.api.database import Database
+from pgsched.domain.notice import CHANNEL, parse_notice
 from pgsched.errors import PgschedError
 from pgsched.events import Events
 from pgsched.store import in_hand
 from pgsched.store.pinned import pin
 from pgsched.store.workers import PARTITIONS_PER_QUEUE
 
-_CHANNEL = "pgsched_wake"
 _RESUMED = "queues"  # a queue may have been paused until now
 _LOOK_EVERY = 1.0
+_REST = 3.0  # times as long as a look takes: whoever may connect may notify, and looks take a bounded share of the time
 
 
 class Queue:
@@ -89,13 +91,16 @@ class Arrivals:
         """Wakes a request when something is due."""
         while True:
             queue.told.clear()
-            due = None
+            due, started = None, time.monotonic()
             with contextlib.suppress(PgschedError):
                 async with self._database.connection() as connection:
                     due = await in_hand.until_next(connection, queue.name)
             if due is not None and due <= 0:
                 queue.wake_one()
             pause = _LOOK_EVERY if due is None or due <= 0 else min(due, _LOOK_EVERY)
+            rest = min(pause, _REST * (time.monotonic() - started))
+            await asyncio.sleep(rest)
+            pause -= rest
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await queue.told.wait()
@@ -107,7 +112,7 @@ class Arrivals:
                     self._url, autocommit=True, connect_timeout=5, application_name="pgsched api listen"
                 ) as connection:
                     await pin(connection)
-                    await connection.execute(f"listen {_CHANNEL}")
+                    await connection.execute(f"listen {CHANNEL}")
                     for queue in self._queues.values():
                         queue.told.set()
                     async for notification in connection.notifies():
@@ -117,8 +122,7 @@ class Arrivals:
             await asyncio.sleep(_LOOK_EVERY)
 
     def _pass_on(self, payload: str) -> None:
-        partitions = [item.partition("@")[0] for item in payload.split(",")]
-        told = {int(partition) // PARTITIONS_PER_QUEUE for partition in partitions if partition.isdigit()}
+        told = {partition // PARTITIONS_PER_QUEUE for partition, _ in parse_notice(payload).rows}
         for queue in self._queues.values():
             if payload == _RESUMED or queue.number // PARTITIONS_PER_QUEUE in told:
                 queue.told.set()

@@ -24,7 +24,7 @@ from pgsched.delivery.python import App
 from pgsched.events import Events, Field
 from pgsched.process import run_worker
 from pgsched.settings import Settings
-from pgsched.worker.waker import Waker
+from pgsched.worker.hints import Hints
 
 NOW: LiteralString = (
     """select pgsched.schedule('python:witness', '{"order": 42, "merchant": "abcdefghij"}', fire_at => now())"""
@@ -114,13 +114,13 @@ def _witness(settings: Settings, joined: Any, told: Any) -> None:
 
 def _count_notifications() -> list[int]:
     """Counts what this worker's session hears of new rows: one more session only for that would slow the sender."""
-    heard, pass_on = [0], Waker._pass_on
+    heard, take = [0], Hints.take
 
-    def counted(self: Waker, payload: str) -> None:
+    def counted(self: Hints, payload: str) -> None:
         heard[0] += "@" in payload
-        pass_on(self, payload)
+        take(self, payload)
 
-    Waker._pass_on = counted  # type: ignore[method-assign]
+    Hints.take = counted  # type: ignore[method-assign]
     return heard
 
 

@@ -15,6 +15,7 @@ class Backfiller(Advancing):
     """Woken when a backfill is started."""
 
     name = "backfiller"
+    rest = 3.0  # whoever may connect may wake it
 
     async def any_active(self, connection: Connection) -> bool:
         return await backfill_chunks.any_active(connection)

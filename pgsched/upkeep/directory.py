@@ -21,6 +21,7 @@ class Directory(Service):
     """Answers from memory, once ``loaded``; a client without settings of its own has the defaults."""
 
     name = "directory"
+    rest = 3.0  # whoever may connect may wake it
 
     def __init__(self, link: Link, events: Events, *, every: float = 10.0) -> None:
         super().__init__(events)

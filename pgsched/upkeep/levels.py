@@ -20,6 +20,7 @@ class Levels(Service):
     """Woken when something is set for a queue; without a maximum anywhere it looks once a minute."""
 
     name = "levels"
+    rest = 3.0  # whoever may connect may wake it
 
     def __init__(
         self, link: Link, events: Events, *, worker: Callable[[], int], every: float = 1.0, look_every: float = 60.0

@@ -18,6 +18,7 @@ class Planner(Service):
     """Woken by a change of a job; looks by itself every few seconds, and sweeps every minute."""
 
     name = "planner"
+    rest = 3.0  # whoever may connect may wake it
     longest_turn = 300.0
 
     def __init__(self, link: Link, events: Events, *, every: float = 5.0, sweep_every: float = 60.0) -> None:

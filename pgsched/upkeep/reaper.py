@@ -28,6 +28,7 @@ class Reaper(Service):
     """Watches the other workers once a second; more closely while one of them is missing."""
 
     name = "reaper"
+    rest = 3.0  # whoever may connect may wake it
     longest_turn = 300.0
 
     def __init__(

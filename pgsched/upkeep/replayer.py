@@ -14,6 +14,7 @@ class Replayer(Advancing):
     """Woken when a replay of many is asked for."""
 
     name = "replayer"
+    rest = 3.0  # whoever may connect may wake it
 
     async def any_active(self, connection: Connection) -> bool:
         return await replay_chunks.any_active(connection)

@@ -1,34 +1,33 @@
 """Listens for notifications, and is the session whose life stands for the worker's.
 
+Whoever may connect may notify, on any channel: what is heard is a hint, passed on by ``Hints`` at a bounded pace.
+
 The session holds the worker's advisory lock: when the process dies, the lock goes with it, and the others take its rows
 back without waiting for the lease. A cut connection looks dead without an error, so the listener sends itself a
-notification every few seconds and takes a missing answer for a lost session. After every (re)connect the partitions
-are looked at once, for what came while nobody listened.
+notification every few seconds, with a word that nobody else can know, and takes a missing answer for a lost session.
+After every (re)connect the partitions are looked at once, for what came while nobody listened.
 """
 
 import asyncio
-import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+import secrets
+import time
+from collections.abc import Awaitable, Callable
 from typing import Any
-from uuid import UUID
 
 from psycopg import AsyncConnection, OperationalError, sql
 
+from pgsched.domain.notice import CHANNEL
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store.connect import Connection, Link
+from pgsched.worker.hints import Hints
 from pgsched.worker.roster import Roster
 
-CHANNEL = "pgsched_wake"
-_STOP = "stop "
-_UNIX_TO_WIRE = 946_684_800_000_000  # microseconds from 1970 to 2000
+_SILENCE, _ECHO_WITHIN = 2.0, 20.0
 
 
 class Waker(Service):
-    """Tells the claimer which rows came in, and that it was rung; ``changed`` says whom each other payload wakes.
-
-    ``stop_row`` is told of each execution whose run was ended in the database.
-    """
+    """Hears for ``hints``; ``joined`` is called after each (re)connect."""
 
     name = "waker"
     first_pause = 0.02
@@ -41,17 +40,13 @@ class Waker(Service):
         events: Events,
         *,
         joined: Callable[[], None],
-        expect: Callable[[int, int], bool],
-        rung: Callable[[], None],
-        changed: Mapping[str, Callable[[], None]],
-        stop_row: Callable[[bytes], None],
+        hints: Hints,
         listen: bool = True,
         every: float = 5.0,
     ) -> None:
         super().__init__(events)
         self._link, self._roster = link, roster
-        self._joined, self._expect, self._rung, self._changed = joined, expect, rung, changed
-        self._stop_row = stop_row
+        self._joined, self._hints = joined, hints
         self._listen, self._every = listen, every
         self._on: Connection | None = None
 
@@ -76,6 +71,7 @@ class Waker(Service):
         self._on = None
 
     async def close(self) -> None:
+        self._hints.stop()
         await self._link.drop()
 
     async def _join(self, connection: Connection) -> None:
@@ -93,32 +89,26 @@ class Waker(Service):
         """Passes on what comes within the time, then makes sure that something can come."""
         async for notification in connection.notifies(timeout=self._every):
             if notification.channel == CHANNEL:
-                self._pass_on(notification.payload)
+                self._hints.take(notification.payload)
             if self.stopping:
                 return
-        await self._within(connection.execute("select pg_notify(%s, '')", [self._own_channel]))
-        async for notification in connection.notifies(timeout=2.0):
-            if notification.channel == self._own_channel:
-                return
-            self._pass_on(notification.payload)
-        raise OperationalError("the listener did not hear its own notification")
+        await self._hear_itself(connection)
 
-    def _pass_on(self, payload: str) -> None:
-        if payload in self._changed:
-            self._changed[payload]()
-            return
-        if payload.startswith(_STOP):
-            with contextlib.suppress(ValueError):  # whoever may connect may notify
-                for id in payload.removeprefix(_STOP).split(","):
-                    self._stop_row(UUID(id).bytes)
-            return
-        served = False
-        for item in payload.split(","):
-            partition, _, instant = item.partition("@")
-            if partition.isdigit() and instant.lstrip("-").isdigit():
-                served |= self._expect(int(partition), int(instant) - _UNIX_TO_WIRE)
-        if served:
-            self._rung()
+    async def _hear_itself(self, connection: AsyncConnection[Any]) -> None:
+        """Behind many others its own notification takes a while: as long as they come, the connection is not silent."""
+        word = secrets.token_hex(8)
+        await self._within(connection.execute("select pg_notify(%s, %s)", [self._own_channel, word]))
+        until = time.monotonic() + _ECHO_WITHIN
+        heard = True
+        while heard and time.monotonic() < until:
+            heard = False
+            async for notification in connection.notifies(timeout=_SILENCE):
+                if notification.channel == CHANNEL:
+                    heard = True
+                    self._hints.take(notification.payload)
+                elif notification.payload == word:
+                    return
+        raise OperationalError("the listener did not hear its own notification")
 
     async def _within(self, answer: Awaitable[object]) -> None:
         async with asyncio.timeout(2.0):

@@ -1,0 +1,40 @@
+"""What a notification on the workers' channel says.
+
+Whoever may connect to the database may notify, so a notice is a hint: it may have something looked at earlier than it
+would be anyway, and decides nothing. It is read here for workers and API alike. What is not exactly of the known forms
+says nothing, and an instant is one that a row can have.
+"""
+
+import re
+from dataclasses import dataclass
+from uuid import UUID
+
+CHANNEL = "pgsched_wake"
+_MOST_ROWS = 512  # characters: one row for each partition of a queue, as the triggers tell
+_ROW = re.compile(r"([0-9]{1,5})@(-?[0-9]{1,18})")
+_STOP = "stop "
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_MOST_PARTITIONS = 32_768
+EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_214_400_000_000
+"""The first and the last instant that a row can have, in microseconds since 1970: the years 1 and 9999."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What may have happened: rows for these instants, in microseconds since 1970, came into these partitions; the runs
+    of these executions ended."""
+
+    rows: tuple[tuple[int, int], ...] = ()
+    ended: tuple[bytes, ...] = ()
+
+
+def parse_notice(payload: str) -> Notice:
+    """Never raises: what cannot be read says nothing."""
+    if payload.startswith(_STOP):
+        ids = payload.removeprefix(_STOP).split(",")
+        return Notice(ended=tuple(UUID(id).bytes for id in ids if _ID.fullmatch(id)))
+    if len(payload) > _MOST_ROWS:
+        return Notice()
+    found = (_ROW.fullmatch(item) for item in payload.split(","))
+    rows = ((int(row[1]), min(max(int(row[2]), EARLIEST), LATEST)) for row in found if row)
+    return Notice(rows=tuple((partition, instant) for partition, instant in rows if partition < _MOST_PARTITIONS))

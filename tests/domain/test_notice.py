@@ -1,0 +1,42 @@
+"""What notifications say: anything may come, and only what is exactly of a known form says something."""
+
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgsched.domain.notice import EARLIEST, LATEST, Notice, parse_notice
+
+SECOND = 1_000_000
+ID = UUID("0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47")
+
+
+def test_rows_are_told_by_partition_and_instant() -> None:
+    assert parse_notice(f"3@{SECOND},17@{-SECOND}") == Notice(rows=((3, SECOND), (17, -SECOND)))
+
+
+def test_ids_are_told_of_runs_that_ended() -> None:
+    assert parse_notice(f"stop {ID},nothing,{ID}") == Notice(ended=(ID.bytes, ID.bytes))
+
+
+def test_instants_that_no_row_can_have_are_moved_to_the_nearest_one() -> None:
+    assert parse_notice("3@-999999999999999999,4@999999999999999999").rows == ((3, EARLIEST), (4, LATEST))
+
+
+NONSENSE = "3@-99999999999999999999999 1@--5 ²@² 1@² ٣@٣ 99999@1 -3@1 3@+1 3@1_0 3@ @3 @ stop plan 3@1;4@1 3@1.5 3@1e5"
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [*NONSENSE.split(), "3@" + "9" * 5000, "9" * 5000 + "@1", " 3@1", "3@1\n", "3 @1", "", "stop ", "stop " + "f" * 32],
+)
+def test_what_cannot_be_read_says_nothing(payload: str) -> None:
+    assert parse_notice(payload) == Notice()
+
+
+@given(st.one_of(st.text(), st.from_regex(r"(stop )?([0-9²٣-]{0,30}@[0-9²٣-]{0,40},?){0,20}", fullmatch=True)))
+def test_whatever_comes_is_read_without_an_error_and_within_bounds(payload: str) -> None:
+    notice = parse_notice(payload)
+    assert all(0 <= partition < 32_768 and EARLIEST <= instant <= LATEST for partition, instant in notice.rows)
+    assert all(len(id) == 16 for id in notice.ended)

@@ -1,0 +1,89 @@
+"""Whoever may connect may notify: what comes from a stranger stops no worker and no part of one."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import psycopg
+import pytest
+
+from pgsched.delivery.python import App
+from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
+
+POLL = 30.0  # nothing is found by it
+PAYLOADS = [
+    "3@-99999999999999999999999", "3@-999999999999999999", "1@--5", "²@²", "3@" + "9" * 5000, "99999999999@1", "stop ²",
+    "stop " + "0" * 5000, "plan", "clients", "queues", "gates", "turns", "release", "backfill", "replay", "",
+]  # fmt: skip
+ECHO = "select pg_notify('pgsched_worker_' || id, '') from pgsched.workers"
+
+
+@pytest.fixture
+async def stranger(db: Connection, database_url: str) -> AsyncIterator[Connection]:
+    """A session of a role that has no right of ours."""
+    await db.execute("create role a_stranger")
+    try:
+        async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+            await connection.execute("set role a_stranger")
+            yield connection
+    finally:
+        await db.execute("drop role a_stranger")
+
+
+def app_that_does_nothing() -> App:
+    app = App()
+
+    @app.handler("nothing")
+    async def nothing() -> None:
+        pass
+
+    return app
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+async def test_a_forged_notification_stops_nothing(
+    db: Connection, stranger: Connection, running: Running, recorder: Recorder, payload: str
+) -> None:
+    async with running(app_that_does_nothing(), poll_interval=POLL):
+        await db.execute("select pgsched.schedule('python:nothing')")
+        await until_history(db, 1)
+        for _ in range(3):
+            await stranger.execute("select pg_notify('pgsched_wake', %s)", [payload])
+        await db.execute("select pgsched.schedule('python:nothing', key => n::text) from generate_series(1, 20) n")
+        await until_history(db, 21)
+    assert not recorder.named("listener.lost")
+    assert not recorder.named("service.failed")
+
+
+async def test_during_a_flood_of_forged_notifications_every_row_is_found(
+    db: Connection, stranger: Connection, running: Running, recorder: Recorder
+) -> None:
+    flood = """
+      select pg_notify('pgsched_wake', said[n % array_length(said, 1) + 1]) from generate_series(1, 2000) n, lateral (
+        select array['plan', 'clients', 'queues', 'gates', 'turns', 'release', 'replay', n % 16 || '@' || n,
+                     n % 16 || '@-' || n, 'stop ' || gen_random_uuid(), repeat('x', 1000 + n)] as said) s"""
+    async with running(app_that_does_nothing(), poll_interval=POLL):
+        await db.execute("select pgsched.schedule('python:nothing')")
+        await until_history(db, 1)
+        for batch in range(10):
+            await stranger.execute(flood)
+            await db.execute("select pgsched.schedule('python:nothing')")
+            await until_history(db, batch + 2)
+    assert not recorder.named("listener.lost")
+    assert not recorder.named("service.failed")
+
+
+async def test_what_others_say_on_its_own_channel_is_not_taken_for_the_listeners_echo(
+    db: Connection, stranger: Connection, running: Running, recorder: Recorder
+) -> None:
+    async with running(app_that_does_nothing()) as worker:
+        await recorder.wait_for("worker.joined")
+        worker.waker._every = 0.05
+        connection = await worker.waker._link.get()
+        await until(lambda: value(db, "select exists (select from pgsched.workers)"))
+        names = await (await db.execute(ECHO)).fetchall()
+        assert names
+        await connection.execute("unlisten *")  # as deaf as a listener behind a pooler
+        async with asyncio.timeout(20):
+            while not recorder.named("listener.lost"):
+                await stranger.execute("select pg_notify(%s, '')", [worker.waker._own_channel])
+                await asyncio.sleep(0.05)
