@@ -18,7 +18,7 @@ import orjson
 from pgsched.delivery.channel import Completion, Verdict, outcome_of
 from pgsched.delivery.handlers import Handler
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Failed, Outcome, Settled, Succeeded
+from pgsched.domain.outcome import Failed, Outcome, Postponed, Settled, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import InvalidInput
@@ -32,11 +32,16 @@ _DONE = Succeeded()
 
 
 class Retry(Verdict):
-    """Raised by a handler: this attempt failed, try again, not before ``after`` (at most 24 hours) if it is
-    given."""
+    """Raised by a handler: try again.
+
+    Without ``after`` this attempt has failed, and the next comes when the policy says. With ``after``, from 1 second to
+    24 hours, the handler is called again once so long has passed, and nothing has failed: the attempt does not count,
+    as long as the execution's instant is less than seven days past.
+    """
 
     def __init__(self, reason: str = "the handler asked for another try", *, after: timedelta | None = None) -> None:
-        super().__init__(reason, Failed(error=reason, retryable=True, retry_after=after))
+        failed = Failed(error=reason, retryable=True)
+        super().__init__(reason, failed if after is None else Postponed(after=after, reason=reason))
 
 
 class Fail(Verdict):

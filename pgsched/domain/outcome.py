@@ -17,6 +17,9 @@ LONGEST_ERROR = 2000
 """Characters of an error that are kept."""
 LONGEST_RETRY_AFTER = timedelta(hours=24)
 """How long a target can put its own retry off."""
+POSTPONED_WITHIN = timedelta(days=7)
+"""How long after its instant an execution can be postponed without that counting as an attempt."""
+_SHORTEST_POSTPONED = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +54,19 @@ class Late:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Postponed:
+    """The target asked to be called again later, and has neither done it nor failed."""
+
+    after: timedelta
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
-    """The attempt did not take place or was cut short by the worker itself; it does not count."""
+    """The attempt did not take place or was cut short by the worker itself; it does not count. ``after`` is how long
+    the row is better left alone."""
+
+    after: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +74,7 @@ class Settled:
     """Its success is already recorded, in the handler's own transaction."""
 
 
-Outcome = Succeeded | Failed | Deferred | Late | Released | Settled
+Outcome = Succeeded | Failed | Deferred | Late | Postponed | Released | Settled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +98,13 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Postpone:
+    """The row is claimed again once ``after`` has passed, as if it had not been claimed before."""
+
+    after: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Park:
     """The row is the target's for so many seconds, in which its token settles it."""
 
@@ -100,7 +121,7 @@ class Leave:
     """There is nothing left to record."""
 
 
-Decision = Finish | Retry | Park | HandBack | Leave
+Decision = Finish | Retry | Postpone | Park | HandBack | Leave
 
 
 def lateness(options: Options, attempt: int, age: float) -> Late | None:
@@ -132,8 +153,10 @@ def decide(outcome: Outcome, attempt: int, options: Options, *, age: float, rng:
             return Park(seconds=_longest_parked(options, age))
         case Late(status=status, reason=reason):
             return Finish(status=status, reason=reason, begun=False)
-        case Released():
-            return HandBack()
+        case Postponed():
+            return _after_postponing(outcome, attempt, options, age, rng)
+        case Released(after=after):
+            return Postpone(after=after) if after else HandBack()
         case Settled():
             return Leave()
         case _:
@@ -150,6 +173,21 @@ def _after_failure(failure: Failed, attempt: int, options: Options, age: float, 
     if late := lateness(options, attempt + 1, age + after.total_seconds()):
         return Finish(status=late.status, status_code=failure.status_code, reason=error_text(f"{error}; {late.reason}"))
     return Retry(after=after, error=error, status_code=failure.status_code)
+
+
+def _after_postponing(
+    asked: Postponed, attempt: int, options: Options, age: float, rng: random.Random
+) -> Finish | Retry | Postpone:
+    """Its options bound how long it can be put off. Where they do not, each further time counts as a failed attempt
+    once its instant is long past, or a handler could go on asking for ever."""
+    after = min(max(asked.after, _SHORTEST_POSTPONED), LONGEST_RETRY_AFTER)
+    begins = age + after.total_seconds()
+    if begins > POSTPONED_WITHIN.total_seconds():
+        counted = Failed(error=asked.reason, retryable=True, retry_after=after)
+        return _after_failure(counted, attempt, options, age, rng)
+    if late := lateness(options, attempt + 1, begins):
+        return Finish(status=late.status, reason=error_text(f"{asked.reason}; {late.reason}"))
+    return Postpone(after=after)
 
 
 def _longest_parked(options: Options, age: float) -> float:

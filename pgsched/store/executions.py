@@ -225,6 +225,21 @@ async def settle_retried(connection: Connection, owner: int, partition: int, row
     )
 
 
+class Postponed(NamedTuple):
+    """A row that waits for so many seconds without having been tried."""
+
+    id: bytes
+    token: int
+    seconds: float
+
+
+async def postpone(connection: Connection, partition: int, rows: Sequence[Postponed]) -> Answer:
+    """Puts rows off as if they had not been claimed. The answer's rowcount: how many were this worker's."""
+    ids, tokens, seconds = zip(*rows, strict=True)
+    parameters = {"ids": Uuids(ids), "tokens": Tokens(tokens), "seconds": list(seconds)}
+    return await connection.execute(statement_in("postpone", partition), parameters)
+
+
 async def release(connection: Connection, partition: int, group: Group) -> Answer:
     """Hands unstarted rows back as if they had not been claimed. The answer's rowcount: how many were this worker's."""
     return await connection.execute(statement_in("release", partition), group.parameters(), binary=True)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Finish, Retry
+from pgsched.domain.outcome import Finish, Postpone, Retry
 from pgsched.store.deferred import Parked
-from pgsched.store.executions import Finished, Group, Retried
+from pgsched.store.executions import Finished, Group, Postponed, Retried
 
 
 class Batch:
@@ -18,6 +18,7 @@ class Batch:
         self.released: dict[int, Group] = {}
         self.finished: dict[int, list[Finished]] = {}
         self.retried: dict[int, list[Retried]] = {}
+        self.postponed: dict[int, list[Postponed]] = {}
         self.parked: dict[int, list[Parked]] = {}
         self.returning: dict[int, int] = {}
         self.ended_keys: dict[int, set[tuple[str, str]]] = {}
@@ -54,6 +55,11 @@ class Batch:
             Retried(row.id, row.token, delay, retry.status_code, retry.error, seconds)
         )
 
+    def postpone(self, row: Execution, postpone: Postpone) -> None:
+        self.count += 1
+        seconds = postpone.after.total_seconds()
+        self.postponed.setdefault(row.partition, []).append(Postponed(row.id, row.token, seconds))
+
     def park(self, row: Execution, seconds: float) -> None:
         self.count += 1
         self.parked.setdefault(row.partition, []).append(Parked(row.id, row.token, seconds))
@@ -65,6 +71,7 @@ class Batch:
         pairs = [pair for group in groups for pair in zip(group.ids, group.tokens, strict=True)]
         pairs.extend((row.id, row.token) for rows in self.finished.values() for row in rows)
         pairs.extend((row.id, row.token) for rows in self.retried.values() for row in rows)
+        pairs.extend((row.id, row.token) for rows in self.postponed.values() for row in rows)
         pairs.extend((row.id, row.token) for rows in self.parked.values() for row in rows)
         return pairs
 
@@ -72,7 +79,7 @@ class Batch:
         """The same outcomes, each row that carries values of its own in a batch of its own."""
         plain = Batch()
         plain.succeeded, plain.discarded, plain.released = self.succeeded, self.discarded, self.released
-        plain.ended_keys, plain.parked = self.ended_keys, self.parked
+        plain.ended_keys, plain.parked, plain.postponed = self.ended_keys, self.parked, self.postponed
         yield plain
         for partition, ends in self.finished.items():
             for end in ends:

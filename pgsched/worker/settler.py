@@ -17,7 +17,7 @@ import psycopg
 from psycopg import AsyncCursor
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Failed, Finish, HandBack, Leave, Outcome, Park, Retry, Succeeded, decide
+from pgsched.domain.outcome import Failed, Finish, HandBack, Leave, Outcome, Park, Postpone, Retry, Succeeded, decide
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.service import Service
@@ -100,6 +100,9 @@ class Settler(Service):
             case Retry():
                 batch.retry(row, decision, seconds)
                 self._retrying(row.partition, decision.after.total_seconds())
+            case Postpone(after=after):
+                batch.postpone(row, decision)
+                self._retrying(row.partition, after.total_seconds())
             case Park(seconds=seconds):
                 batch.park(row, seconds)
             case HandBack():
@@ -182,6 +185,8 @@ class Settler(Service):
                 cursors += await executions.settle_succeeded(connection, code, groups)
             for partition, group in batch.released.items():
                 cursors.append(await executions.release(connection, partition, group))
+            for partition, put_off in batch.postponed.items():
+                cursors.append(await executions.postpone(connection, partition, put_off))
             counted += await executions.settle_discarded(connection, batch.discarded)
             for partition, ends in batch.finished.items():
                 counted.append(await executions.settle_finished(connection, partition, ends))

@@ -11,7 +11,7 @@ import pytest
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App, Fail, PythonChannel, Retry
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Failed, Outcome, Settled, Succeeded
+from pgsched.domain.outcome import Failed, Outcome, Postponed, Settled, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.errors import StaleLease
 from tests.delivery.receiver import execution
@@ -129,8 +129,16 @@ async def test_a_failing_handler_undoes_its_transaction(app: App, threads: Threa
         raise Retry("not yet", after=timedelta(minutes=1))
 
     outcome = await run(app, threads, completion=completion)
-    assert outcome == Failed(error="not yet", retryable=True, retry_after=timedelta(minutes=1))
+    assert outcome == Postponed(reason="not yet", after=timedelta(minutes=1))
     assert completion.ended == ["rolled back"]
+
+
+async def test_retry_without_a_wait_is_a_failed_attempt(app: App, threads: ThreadPoolExecutor) -> None:
+    @app.handler("work")
+    async def work() -> None:
+        raise Retry("not yet")
+
+    assert await run(app, threads) == Failed(error="not yet", retryable=True)
 
 
 async def test_a_stale_lease_is_not_a_success(app: App, threads: ThreadPoolExecutor) -> None:

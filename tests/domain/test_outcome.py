@@ -7,11 +7,14 @@ from hypothesis import strategies as st
 
 from pgsched.domain.outcome import (
     LONGEST_RETRY_AFTER,
+    POSTPONED_WITHIN,
     Failed,
     Finish,
     HandBack,
     Late,
     Leave,
+    Postpone,
+    Postponed,
     Released,
     Retry,
     Settled,
@@ -89,6 +92,47 @@ def test_a_target_cannot_put_its_retry_off_for_more_than_a_day() -> None:
 
 def test_a_released_row_is_handed_back_whatever_its_attempt() -> None:
     assert decide(Released(), 5, Options(), age=0, rng=RNG) == HandBack()
+
+
+def test_a_released_row_can_be_left_alone_for_a_while() -> None:
+    after = timedelta(seconds=2)
+    assert decide(Released(after=after), 5, Options(), age=0, rng=RNG) == Postpone(after=after)
+
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.mark.parametrize("attempt", [1, 5, 1000])
+def test_who_asks_to_be_called_later_has_not_failed_whatever_its_attempt(attempt: int) -> None:
+    decision = decide(Postponed(after=HOUR, reason="busy"), attempt, Options(), age=0, rng=RNG)
+    assert decision == Postpone(after=HOUR)
+
+
+@pytest.mark.parametrize(("asked", "given"), [(0.0, 1.0), (-5.0, 1.0), (90_000.0, 86_400.0)])
+def test_it_is_called_again_after_a_second_at_the_earliest_and_a_day_at_the_latest(asked: float, given: float) -> None:
+    decision = decide(Postponed(after=timedelta(seconds=asked), reason="busy"), 1, Options(), age=0, rng=RNG)
+    assert decision == Postpone(after=timedelta(seconds=given))
+
+
+def test_who_asks_for_a_moment_past_the_relevancy_window_expires() -> None:
+    options = Options(relevant_for=1800.0)
+    decision = decide(Postponed(after=HOUR, reason="busy"), 1, options, age=0, rng=RNG)
+    assert decision == Finish(status="expired", reason="busy; not begun within PT30M of its instant")
+
+
+@pytest.mark.parametrize("options", [Options(deadline=1800.0), Options(max_retry_age=1800.0)])
+def test_who_asks_for_a_moment_past_another_bound_of_its_age_fails(options: Options) -> None:
+    decision = decide(Postponed(after=HOUR, reason="busy"), 1, options, age=0, rng=RNG)
+    assert isinstance(decision, Finish)
+    assert decision.status == "failed"
+
+
+def test_a_week_after_its_instant_each_further_time_counts_as_a_failed_attempt() -> None:
+    age = POSTPONED_WITHIN.total_seconds() - 1800
+    again = decide(Postponed(after=HOUR, reason="busy"), 4, Options(), age=age, rng=RNG)
+    assert again == Retry(after=HOUR, error="busy")
+    last = decide(Postponed(after=HOUR, reason="busy"), 5, Options(), age=age, rng=RNG)
+    assert last == Finish(status="failed", reason="busy")
 
 
 def test_nothing_is_left_to_do_for_a_settled_row() -> None:

@@ -166,6 +166,16 @@ async def test_retrying_reaches_its_rows_by_the_primary_key(worker: Connection) 
     assert plan.rows_read <= BATCH
 
 
+async def test_postponing_reaches_its_rows_by_the_primary_key(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        rows = await lease(worker)
+        asked = {"ids": rows["ids"], "tokens": Tokens([7] * BATCH), "seconds": [60.0] * BATCH}
+        plan = await explain(worker, "postpone", asked)
+        assert plan.indexes == {"executions_0_pkey"}
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= BATCH
+
+
 async def test_the_next_due_instant_is_one_entry_of_each_partition(worker: Connection) -> None:
     every = range(16)
     plan = await explain(
