@@ -89,17 +89,7 @@ def _order(data: CreateJob, idempotency_key: str | None) -> Order:
 
 
 def _when(data: CreateJob) -> When:
-    timing = data.schedule
-    return when(
-        at=timing.at,
-        delay=timing.delay,
-        cron=timing.cron,
-        every=timing.every,
-        timezone=timing.timezone,
-        gap=timing.gap,
-        overlap=timing.overlap,
-        rules=data.rules,
-    )
+    return when(**data.schedule.given(), rules=data.rules)
 
 
 async def _place_execution(connection: AsyncConnection[Any], order: Order) -> Scheduled:

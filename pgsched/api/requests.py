@@ -19,15 +19,24 @@ Duration = Annotated[str, Meta(description="ISO 8601 (PT1H30M, P1D) or short (1h
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One of at, delay, cron and every; with none of them it fires now."""
+    """One of at, delay, cron and every; with none of them it fires now. None of the four can be null: what was to be
+    computed, and was not, would fire now.
+    """
 
-    at: Instant | None = None
-    delay: Duration | None = None
-    cron: Annotated[str, Meta(description="Five fields, six with seconds first, or @daily and its like.")] | None = None
+    at: Instant | UnsetType = UNSET
+    delay: Duration | UnsetType = UNSET
+    cron: (
+        Annotated[str, Meta(description="Five fields, six with seconds first, or @daily and its like.")] | UnsetType
+    ) = UNSET
     timezone: Annotated[str, Meta(description="IANA name, with cron only; UTC when left out.")] | None = None
     gap: Annotated[str, Meta(description="shift or skip: times of day that the clocks skip.")] | None = None
     overlap: Annotated[str, Meta(description="first, second or both: times of day that happen twice.")] | None = None
-    every: Duration | None = None
+    every: Duration | UnsetType = UNSET
+
+    def given(self) -> dict[str, str]:
+        """What was given, each by its name."""
+        parts = {name: getattr(self, name) for name in Timing.__struct_fields__}
+        return {name: part for name, part in parts.items() if part is not None and part is not UNSET}
 
 
 class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 import httpx
@@ -14,7 +14,7 @@ from pgsched import errors
 from pgsched.client.values import Changed, Execution, Job, Named, Page, Scheduled
 from pgsched.domain.duration import format_duration
 from pgsched.errors import InvalidInput, InvalidPayload, InvalidSchedule, PgschedError, Unavailable
-from pgsched.store.order import When, names_after, when
+from pgsched.store.order import When, check_given, names_after, when
 
 _Answer = TypeVar("_Answer")
 Id = UUID | str
@@ -24,17 +24,17 @@ class OrderOptions(TypedDict, total=False):
     """What ``schedule`` takes beside the target, each by its name.
 
     ``payload`` is anything JSON; of ``at`` (a datetime with an offset, or RFC 3339), ``delay`` (timedelta, ``PT10M`` or
-    ``10m``), ``cron`` with ``timezone``, and ``every`` at most one. With none of them it fires now. A second call under
-    the same ``client`` and ``key`` replaces what still waits, unless ``on_conflict`` is ``keep``, ``reject`` or
-    ``debounce``. With ``after``, ids or keys of executions, it waits until all of them have succeeded, or ended where
-    ``after_outcome`` is ``any``.
+    ``10m``), ``cron`` with ``timezone``, and ``every`` at most one. With none of them it fires now; none of them can be
+    None. A second call under the same ``client`` and ``key`` replaces what still waits, unless ``on_conflict`` is
+    ``keep``, ``reject`` or ``debounce``. With ``after``, ids or keys of executions, it waits until all of them have
+    succeeded, or ended where ``after_outcome`` is ``any``.
     """
 
     payload: Any
-    at: datetime | str | None
-    delay: timedelta | str | None
-    cron: str | None
-    every: timedelta | str | None
+    at: datetime | str
+    delay: timedelta | str
+    cron: str
+    every: timedelta | str
     timezone: str | None
     client: str
     key: str | None
@@ -108,7 +108,12 @@ class Ask(Generic[_Answer]):
             raise PgschedError(f"{response.url} answered what no API of pgsched does: {error}") from error
 
 
-def schedule(
+def schedule(target: str, **options: Unpack[JobOptions]) -> Ask[Scheduled]:
+    check_given(options)
+    return _schedule(target, **options)
+
+
+def _schedule(
     target: str,
     *,
     payload: Any = None,

@@ -19,7 +19,7 @@ from pgsched.client.asks import encode
 from pgsched.client.transaction import Executes, execute_of, raises_ours
 from pgsched.errors import Conflict, InvalidInput
 from pgsched.store.bulk import COPY, INSERT, START, Load, OneShot, Start, due
-from pgsched.store.order import When, check_text, when
+from pgsched.store.order import When, check_given, check_text, when
 from pgsched.store.wire import register_arrays
 
 _Driver = TypeVar("_Driver")
@@ -30,8 +30,8 @@ class Request(TypedDict, total=False):
 
     target: Required[str]
     payload: Any
-    at: datetime | str | None
-    delay: timedelta | str | None
+    at: datetime | str
+    delay: timedelta | str
     client: str | None
     key: str | None
     ordering_key: str | None
@@ -97,6 +97,7 @@ def _load(
 
 def _orders(start: Start, requests: Iterable[Request]) -> Iterator[OneShot]:
     for request in requests:
+        check_given(request)
         yield _order(start, **request)
 
 

@@ -18,7 +18,7 @@ from psycopg.rows import tuple_row
 
 from pgsched.client.asks import Id, OrderOptions, encode
 from pgsched.store.calls import SCHEDULE
-from pgsched.store.order import Order, names_after, when
+from pgsched.store.order import Order, check_given, names_after, when
 from pgsched.store.refusals import refusal
 
 
@@ -62,7 +62,12 @@ async def schedule_async(
         return _id((await execute(_sqlalchemy_text(), order.parameters())).first())
 
 
-def _order(
+def _order(target: str, **options: Unpack[OrderOptions]) -> Order:
+    check_given(options)
+    return _built(target, **options)
+
+
+def _built(
     target: str,
     *,
     payload: Any = None,

@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from pgsched.domain.digits import check_payload
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.request import NO_DELAY, check_request
 from pgsched.domain.schedule import instant_of
-from pgsched.errors import InvalidInput
+from pgsched.errors import InvalidInput, InvalidSchedule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,7 @@ class When:
 class Order:
     """The parameters of ``pgsched.schedule``; ``payload``, ``options``, ``rules`` and ``labels`` are JSON text.
 
-    Raises InvalidInput for text that PostgreSQL cannot store.
+    Raises InvalidInput for text that PostgreSQL cannot store, InvalidPayload for a number of too many digits.
     """
 
     target: str
@@ -53,6 +54,7 @@ class Order:
             check_text(name, getattr(self, name))
         for name in self.after or ():
             check_text("after", name)
+        check_payload(self.payload)
 
     def parameters(self) -> dict[str, Any]:
         found = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "when"}
@@ -84,6 +86,14 @@ def when(
         every=_length(every),
         timezone=timezone,
     )
+
+
+def check_given(options: Mapping[str, Any]) -> None:
+    """Raises InvalidSchedule where what says when is given as None: what was to be computed, and was not, would fire
+    now."""
+    for name in ("at", "delay", "cron", "every"):
+        if name in options and options[name] is None:
+            raise InvalidSchedule(f"{name} is None: give it, or leave it out to fire now")
 
 
 def names_after(after: Sequence[UUID | str] | None) -> list[str] | None:

@@ -28,6 +28,7 @@ _BY_STATE: dict[str, tuple[type[PgschedError], str]] = {
     "42703": (SchemaMismatch, "run pgsched migrate"),
     "3F000": (SchemaMismatch, "run pgsched migrate"),
 }
+_FULL = (Unavailable, "somebody keeps it from being read, and so from being emptied: try again")
 _BY_CLASS: dict[str, tuple[type[PgschedError], str]] = {
     "22": (InvalidInput, "write a value that PostgreSQL can store"),
     "54": (InvalidInput, "write less"),
@@ -37,6 +38,7 @@ _BY_CLASS: dict[str, tuple[type[PgschedError], str]] = {
     "53": (Unavailable, "the database has no room: try again later"),
     "55": (Unavailable, "a lock is held by another: try again"),
     "57": (Unavailable, "try again"),
+    "58": (Unavailable, "the database's own machine fails it: try again"),
 }
 
 
@@ -56,6 +58,8 @@ def refusal(error: Any) -> PgschedError | None:
     if state == "23514":
         return _broken_rule(getattr(driver.diag, "constraint_name", None) or message)
     found = _BY_STATE.get(state) or _BY_CLASS.get(state[:2])
+    if state == "54000" and "NOTIFY" in message:  # a keyword in all languages; other limits are the caller's own doing
+        found = _FULL
     return found[0](_sentence(message, found[1])) if found else None
 
 

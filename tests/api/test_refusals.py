@@ -31,6 +31,12 @@ _CASES: list[tuple[str, type[Exception], str, LiteralString]] = [
     ("table", SchemaMismatch, "run pgsched migrate", "select from pgsched.yet_to_come"),
     ("slow", Unavailable, "try again", "set statement_timeout = 1; select pg_sleep(10)"),
     ("read only", Unavailable, "no writes", "begin read only; select pgsched.schedule('notify:a')"),
+    ("room", Unavailable, "try again", "do $$ begin raise exception sqlstate '53200'; end $$"),
+    ("disk", Unavailable, "try again", "do $$ begin raise exception sqlstate '58030'; end $$"),
+    ("serial", Unavailable, "try again", "do $$ begin raise exception sqlstate '40001'; end $$"),
+    ("full", Unavailable, "try again",
+     "do $$ begin raise exception 'too many notifications in the NOTIFY queue' using errcode = '54000'; end $$"),
+    ("limit", InvalidInput, "write less", "do $$ begin raise exception 'too long' using errcode = '54000'; end $$"),
     ("ended", Unavailable, "try again", "select pg_terminate_backend(pg_backend_pid())"),
 ]  # fmt: skip
 

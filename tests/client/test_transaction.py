@@ -120,6 +120,7 @@ def test_it_waits_for_what_the_same_transaction_scheduled(opens: Opens, database
         (InvalidPayload, {"payload": {1, 2}}),
         (InvalidSchedule, {"cron": "61 * * * *"}),
         (InvalidSchedule, {"at": datetime(2031, 3, 1)}),
+        *((InvalidSchedule, {name: None}) for name in ("at", "delay", "cron", "every")),
         (InvalidInput, {"key": "k" * 201}),
         (InvalidInput, {"key": "a\x00b"}),
         (NotFound, {"queue": "nowhere"}),
