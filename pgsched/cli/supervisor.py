@@ -183,7 +183,7 @@ class _Keeper:
 
     def _judge(self, status: int) -> None:
         """Decides on the pause before the next start; raises when there shall be none."""
-        now, name, how = asyncio.get_running_loop().time(), self.program.name, _how(status)
+        now, name, how = asyncio.get_running_loop().time(), self.program.name, how_it_ended(status)
         if self._ready_since is not None:
             self._report(f"{name} ended unexpectedly ({how}); starting it again")
             if now - self._ready_since >= STEADY:
@@ -209,7 +209,8 @@ async def _finish(reading: Sequence[asyncio.Task[None]]) -> None:
         task.cancel()
 
 
-def _how(status: int) -> str:
+def how_it_ended(status: int) -> str:
+    """An exit status in words: its number, or the name of the signal."""
     if status >= 0:
         return f"exit status {status}"
     return signal.Signals(-status).name

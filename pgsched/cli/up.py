@@ -5,23 +5,27 @@ import dataclasses
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from pgsched.cli.child import program
 from pgsched.cli.configuration import EVERYTHING, load_settings, settings_options
 from pgsched.cli.listening import with_free_port
+from pgsched.cli.logins import instead_of_superuser, own_logins
 from pgsched.cli.migrate import bring_up
 from pgsched.cli.processes import worker_program
 from pgsched.cli.reply import Reply, json_option
-from pgsched.cli.running import owned
+from pgsched.cli.running import Ownership, owned
 from pgsched.cli.supervisor import Supervisor
 from pgsched.cli.welcome import Welcome, embedded_psql, plain_psql
 from pgsched.settings import Settings
+
+if TYPE_CHECKING:
+    from pgsched.embedded import EmbeddedPostgres
 
 
 @click.command()
@@ -37,39 +41,71 @@ def up(reply: Reply, /, **flags: Any) -> None:
         settings = load_settings(flags, defaults={"allow_private_targets": True})
     settings = with_free_port(settings)
     if embedded:
-        with _own_database(settings, reply) as (found, psql):
-            _run(found, reply, Welcome(settings=found, psql=psql, embedded=True))
+        with owned(Path(settings.data_dir)) as ownership:
+            _run_embedded(settings, reply, ownership)
     else:
-        _run(settings, reply, Welcome(settings=settings, psql=plain_psql(settings.database_url or ""), embedded=False))
+        _run_given(settings, reply)
 
 
-@contextmanager
-def _own_database(settings: Settings, reply: Reply) -> Iterator[tuple[Settings, str]]:
+def _run_embedded(settings: Settings, reply: Reply, ownership: Ownership) -> None:
     from pgsched.embedded import EmbeddedPostgres
 
-    directory = Path(settings.data_dir)
-    with owned(directory) as ownership:
-        reply.note(f"starting PostgreSQL in {directory / 'postgres'}")
-        with EmbeddedPostgres(directory / "postgres") as server:
-            ownership.announce(server.url)
-            found = dataclasses.replace(settings, database_url=server.url)
-            yield found, embedded_psql(server.url)
+    directory = Path(settings.data_dir) / "postgres"
+    reply.note(f"starting PostgreSQL in {directory}")
+    with EmbeddedPostgres(directory) as server:
+        _migrate(server.url, reply)
+        logins = own_logins(server.url, directory / "logins")
+        found = dataclasses.replace(settings, database_url=logins.url)
+        ownership.announce(logins.url)
+        welcome = Welcome(settings=found, psql=embedded_psql(logins.url), embedded=True, sql_role=logins.client_role)
+        _run(found, reply, welcome, server)
 
 
-def _run(settings: Settings, reply: Reply, welcome: Welcome) -> None:
-    _, missing = bring_up(settings.database_url or "")
+def _run_given(settings: Settings, reply: Reply) -> None:
+    """With a database of the user's: as a login of our own, where the address is that of a superuser."""
+    url = settings.database_url or ""
+    _migrate(url, reply)
+    logins = instead_of_superuser(url, Path(settings.data_dir) / "logins", reply)
+    role = logins.client_role if logins else None
+    found = dataclasses.replace(settings, database_url=logins.url) if logins else settings
+    _run(found, reply, Welcome(settings=found, psql=plain_psql(url), embedded=False, sql_role=role))
+
+
+def _migrate(url: str, reply: Reply) -> None:
+    _, missing = bring_up(url)
     if missing:
         reply.note(f"roles that this role may not create are missing: {', '.join(missing)}; see pgsched migrate")
+
+
+def _run(settings: Settings, reply: Reply, welcome: Welcome, server: "EmbeddedPostgres | None" = None) -> None:
     try:
-        asyncio.run(_supervise(settings, reply, welcome))
+        asyncio.run(_supervise(settings, reply, welcome, server))
     finally:  # what is left to do is quick, and must not be cut short
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
     reply.note("stopped")
 
 
-async def _supervise(settings: Settings, reply: Reply, welcome: Welcome) -> None:
+async def _supervise(
+    settings: Settings, reply: Reply, welcome: Welcome, server: "EmbeddedPostgres | None" = None
+) -> None:
     programs = [program("api", ["api"], settings)]
     programs += [worker_program(number, settings) for number in range(1, settings.processes + 1)]
     supervisor = Supervisor(programs, drain_timeout=settings.drain_timeout, report=reply.note)
-    await supervisor.run(on_ready=lambda: reply.give({**welcome.value(), "pid": os.getpid()}, welcome.text()))
+    async with _guarded(server, reply):
+        await supervisor.run(on_ready=lambda: reply.give({**welcome.value(), "pid": os.getpid()}, welcome.text()))
+
+
+@asynccontextmanager
+async def _guarded(server: "EmbeddedPostgres | None", reply: Reply) -> AsyncIterator[None]:
+    if server is None:
+        yield
+        return
+    from pgsched.cli.guard import keep_running
+
+    guarding = asyncio.create_task(keep_running(server, reply.note))
+    try:
+        yield
+    finally:
+        guarding.cancel()
+        await asyncio.wait([guarding])

@@ -13,11 +13,12 @@ from pgsched.version import __version__
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Welcome:
-    """``psql`` is the command that opens the database."""
+    """``psql`` is the command that opens the database, ``sql_role`` the role of the client default, if it has one."""
 
     settings: Settings
     psql: str
     embedded: bool
+    sql_role: str | None = None
 
     @property
     def url(self) -> str:
@@ -44,13 +45,20 @@ class Welcome:
             "url": self.url,
             "database_url": self.settings.database_url,
             "embedded": self.embedded,
+            "sql_role": self.sql_role,
             "processes": self.settings.processes,
             "try": self.tries(),
         }
 
     def text(self) -> str:
         lines = [f"pgsched {__version__} is ready at {self.url}"]
-        lines += [f"Its database is {self.settings.database_url}", ""] if self.embedded else [""]
+        lines += [f"Its database is {self.settings.database_url}"] if self.embedded else []
+        lines += (
+            [f"Functions of the client default (sql: targets) are called as the role {self.sql_role}."]
+            if self.sql_role
+            else []
+        )
+        lines += [""]
         if self.settings.allow_private_targets:
             lines += [
                 "Targets on this machine and in private networks are allowed (--no-allow-private-targets forbids).",

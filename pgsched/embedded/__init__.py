@@ -7,6 +7,8 @@ The data directory holds ``cluster`` (PostgreSQL's files), ``password``, ``port`
   it and starts its own.
 - The server has its own session: Ctrl-C in a terminal reaches only the parent, which stops the server after
   it drained.
+- A server that was killed leaves a ``postmaster.pid`` and sometimes backends; neither keeps the next one from starting.
+  Nobody restarts it here: ``exit_status`` tells that it has ended, and ``restart`` begins anew on the same port.
 - A cluster is initialised in ``new`` and renamed, so one that exists is always whole.
 - It listens on 127.0.0.1 alone, with a generated password; no socket file depends on the length of a path.
 - PostgreSQL refuses to run as root. For root the server runs as the account that owns the cluster (at first

@@ -1,11 +1,13 @@
 """The files of one data directory: how a cluster comes to be, and what its files say about it."""
 
+import os
 import secrets
 import shutil
 import subprocess
 from pathlib import Path
 
 from pgsched.embedded.account import Account, reachable
+from pgsched.embedded.processes import command_line
 from pgsched.errors import EmbeddedPostgresError
 
 _LOG_LIMIT = 16 * 1024 * 1024
@@ -61,7 +63,42 @@ def refuse_other_major(cluster: Path, major: int) -> None:
 def recorded_pid(cluster: Path) -> int:
     """The process id of the server that runs on the cluster, or did when it was killed; 0 for none."""
     recorded = _pid_file(cluster)
-    return int(recorded[0]) if recorded and recorded[0].isdigit() else 0
+    text = recorded[0].lstrip("-") if recorded else ""  # negative: a single-user server, started by hand
+    return int(text) if text.isdigit() else 0
+
+
+def remove_stale_pid_file(cluster: Path) -> None:
+    """Removes a ``postmaster.pid`` that no server on this cluster holds, and that would keep the next from starting.
+
+    Only where no server of ours runs on the cluster. PostgreSQL takes whatever process has the recorded id for the
+    server: a dead server's id may have gone to another process, or nobody has taken note of its death yet (a zombie).
+    It refuses an empty or broken file, as a machine leaves that lost its power. The id of a process that is gone does
+    no harm and stays, for by that file PostgreSQL finds the shared memory of backends that are left.
+    """
+    recorded = cluster / "postmaster.pid"
+    pid = recorded_pid(cluster)
+    if recorded.exists() and (pid <= 0 or (_exists(pid) and not _serves(pid, cluster))):
+        recorded.unlink()
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _serves(pid: int, cluster: Path) -> bool:
+    """Whether this process may be a server that somebody started by hand here: a server works in its cluster."""
+    if not Path("/proc").is_dir():
+        return "postgres" in command_line(pid) and "cluster_name=" not in command_line(pid)
+    try:
+        return Path(f"/proc/{pid}/cwd").samefile(cluster)
+    except OSError:  # a zombie; or another account's, which cannot be that of a cluster it does not own
+        return False
 
 
 def is_ready(cluster: Path, pid: int) -> bool:

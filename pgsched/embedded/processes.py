@@ -67,6 +67,19 @@ def shut_down(pid: int, gone: Callable[[], bool]) -> None:
     raise EmbeddedPostgresError(f"the PostgreSQL server with process id {pid} does not end")
 
 
+def end_orphans(name: str) -> None:
+    """Ends the backends of a server of this name that is dead: they would keep its memory, and their locks, for long.
+
+    What they had under way is lost with the server in any case, and recovered from its log.
+    """
+    if not _PROCESSES.is_dir():
+        return
+    for entry in _PROCESSES.iterdir():
+        if entry.name.isdigit() and command_line(int(entry.name)).startswith(f"postgres: {name}: "):
+            with contextlib.suppress(OSError):
+                os.kill(int(entry.name), signal.SIGKILL)
+
+
 def within(seconds: float, happened: Callable[[], bool]) -> bool:
     """Whether something happened within the time given."""
     deadline = time.monotonic() + seconds

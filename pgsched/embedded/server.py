@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,12 +21,14 @@ from pgsched.embedded.cluster import (
     last_lines,
     recorded_pid,
     refuse_other_major,
+    remove_stale_pid_file,
     size_after_rotation,
 )
 from pgsched.embedded.processes import (
     POLL,
     command_line,
     drop_lock,
+    end_orphans,
     free_port,
     hold_lock,
     is_free,
@@ -80,6 +83,8 @@ class EmbeddedPostgres:
         self._lock: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._url: str | None = None
+        self._port: int | None = None
+        self._given_up = threading.Event()
 
     @property
     def url(self) -> str:
@@ -94,6 +99,11 @@ class EmbeddedPostgres:
         if self._process is None:
             raise self._not_started()
         return self._process.pid
+
+    @property
+    def exit_status(self) -> int | None:
+        """None while the server runs; how it ended, as ``subprocess`` tells it, once it has ended by itself."""
+        return None if self._process is None else self._process.poll()
 
     def start(self) -> str:
         """Starts the server, initialising a new directory; returns ``url`` once it accepts connections."""
@@ -116,14 +126,21 @@ class EmbeddedPostgres:
             if lock is not None:
                 drop_lock(lock)
 
-    def restart(self) -> str:
-        """Stops the server if it has not crashed, and starts it; on the same port if that is still free."""
+    def restart(self, *, same_port: bool = False) -> str:
+        """Stops the server if it has not crashed, and starts it; on the same port if that is still free.
+
+        With ``same_port`` it starts on no other: a port that is taken raises EmbeddedPostgresError.
+        """
         if self._lock is None:
             raise self._not_started()
         with self._explained():
             self._end_process()
-            self._launch()
+            self._launch(port=self._port if same_port else None)
         return self.url
+
+    def give_up(self) -> None:
+        """Has a ``restart`` that is under way in another thread end with EmbeddedPostgresError."""
+        self._given_up.set()
 
     def __enter__(self) -> Self:
         self.start()
@@ -143,7 +160,7 @@ class EmbeddedPostgres:
             message = f"the PostgreSQL of {self._directory} cannot be run: {error}"
             raise EmbeddedPostgresError(message) from error
 
-    def _launch(self) -> None:
+    def _launch(self, *, port: int | None = None) -> None:
         account = account_for(self._cluster)
         bin_dir = runnable(self._bin_dir or bundled_bin_dir(), account)
         major = major_of(bin_dir, account)
@@ -152,10 +169,10 @@ class EmbeddedPostgres:
             initialise(self._directory, bin_dir, account, options=options)
         refuse_other_major(self._cluster, major)
         self._stop_left_over()
-        port = self._serve(bin_dir, account)
+        self._port = self._serve(bin_dir, account, port or self._fixed_port)
         password = (self._directory / "password").read_text().strip()
-        _ensure_database(port, password)
-        self._url = f"postgresql://postgres:{password}@127.0.0.1:{port}/pgsched"
+        _ensure_database(self._port, password)
+        self._url = f"postgresql://postgres:{password}@127.0.0.1:{self._port}/pgsched"
 
     def _end_process(self) -> None:
         process, self._process, self._url = self._process, None, None
@@ -164,19 +181,17 @@ class EmbeddedPostgres:
 
     def _stop_left_over(self) -> None:
         pid = recorded_pid(self._cluster)
-        command = command_line(pid)
         ours = f"cluster_name={self._name}"
-        if ours in command:
+        if ours in command_line(pid):
             shut_down(pid, lambda: ours not in command_line(pid))
-        elif command and ("postgres" not in command or f"cluster_name={_NAME_PREFIX}" in command):
-            # A dead server's id went to another process, and PostgreSQL would take that one for the server.
-            (self._cluster / "postmaster.pid").unlink()
+        else:
+            remove_stale_pid_file(self._cluster)
 
-    def _serve(self, bin_dir: Path, account: Account | None) -> int:
+    def _serve(self, bin_dir: Path, account: Account | None, fixed_port: int | None) -> int:
         """Starts the server and returns its port; tries again if the port was lost or old backends linger."""
         deadline = time.monotonic() + _RETRY_TIMEOUT
         while True:
-            port = self._choose_port()
+            port = self._choose_port(fixed_port)
             offset = size_after_rotation(self._log)
             self._process = self._spawn(bin_dir, account, port)
             if self._is_up(self._process):
@@ -186,6 +201,7 @@ class EmbeddedPostgres:
             if not passing or time.monotonic() > deadline:
                 shown = f"the end of {self._log}:\n{last_lines(output)}"
                 raise EmbeddedPostgresError(f"PostgreSQL did not start in {self._directory}; {shown}")
+            end_orphans(self._name)
             time.sleep(POLL)
 
     def _spawn(self, bin_dir: Path, account: Account | None, port: int) -> subprocess.Popen[bytes]:
@@ -211,19 +227,22 @@ class EmbeddedPostgres:
         """Waits until the server accepts connections; false if it ended instead."""
 
         def decided() -> bool:
+            if self._given_up.is_set():
+                raise EmbeddedPostgresError("PostgreSQL is no longer wanted")
             return process.poll() is not None or is_ready(self._cluster, process.pid)
 
         if not within(_START_TIMEOUT, decided):
             raise EmbeddedPostgresError(f"PostgreSQL is not ready in {_START_TIMEOUT:g} s; see {self._log}")
         return process.poll() is None
 
-    def _choose_port(self) -> int:
-        if self._fixed_port is not None:
-            if not is_free(self._fixed_port):
-                raise EmbeddedPostgresError(f"port {self._fixed_port} of 127.0.0.1 is taken: choose another")
-            return self._fixed_port
+    def _choose_port(self, fixed: int | None) -> int:
+        if fixed is not None:
+            if not is_free(fixed):
+                raise EmbeddedPostgresError(f"port {fixed} of 127.0.0.1 is taken: choose another")
+            return fixed
         kept = self._directory / "port"
-        port = int(kept.read_text()) if kept.exists() else 0
+        text = kept.read_text().strip() if kept.exists() else ""
+        port = int(text) if text.isdigit() else 0
         if not port or not is_free(port):
             port = free_port()
             kept.write_text(f"{port}\n")

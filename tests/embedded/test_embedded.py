@@ -180,6 +180,68 @@ def test_nobody_connects_without_the_password(data_dir: Path, bin_dir: Path | No
         assert execute(server.url, "show listen_addresses") == [("127.0.0.1",)]
 
 
+@pytest.mark.parametrize("left", ["", "not a number\n"])
+def test_a_pid_file_that_says_nothing_is_no_bar(data_dir: Path, bin_dir: Path | None, left: str) -> None:
+    with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE):
+        owner = Path(data_dir / "cluster").stat()
+    recorded = data_dir / "cluster" / "postmaster.pid"
+    recorded.write_text(left)
+    os.chown(recorded, owner.st_uid, owner.st_gid)
+    with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
+        assert execute(server.url, "select 1") == [(1,)]
+
+
+def test_a_dead_server_that_nobody_has_taken_note_of_is_no_bar(data_dir: Path, bin_dir: Path | None) -> None:
+    """Where a container has no init, a server whose parent was killed stays a zombie: its process id is still taken."""
+    with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
+        owner = Path(data_dir / "cluster").stat()
+        recorded = (data_dir / "cluster" / "postmaster.pid").read_text()
+        pid = server.pid
+    with subprocess.Popen(["true"], user=owner.st_uid) as zombie:
+        os.waitid(os.P_PID, zombie.pid, os.WEXITED | os.WNOWAIT)
+        stale = data_dir / "cluster" / "postmaster.pid"
+        stale.write_text(recorded.replace(str(pid), str(zombie.pid), 1))
+        os.chown(stale, owner.st_uid, owner.st_gid)
+        with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
+            assert execute(server.url, "select 1") == [(1,)]
+
+
+def test_backends_that_a_killed_server_left_behind_do_not_hold_up_the_next(
+    data_dir: Path, bin_dir: Path | None
+) -> None:
+    with (
+        EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server,
+        psycopg.connect(server.url, autocommit=True) as busy,
+    ):
+        backend = busy.info.backend_pid
+        os.kill(backend, signal.SIGSTOP)  # as one that computes, and looks at nothing
+        os.kill(server.pid, signal.SIGKILL)
+        assert execute(server.restart(same_port=True), "select 1") == [(1,)]
+        assert command_line(backend) == ""
+
+
+def test_a_restart_on_the_same_port_waits_for_no_other(data_dir: Path, bin_dir: Path | None) -> None:
+    with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
+        url = server.url
+        os.kill(server.pid, signal.SIGKILL)
+        while server.exit_status is None:
+            os.sched_yield()
+        port = psycopg.conninfo.conninfo_to_dict(url)["port"]
+        with (
+            socket.create_server(("127.0.0.1", int(str(port)))),
+            pytest.raises(EmbeddedPostgresError, match=f"port {port} of 127.0.0.1 is taken"),
+        ):
+            server.restart(same_port=True)
+        assert server.restart(same_port=True) == url
+
+
+def test_a_restart_that_is_no_longer_wanted_ends(data_dir: Path, bin_dir: Path | None) -> None:
+    with EmbeddedPostgres(data_dir, bin_dir=bin_dir, settings=_MINE) as server:
+        server.give_up()
+        with pytest.raises(EmbeddedPostgresError, match="no longer wanted"):
+            server.restart()
+
+
 def test_a_kept_port_that_is_taken_gives_way_to_a_free_one(
     data_dir: Path, bin_dir: Path | None, occupied_port: int
 ) -> None:

@@ -1,0 +1,69 @@
+"""Keeps the embedded PostgreSQL running while ``pgsched up`` does.
+
+A server that ends by itself (the machine ran out of memory, somebody killed it) is started again on its port, and
+recovers what was committed. Workers and API need nothing of this: to them the database is away for a while. What keeps
+it from starting is said once, and again only where it becomes something else; the attempts go on, with longer pauses.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+from pgsched.cli.supervisor import how_it_ended
+from pgsched.embedded import EmbeddedPostgres
+from pgsched.errors import EmbeddedPostgresError
+
+_LOOK = 0.2
+_FIRST_PAUSE = 0.2
+_LONGEST_PAUSE = 10.0
+_STEADY = 60.0
+"""A server that ran for so long is started again at once."""
+
+
+async def keep_running(server: EmbeddedPostgres, report: Callable[[str], None]) -> None:
+    """Starts the server again whenever it has ended, until it is cancelled. ``report`` gets what is said about it."""
+    loop = asyncio.get_running_loop()
+    pause = 0.0
+    while True:
+        since = loop.time()
+        status = await _end_of(server)
+        report(f"PostgreSQL ended unexpectedly ({how_it_ended(status)}); starting it again")
+        pause = 0.0 if loop.time() - since > _STEADY else min(_LONGEST_PAUSE, max(_FIRST_PAUSE, pause * 2))
+        pause = await _start_again(server, report, pause)
+        report("PostgreSQL is back")
+
+
+async def _end_of(server: EmbeddedPostgres) -> int:
+    while True:
+        status = server.exit_status
+        if status is not None:
+            return status
+        await asyncio.sleep(_LOOK)
+
+
+async def _start_again(server: EmbeddedPostgres, report: Callable[[str], None], pause: float) -> float:
+    """Tries until it runs; returns the pause that it took last."""
+    said = ""
+    while True:
+        await asyncio.sleep(pause)
+        try:
+            await _restart(server)
+        except EmbeddedPostgresError as error:
+            if str(error) != said:
+                said = str(error)
+                report(f"PostgreSQL does not start yet, trying again: {said}")
+            pause = min(_LONGEST_PAUSE, max(_FIRST_PAUSE, pause * 2))
+        else:
+            return pause
+
+
+async def _restart(server: EmbeddedPostgres) -> None:
+    """In a thread, since it blocks for as long as a recovery takes; cancelled, it is told to end, and waited for."""
+    starting = asyncio.create_task(asyncio.to_thread(server.restart, same_port=True))
+    try:
+        await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        server.give_up()
+        with contextlib.suppress(EmbeddedPostgresError):
+            await starting
+        raise

@@ -1,0 +1,49 @@
+"""As whom ``pgsched up`` has the API and the workers log in: never as a superuser, where that can be helped."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pgsched.cli.reply import Reply
+from pgsched.errors import PgschedError
+
+if TYPE_CHECKING:
+    from pgsched.store.logins import Logins
+
+_NOT_POSSIBLE = (
+    "the API and the workers run as a superuser, for they cannot log in as a role of their own ({error}). Make one, "
+    "create role … login in role pgsched_worker, and give its address; pgsched migrate goes on with this one"
+)
+
+
+def own_logins(url: str, passwords: Path) -> "Logins":
+    """The logins of a cluster that is ours. Raises PgschedError."""
+    return _make(url, passwords, is_ours=True)
+
+
+def instead_of_superuser(url: str, passwords: Path, reply: Reply) -> "Logins | None":
+    """Logins of our own where the address is a superuser's; None where it is not, or, with a note, where none can be.
+
+    Raises PgschedError where the database cannot be reached.
+    """
+    from pgsched.cli.database import explained
+    from pgsched.store.logins import is_superuser
+
+    with explained():
+        if not is_superuser(url):
+            return None
+    try:
+        return _make(url, passwords, is_ours=False)
+    except (PgschedError, OSError) as error:
+        reply.note(_NOT_POSSIBLE.format(error=error))
+        return None
+
+
+def _make(url: str, passwords: Path, *, is_ours: bool) -> "Logins":
+    from pgsched.cli.database import explained
+    from pgsched.store.logins import make_logins
+
+    with explained():
+        logins = make_logins(url, passwords, is_ours=is_ours)
+    os.environ.pop("PGPASSWORD", None)  # it was the superuser's, and libpq prefers it to the file
+    return logins

@@ -1,0 +1,69 @@
+"""The logins of docker/logins.sql are enough for all that docker/compose.yaml starts, and none is a superuser."""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
+from tests.cli.conftest import Run, Start, answer
+
+_DOCKER = Path(__file__).parents[2] / "docker"
+_PASSWORDS = {"MIGRATOR_PASSWORD": "m", "SCHEDULER_PASSWORD": "it's", "SHOP_PASSWORD": "s"}
+_SMALL = {"fsync": "off", "shared_buffers": "32MB"}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[EmbeddedPostgres]:
+    """A cluster as PostgreSQL's image has made it: nobody but its superuser, and then the script."""
+    with EmbeddedPostgres(tmp_path / "postgres", settings=_SMALL) as running:
+        script = ["--no-psqlrc", "--quiet", "--file", str(_DOCKER / "logins.sql")]
+        command = [str(bundled_bin_dir() / "psql"), running.url, *script]
+        subprocess.run(command, check=True, env=os.environ | _PASSWORDS)
+        yield running
+
+
+def _address(server: EmbeddedPostgres, name: str) -> str:
+    """The address that compose gives a service, on this server."""
+    url = server.url
+    password = str(conninfo_to_dict(url)["password"])
+    return url.replace(f"postgres:{password}@", f"{name}:{_PASSWORDS[f'{name.upper()}_PASSWORD']}@")
+
+
+def test_compose_names_logins_that_the_script_makes() -> None:
+    named = re.findall(r"postgresql://(\w+):\$\{(\w+)", (_DOCKER / "compose.yaml").read_text())
+    assert set(named) == {("migrator", "MIGRATOR_PASSWORD"), ("scheduler", "SCHEDULER_PASSWORD")}
+
+
+def test_three_ordinary_logins_migrate_run_and_schedule(server: EmbeddedPostgres, start: Start, run: Run) -> None:
+    migrator, scheduler, shop = (_address(server, name) for name in ("migrator", "scheduler", "shop"))
+    for _ in range(2):
+        migrated = json.loads(run("migrate", "--database-url", migrator, "--json").stdout)
+    assert migrated["missing_roles"] == []
+    assert run("clients", "set", "shop", "--database-role", "shop", "--database-url", scheduler).exit_code == 0
+    programs = [start("worker", "--json", PGSCHED_DATABASE_URL=scheduler)]
+    programs.append(start("api", "--port", "0", "--json", PGSCHED_DATABASE_URL=scheduler))
+    for program in programs:
+        answer(program)
+    with psycopg.connect(shop, autocommit=True) as service, psycopg.connect(server.url, autocommit=True) as db:
+        service.execute("listen shop")
+        service.execute("select pgsched.schedule('notify:shop', '{}', client => 'shop')")
+        assert [told.channel for told in service.notifies(timeout=30, stop_after=1)] == ["shop"]
+        assert _sessions(db) == [("scheduler", False)]
+    for program in programs:
+        program.terminate()
+        assert program.wait(20) == 0
+
+
+def _sessions(db: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
+    return db.execute(
+        "select distinct usename, usesuper from pg_stat_activity join pg_user using (usename)"
+        " where application_name like 'pgsched %'"
+    ).fetchall()

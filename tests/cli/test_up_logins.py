@@ -1,0 +1,162 @@
+"""`up` runs nothing as a superuser, calls functions of clients as their roles, and starts its PostgreSQL again."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from pgsched.cli.logins import instead_of_superuser
+from pgsched.cli.reply import Reply
+from pgsched.store.logins import as_login, make_logins
+from tests.cli.conftest import Run, Start, answer, children
+from tests.docs.fences import blocks
+
+Db = psycopg.Connection[Any]
+_LOGINS = """
+select array_agg(distinct usename::text) from pg_stat_activity
+ where application_name like 'pgsched%' and datname = current_database() and usesysid is not null
+"""
+
+
+def _until(condition: Callable[[], bool], *, within: float = 30.0) -> None:
+    end = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < end, "it did not come about in time"
+        time.sleep(0.02)
+
+
+def _superuser(directory: Path) -> Db:
+    """The owner of an embedded cluster, by the password that lies beside it."""
+    password, port = ((directory / name).read_text().strip() for name in ("password", "port"))
+    address = {"host": "127.0.0.1", "port": port, "user": "postgres", "password": password, "dbname": "pgsched"}
+    return psycopg.connect(make_conninfo(**address), autocommit=True)
+
+
+def _succeeded(db: Db) -> int:
+    found = db.execute("select count(*) from pgsched.history where status = 'succeeded'").fetchone()
+    return int(found[0]) if found else 0
+
+
+def test_what_up_runs_is_no_superuser_and_sql_targets_work_without_more_said(start: Start, run: Run) -> None:
+    process = start("up", "--port", "0", "--json")
+    said = answer(process)
+    with _superuser(Path(".pgsched/postgres")) as db, psycopg.connect(said["database_url"], autocommit=True) as user:
+        assert said["sql_role"] == "pgsched_default"
+        for way in ("curl", "psql", "python"):
+            subprocess.run(shlex.split(said["try"][way]), check=True, capture_output=True)
+        [making] = [block for block in blocks("sql") if "sql:public.greet" in block.text]
+        user.execute(making.text.encode())
+        _until(lambda: user.execute("select name from greetings").fetchall() == [("Ada",)])
+        answered = user.execute("select result from pgsched.status where key = 'greet-ada'").fetchone()
+        assert answered == ({"greeted": "Ada", "by": "pgsched_default"},)
+        assert run("executions", "list", "--json").exit_code == 0
+        assert db.execute(_LOGINS).fetchone() == (["pgsched_default", "pgsched_up"],)
+        roles = db.execute("select rolname from pg_roles where rolsuper and rolname like 'pgsched%'").fetchall()
+        assert roles == []
+    process.terminate()
+    assert process.wait(30) == 0
+
+
+def test_no_password_is_in_an_address_an_environment_or_readable_by_others(start: Start) -> None:
+    process = start("up", "--port", "0", "--json")
+    said = answer(process)
+    directory = Path(".pgsched/postgres")
+    secrets = [line.split(":")[4] for line in (directory / "logins").read_text().splitlines()]
+    secrets.append((directory / "password").read_text().strip())
+    shown = json.dumps(said) + "".join(
+        f"{words} {Path(f'/proc/{child}/environ').read_text()}" for child, words in children(process.pid).items()
+    )
+    assert [secret for secret in secrets if secret in shown] == []
+    assert (directory / "logins").stat().st_mode & 0o777 == 0o600
+    process.terminate()
+    assert process.wait(30) == 0
+
+
+def test_a_postgresql_that_is_killed_is_started_again_and_work_goes_on(start: Start, tmp_path: Path) -> None:
+    process = start("up", "--port", "0", "--json")
+    said = answer(process)
+    directory = Path(".pgsched/postgres")
+    before = set(children(process.pid))
+    for times in (1, 2):
+        server = int((directory / "cluster" / "postmaster.pid").read_text().splitlines()[0])
+        os.kill(server, signal.SIGKILL)
+        _until(lambda times=times: (tmp_path / "stderr-0").read_text().count("PostgreSQL is back") == times)  # type: ignore[misc]
+        with psycopg.connect(said["database_url"], autocommit=True) as db:
+            subprocess.run(shlex.split(said["try"]["psql"]), check=True, capture_output=True)
+            db.execute("update pgsched.executions set fire_at = now()")
+            _until(lambda db=db, times=times: _succeeded(db) == times)  # type: ignore[misc]
+    with urllib.request.urlopen(f"{said['url']}/readyz", timeout=10) as response:
+        assert json.load(response)["status"] == "ready"
+    assert (tmp_path / "stderr-0").read_text().count("PostgreSQL ended unexpectedly (SIGKILL)") == 2
+    assert len(before & set(children(process.pid))) == len(before) - 1  # API and worker are the ones they were
+    process.terminate()
+    assert process.wait(30) == 0
+
+
+def test_up_with_a_superusers_address_runs_as_logins_of_its_own(start: Start, database_url: str, db: Db) -> None:
+    process = start("up", "--port", "0", "--allow-private-targets", "--json", PGSCHED_DATABASE_URL=database_url)
+    said = answer(process)
+    found = db.execute(_LOGINS).fetchone()
+    assert found is not None
+    assert found[0] == [str(conninfo_to_dict(said["database_url"])["user"])]
+    assert found[0][0].startswith("pgsched_up")
+    db.execute("create function greet(payload jsonb) returns text language sql as 'select session_user::text'")
+    db.execute("select pgsched.schedule('sql:public.greet')")
+    _until(lambda: _succeeded(db) == 1)
+    assert db.execute("select result #>> '{}' from pgsched.history").fetchone() == (said["sql_role"],)
+    process.terminate()
+    assert process.wait(20) == 0
+
+
+def test_up_with_the_address_of_an_ordinary_role_makes_none(database_url: str, db: Db, tmp_path: Path) -> None:
+    db.execute("create role up_ordinary login password 'ordinary'")
+    try:
+        address = conninfo_to_dict(database_url)
+        url = database_url.replace(f"//{address['user']}:{address['password']}@", "//up_ordinary:ordinary@")
+        assert instead_of_superuser(url, tmp_path / "logins", Reply(as_json=False)) is None
+        assert not (tmp_path / "logins").exists()
+    finally:
+        db.execute("drop role up_ordinary")
+
+
+def test_where_no_login_can_be_made_it_is_said_what_to_do(
+    database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    assert instead_of_superuser(database_url, tmp_path / "file" / "logins", Reply(as_json=False)) is None
+    assert "create role … login in role pgsched_worker" in capsys.readouterr().err
+
+
+def test_logins_are_made_once_for_a_directory_and_leave_others_alone(database_url: str, tmp_path: Path) -> None:
+    first = make_logins(database_url, tmp_path / "logins", is_ours=False)
+    again = make_logins(database_url, tmp_path / "logins", is_ours=False)
+    other = make_logins(database_url, tmp_path / "others", is_ours=False)
+    assert first == again
+    assert other.url.partition("?")[0] != first.url.partition("?")[0]
+    assert other.client_role == first.client_role  # the client default has one already
+    for logins in (first, other):
+        with psycopg.connect(logins.url) as connection:
+            assert connection.execute("select pg_has_role('pgsched_worker', 'MEMBER')").fetchone() == (True,)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("postgresql://ann:s@db.example:5432/shop", "postgresql://w@db.example:5432/shop?passfile=/d%20d/logins"),
+        ("postgresql:///shop?host=/run/pg&user=ann", "postgresql://w@/shop?host=/run/pg&passfile=/d%20d/logins"),
+        ("postgresql://db.example?options=-c%20geqo=off&passfile=/x",
+         "postgresql://w@db.example?options=-c%20geqo=off&passfile=/d%20d/logins"),
+    ],
+)  # fmt: skip
+def test_an_address_for_another_login_differs_in_nothing_else(url: str, expected: str) -> None:
+    assert as_login(url, "w", Path("/d d/logins")) == expected
