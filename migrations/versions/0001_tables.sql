@@ -13,65 +13,65 @@ create function pgsched.now() returns timestamptz
 create function pgsched.new_id() returns uuid
   language sql volatile parallel safe as 'select pg_catalog.gen_random_uuid()';
 
-create function pgsched.refuse(code text, message text, hint text) returns boolean
+create function pgsched_internal.refuse(code text, message text, hint text) returns boolean
   language plpgsql volatile parallel safe as $$
 begin
   raise exception using errcode = code, message = refuse.message, hint = refuse.hint;
 end $$;
 
-create function pgsched.slot_for(client_id text, key text, ordering_key text) returns smallint
+create function pgsched_internal.slot_for(client_id text, key text, ordering_key text) returns smallint
   language sql immutable parallel safe
   as $$ select (hashtextextended(coalesce('o:' || ordering_key, 'k:' || key), hashtextextended(client_id, 0)) & 15)::smallint $$;
 
-create function pgsched.check_target(target text) returns boolean
+create function pgsched_internal.check_target(target text) returns boolean
   language sql immutable parallel safe as 'select true';
 
-create function pgsched.check_options(options jsonb) returns boolean
+create function pgsched_internal.check_options(options jsonb) returns boolean
   language sql immutable parallel safe as 'select true';
 
-create function pgsched.check_defaults(options jsonb) returns boolean
+create function pgsched_internal.check_defaults(options jsonb) returns boolean
   language sql immutable parallel safe as 'select true';
 
-create function pgsched.check_cron(cron text) returns boolean
+create function pgsched_internal.check_cron(cron text) returns boolean
   language sql immutable parallel safe as 'select true';
 
-create function pgsched.check_rules(rules jsonb) returns boolean
+create function pgsched_internal.check_rules(rules jsonb) returns boolean
   language sql immutable parallel safe as 'select true';
 
-create function pgsched.check_labels(labels jsonb) returns boolean
+create function pgsched_internal.check_labels(labels jsonb) returns boolean
   language sql immutable parallel safe as 'select true';
 
-create function pgsched.check_partition(partition smallint, client_id text, key text, ordering_key text) returns boolean
+create function pgsched_internal.check_partition(partition smallint, client_id text, key text, ordering_key text) returns boolean
   language sql immutable parallel safe as 'select true';
 
 -- What a column takes by itself is for its domain to say: the check is read once a session, and evaluated only where the
 -- column is written. A CHECK of a table is read anew by each statement, and evaluated by each update.
-create domain pgsched.client_id as text constraint client_id_is_1_to_100_characters check (length(value) between 1 and 100);
-create domain pgsched.key as text constraint key_is_1_to_200_characters check (length(value) between 1 and 200);
-create domain pgsched.ordering_key as text
+create domain pgsched_internal.client_id as text constraint client_id_is_1_to_100_characters check (length(value) between 1 and 100);
+create domain pgsched_internal.key as text constraint key_is_1_to_200_characters check (length(value) between 1 and 200);
+create domain pgsched_internal.ordering_key as text
   constraint ordering_key_is_1_to_200_characters check (length(value) between 1 and 200);
-create domain pgsched.instant as timestamptz constraint fire_at_is_an_instant check (
+create domain pgsched_internal.instant as timestamptz constraint fire_at_is_an_instant check (
   value between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' or value = 'infinity'
-  or pgsched.refuse('PS002', 'fire_at must be an instant between the years 1 and 9999',
+  or pgsched_internal.refuse('PS002', 'fire_at must be an instant between the years 1 and 9999',
        'write now() + interval ''10 minutes'', or ''infinity'' to hold the row'));
-create domain pgsched.nominal_instant as timestamptz constraint scheduled_for_is_an_instant
+create domain pgsched_internal.nominal_instant as timestamptz constraint scheduled_for_is_an_instant
   check (value between '0001-01-02 00:00+00' and '9999-12-31 00:00+00');
 -- First the two forms that nearly every target has. A regular expression costs what its states cost, and it is the long
 -- literal beginnings and the bounded repetitions that make many.
-create domain pgsched.target as text constraint target_is_a_known_uri check (value is null
+create domain pgsched_internal.target as text constraint target_is_a_known_uri check (value is null
   or octet_length(value) <= 2048 and (value like 'https://%' or value like 'http://%')
      and substr(value, position('://' in value) + 3) ~ '^[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'
   or octet_length(value) <= 200 and value like 'python:%' and substr(value, 8) ~ '^[A-Za-z_][A-Za-z0-9_.:-]*$'
-  or pgsched.check_target(value));
-create domain pgsched.payload as jsonb constraint payload_is_at_most_1_mib check (value is null or pg_column_size(value) <= 1048576
-  or pgsched.refuse('PS003', 'the payload is over the limit of 1 MiB', 'store the data elsewhere and schedule a reference to it'));
-create domain pgsched.cron as text constraint cron_is_readable check (value is null or pgsched.check_cron(value));
-create domain pgsched.rules as jsonb constraint rules_are_known check (value is null or pgsched.check_rules(value));
-create domain pgsched.labels as jsonb constraint labels_are_text check (value is null or pgsched.check_labels(value));
-create domain pgsched.options as jsonb constraint options_are_known check (value is null or pgsched.check_options(value));
-create domain pgsched.defaults as jsonb constraint defaults_are_known check (value is null or pgsched.check_defaults(value));
-create domain pgsched.weight as smallint constraint weight_is_1_to_100 check (value between 1 and 100);
-create domain pgsched.signing_secret as text constraint signing_secret_is_whsec_base64
+  or pgsched_internal.check_target(value));
+create domain pgsched_internal.payload as jsonb constraint payload_is_at_most_1_mib check (value is null or pg_column_size(value) <= 1048576
+  or pgsched_internal.refuse('PS003', 'the payload is over the limit of 1 MiB', 'store the data elsewhere and schedule a reference to it'));
+create domain pgsched_internal.cron as text constraint cron_is_readable check (value is null or pgsched_internal.check_cron(value));
+create domain pgsched_internal.rules as jsonb constraint rules_are_known check (value is null or pgsched_internal.check_rules(value));
+create domain pgsched_internal.labels as jsonb constraint labels_are_text check (value is null or pgsched_internal.check_labels(value));
+create domain pgsched_internal.options as jsonb constraint options_are_known check (value is null or pgsched_internal.check_options(value));
+create domain pgsched_internal.defaults as jsonb constraint defaults_are_known check (value is null or pgsched_internal.check_defaults(value));
+create domain pgsched_internal.weight as smallint constraint weight_is_1_to_100 check (value between 1 and 100);
+create domain pgsched_internal.signing_secret as text constraint signing_secret_is_whsec_base64
   check (value ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$');
 
 -- A client has a row once it has settings. Options are the defaults of its executions. Callbacks are signed with the
@@ -79,22 +79,22 @@ create domain pgsched.signing_secret as text constraint signing_secret_is_whsec_
 create table pgsched.clients (
   client_id      text primary key constraint client_id_is_1_to_100_characters check (length(client_id) between 1 and 100),
   keep           pgsched.keep not null default 'all',
-  options        pgsched.defaults,
-  weight         pgsched.weight not null default 1,
+  options        pgsched_internal.defaults,
+  weight         pgsched_internal.weight not null default 1,
   state          text not null default 'active' constraint client_is_active_or_held check (state in ('active', 'held')),
   reason         text,
-  signing_secret pgsched.signing_secret,
+  signing_secret pgsched_internal.signing_secret,
   database_role  name,
-  dead_letter_target pgsched.target,
+  dead_letter_target pgsched_internal.target,
   dead_letters_for   interval not null default interval '365 days' constraint dead_letters_for_is_1_hour_to_3653_days
                        check (dead_letters_for between interval '1 hour' and interval '3653 days'),
   created_at     timestamptz not null default pgsched.now()
 );
 insert into pgsched.clients (client_id) values ('default');
 
-create table pgsched.former_secrets (
+create table pgsched_internal.former_secrets (
   client_id   text not null references pgsched.clients on delete cascade,
-  secret      pgsched.signing_secret not null,
+  secret      pgsched_internal.signing_secret not null,
   valid_until timestamptz not null,
   primary key (client_id, secret)
 );
@@ -116,8 +116,8 @@ create table pgsched.queues (
   name            text primary key constraint queue_name_is_plain check (name ~ '^[a-z][a-z0-9_-]{0,62}$'),
   first_partition smallint not null unique constraint first_partition_is_a_multiple_of_16
                     check (first_partition >= 0 and first_partition % 16 = 0),
-  options         pgsched.defaults,
-  weight          pgsched.weight not null default 1,
+  options         pgsched_internal.defaults,
+  weight          pgsched_internal.weight not null default 1,
   max_waiting     integer constraint max_waiting_is_1_to_100_million check (max_waiting between 1 and 100000000),
   full_since      timestamptz,
   paused_at       timestamptz,
@@ -128,24 +128,24 @@ insert into pgsched.queues values ('default', 0);
 
 create table pgsched.jobs (
   id               uuid primary key default pgsched.new_id(),
-  client_id        pgsched.client_id not null default 'default',
-  key              pgsched.key,
+  client_id        pgsched_internal.client_id not null default 'default',
+  key              pgsched_internal.key,
   queue            text not null default 'default' references pgsched.queues,
-  ordering_key     pgsched.ordering_key,
-  target           pgsched.target not null,
-  payload          pgsched.payload,
-  options          pgsched.options,
-  rules            pgsched.rules,
-  labels           pgsched.labels,
-  cron             pgsched.cron,
+  ordering_key     pgsched_internal.ordering_key,
+  target           pgsched_internal.target not null,
+  payload          pgsched_internal.payload,
+  options          pgsched_internal.options,
+  rules            pgsched_internal.rules,
+  labels           pgsched_internal.labels,
+  cron             pgsched_internal.cron,
   timezone         text not null default 'UTC',
   every            interval,
   anchor           timestamptz not null default pgsched.now() constraint anchor_is_an_instant
                      check (anchor between '0001-01-02 00:00+00' and '9000-01-01 00:00+00'),
   gap              text not null default 'shift' constraint gap_is_shift_or_skip
-                     check (gap in ('shift', 'skip') or pgsched.refuse('PS002', format('gap cannot be %L', gap), 'write shift or skip')),
+                     check (gap in ('shift', 'skip') or pgsched_internal.refuse('PS002', format('gap cannot be %L', gap), 'write shift or skip')),
   overlap          text not null default 'first' constraint overlap_is_first_second_or_both
-                     check (overlap in ('first', 'second', 'both') or pgsched.refuse('PS002', format('overlap cannot be %L', overlap), 'write first, second or both')),
+                     check (overlap in ('first', 'second', 'both') or pgsched_internal.refuse('PS002', format('overlap cannot be %L', overlap), 'write first, second or both')),
   state            pgsched.job_state not null default 'active',
   reason           text,
   revision         integer not null default 1,
@@ -159,10 +159,10 @@ create table pgsched.jobs (
   updated_at       timestamptz not null default pgsched.now() constraint updated_at_is_an_instant
                      check (updated_at between '1970-01-01 00:00+00' and '9000-01-01 00:00+00'),
   constraint either_cron_or_every check (num_nonnulls(cron, every) = 1
-    or pgsched.refuse('PS002', 'a job needs either cron or every', 'give exactly one of the two, such as cron => ''*/5 * * * *''')),
+    or pgsched_internal.refuse('PS002', 'a job needs either cron or every', 'give exactly one of the two, such as cron => ''*/5 * * * *''')),
   constraint every_is_whole_seconds_or_more check (every is null
     or (every >= interval '1 second' and every <= interval '3653 days' and extract(year from every) = 0 and extract(month from every) = 0)
-    or pgsched.refuse('PS002', 'every must be between 1 second and 3653 days, without months or years', 'write every => ''15 minutes'', or a cron expression for calendar months'))
+    or pgsched_internal.refuse('PS002', 'every must be between 1 second and 3653 days, without months or years', 'write every => ''15 minutes'', or a cron expression for calendar months'))
 );
 create unique index jobs_client_key on pgsched.jobs (client_id, key) where key is not null and state <> 'cancelled';
 create index jobs_labels on pgsched.jobs using gin (labels jsonb_path_ops) where labels is not null;
@@ -174,8 +174,8 @@ create index jobs_unplanned on pgsched.jobs (id) where state = 'active' and plan
 -- its own, however few rows the statistics of a table that was empty for a moment tell of.
 -- Both CHECKs hold at once for a leased row: a claim changes nothing that they speak of.
 create table pgsched.executions (
-  fire_at          pgsched.instant not null,
-  scheduled_for    pgsched.nominal_instant,
+  fire_at          pgsched_internal.instant not null,
+  scheduled_for    pgsched_internal.nominal_instant,
   created_at       timestamptz not null default pgsched.now(),
   lease_expires_at timestamptz,
   lease_token      bigint,
@@ -188,17 +188,17 @@ create table pgsched.executions (
                      constraint attempt_is_0_to_1000 check (lease_token is not null or attempt between 0 and 1000),
   awaited          boolean,
   at_head          boolean,
-  client_id        pgsched.client_id not null default 'default',
-  target           pgsched.target not null,
-  payload          pgsched.payload,
-  options          pgsched.options,
-  key              pgsched.key,
-  ordering_key     pgsched.ordering_key,
+  client_id        pgsched_internal.client_id not null default 'default',
+  target           pgsched_internal.target not null,
+  payload          pgsched_internal.payload,
+  options          pgsched_internal.options,
+  key              pgsched_internal.key,
+  ordering_key     pgsched_internal.ordering_key,
   gate             text,
   consumer         text,
   primary key (id, partition),
   constraint partition_follows_the_key check (lease_token is not null or coalesce(key, ordering_key) is null
-    or pgsched.check_partition(partition, client_id, key, ordering_key))
+    or pgsched_internal.check_partition(partition, client_id, key, ordering_key))
 ) partition by list (partition);
 create index executions_fire_at on pgsched.executions (partition, fire_at);
 create unique index executions_key on pgsched.executions (client_id, key, partition) where key is not null;
@@ -214,7 +214,7 @@ do $$
 begin
   for n in 0..15 loop
     execute format(
-      'create table pgsched.executions_%1$s partition of pgsched.executions for values in (%1$s) with (fillfactor = 50, '
+      'create table pgsched_internal.executions_%1$s partition of pgsched.executions for values in (%1$s) with (fillfactor = 50, '
       'autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0, '
       'autovacuum_vacuum_insert_scale_factor = 0.2, autovacuum_analyze_scale_factor = 0.1, autovacuum_analyze_threshold = 5000)', n);
   end loop;
@@ -256,7 +256,7 @@ create index history_key on pgsched.history (client_id, key) where key is not nu
 create index history_job on pgsched.history (job_id, scheduled_for) where job_id is not null;
 create index history_failed on pgsched.history (id, client_id, dealt_with_at) where status = 'failed';
 create index history_awaited on pgsched.history (id) where awaited;
-create table pgsched.history_default partition of pgsched.history default;
+create table pgsched_internal.history_default partition of pgsched.history default;
 
 -- The failed tries of executions, live and finished.
 create table pgsched.attempts (
@@ -270,15 +270,15 @@ create table pgsched.attempts (
   error        text not null
 ) partition by range (finished_at);
 create index attempts_execution on pgsched.attempts (execution_id);
-create table pgsched.attempts_default partition of pgsched.attempts default;
+create table pgsched_internal.attempts_default partition of pgsched.attempts default;
 
 -- Dead letters whose day of history is gone, each with its failed tries.
-create table pgsched.kept_dead_letters (
+create table pgsched_internal.kept_dead_letters (
   like pgsched.history,
   tries jsonb not null,
   primary key (id)
 );
-create index kept_dead_letters_finished_at on pgsched.kept_dead_letters (finished_at);
+create index kept_dead_letters_finished_at on pgsched_internal.kept_dead_letters (finished_at);
 
 -- Ordering keys whose execution failed for good and whose others are not to go on before somebody decides.
 create table pgsched.blocked_keys (
@@ -295,7 +295,7 @@ create table pgsched.blocked_keys (
 -- failing target. An execution that may not pass is held, fire_at = infinity and gate = the name, and fed from there.
 -- events a period pass, evenly, and burst at once after a lull; next_at is the theoretical arrival time of the generic
 -- cell rate algorithm (ITU-T I.371). Nothing passes before shut_until. A circuit recovers from recovers_from on.
-create table pgsched.gates (
+create table pgsched_internal.gates (
   name          text primary key constraint gate_is_of_a_known_kind check (length(name) <= 400 and name ~ '^(client|host|queue|key|circuit):.'),
   events        integer constraint events_are_1_to_a_million check (events between 1 and 1000000),
   period        interval constraint period_is_1_millisecond_to_366_days check (period between interval '1 ms' and interval '366 days'),
@@ -341,7 +341,7 @@ create table pgsched.backfills (
   created_at  timestamptz not null default pgsched.now(),
   updated_at  timestamptz not null default pgsched.now(),
   constraint backfill_ends_after_it_starts check (starts_at < ends_at
-    or pgsched.refuse('PS002', 'a backfill must end after it starts', 'give the range as the earlier instant and the later one'))
+    or pgsched_internal.refuse('PS002', 'a backfill must end after it starts', 'give the range as the earlier instant and the later one'))
 );
 create index backfills_active on pgsched.backfills (id) where state = 'active';
 create index backfills_job on pgsched.backfills (job_id);
@@ -353,7 +353,7 @@ create table pgsched.replays (
   id          uuid primary key default pgsched.new_id(),
   clients     text[],
   filter      jsonb not null,
-  target      pgsched.target,
+  target      pgsched_internal.target,
   rate        double precision not null default 10 constraint rate_is_positive check (rate > 0 and rate <= 100000),
   state       text not null default 'active' constraint replay_state_is_known check (state in ('active', 'cancelled', 'finished')),
   reached     uuid,
@@ -367,7 +367,7 @@ create table pgsched.replays (
 create index replays_active on pgsched.replays (id) where state = 'active';
 
 -- What the whole installation has agreed on, such as the version of the time zone rules that rows are planned by.
-create table pgsched.facts (
+create table pgsched_internal.facts (
   name       text primary key,
   value      text not null,
   updated_at timestamptz not null default pgsched.now()
@@ -385,8 +385,8 @@ create table pgsched.workers (
 ) with (fillfactor = 50);
 
 -- How many executions each worker has in hand of those that passed a gate with a concurrency.
-create table pgsched.gate_use (
-  gate    text not null references pgsched.gates on delete cascade,
+create table pgsched_internal.gate_use (
+  gate    text not null references pgsched_internal.gates on delete cascade,
   worker  integer not null references pgsched.workers on delete cascade,
   running integer not null,
   primary key (gate, worker)

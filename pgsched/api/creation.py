@@ -63,7 +63,7 @@ async def create(
     order = _order(data, idempotency_key)
     async with database.connection() as connection:
         if order.when.recurs:
-            answer = await _place_job(connection, order, data)
+            answer = await _place_job(connection, order)
         else:
             answer = await _place_execution(connection, order)
     rooms = {"job": "jobs", "execution": "executions"}
@@ -101,11 +101,9 @@ async def _place_execution(connection: AsyncConnection[Any], order: Order) -> Sc
     return Scheduled(id=placed.id, kind="execution", next_fires=fires)
 
 
-async def _place_job(connection: AsyncConnection[Any], order: Order, data: CreateJob) -> Scheduled:
-    gap, overlap = data.schedule.gap or "shift", data.schedule.overlap or "first"
+async def _place_job(connection: AsyncConnection[Any], order: Order) -> Scheduled:
     async with connection.transaction():
         job_id: UUID = (await calls.schedule(connection, order)).id
-        await calls.set_clock_policy(connection, job_id, gap=gap, overlap=overlap)
         await plan_job(connection, job_id)
         row = await get_job(connection, job_id)
         fires = await next_fires(connection, row) if row else []

@@ -29,8 +29,8 @@ select 'python:noop', '{"order": 42, "merchant": "abcdefghij"}', 1,
        case mod(n, 2) when 1 then interval '1 day' end
   from generate_series(1, %s) as n"""
 _RECURRING = """
-select pgsched.partition_of(j), j.id, 1::bigint, 1, j.anchor, j.anchor, j.client_id, j.target, j.payload, j.options,
-       j.id, j.revision, j.key, j.ordering_key
+select pgsched_internal.partition_of(j), j.id, 1::bigint, 1, j.anchor, j.anchor, j.client_id, j.target, j.payload,
+       j.options, j.id, j.revision, j.key, j.ordering_key
   from pgsched.jobs j order by j.id"""
 
 

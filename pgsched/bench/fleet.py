@@ -23,7 +23,7 @@ select 'python:noop', 1, case when n %% 2 = 0 then to_char(%(at)s at time zone '
   from generate_series(1, %(jobs)s::bigint) as n"""
 _ROWS = """
 insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target)
-select %(at)s, %(at)s, j.id, j.revision, pgsched.partition_of(j), j.client_id, j.target from pgsched.jobs j"""
+select %(at)s, %(at)s, j.id, j.revision, pgsched_internal.partition_of(j), j.client_id, j.target from pgsched.jobs j"""
 _SUCCESSORS = """
 select count(*), count(distinct job_id) from pgsched.executions
  where scheduled_for = %(at)s + interval '1 day' and plan = 1 and attempt = 0 and lease_token is null"""

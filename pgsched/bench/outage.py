@@ -70,7 +70,7 @@ def _round(
         _await_all(connection, 2 * count)
         workers.finish()
         arrived, beside = sick.take().moments, well.take().moments
-    connection.execute("truncate pgsched.history, pgsched.attempts, pgsched.executions, pgsched.gates cascade")
+    connection.execute("truncate pgsched.history, pgsched.attempts, pgsched.executions, pgsched_internal.gates cascade")
     return _told(arrived, beside, began=began, back=back, due=rate * down, count=count, progress=progress)
 
 

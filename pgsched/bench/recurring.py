@@ -31,7 +31,7 @@ select 'python:noop', '{"order": 42, "merchant": "abcdefghij"}', '{"on_missed": 
           from generate_series(0, %(jobs)s::bigint - 1) as n) t"""
 _ROWS = """
 insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target, payload)
-select j.anchor, j.anchor, j.id, j.revision, pgsched.partition_of(j), j.client_id, j.target, j.payload
+select j.anchor, j.anchor, j.id, j.revision, pgsched_internal.partition_of(j), j.client_id, j.target, j.payload
   from pgsched.jobs j order by j.anchor"""
 _SUCCESSORS = """
 select count(*), count(distinct e.job_id) from pgsched.executions e join pgsched.jobs j on j.id = e.job_id

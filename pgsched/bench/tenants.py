@@ -30,7 +30,7 @@ insert into pgsched.executions (client_id, target, payload, fire_at)
 select 'flood', 'python:noop', '{"order": 42, "merchant": "abcdefghij"}', now() + n * interval '1 second' / %s
   from generate_series(1, %s) as n"""
 _LIMIT = """
-insert into pgsched.gates (name, events, period) values ('client:flood', %s, interval '1 second')
+insert into pgsched_internal.gates (name, events, period) values ('client:flood', %s, interval '1 second')
     on conflict (name) do update set events = excluded.events, next_at = '-infinity'"""
 # The first seconds are those in which the workers find out, the last ones those in which they stop.
 _PASSED = """
@@ -89,7 +89,7 @@ def _round(
     beside = _lateness(connection, settings, rate, seconds, processes, seed)
     passed, counted, most = connection.execute(_PASSED.encode(), [seconds - 5]).fetchone() or (0, 0, 0)
     progress(f"beside: p99 {beside['p99_ms']} ms; {passed} passed in {counted} s")
-    connection.execute("truncate pgsched.history, pgsched.executions, pgsched.gates cascade")
+    connection.execute("truncate pgsched.history, pgsched.executions, pgsched_internal.gates cascade")
     return {
         "alone_p50_ms": alone["p50_ms"],
         "alone_p99_ms": alone["p99_ms"],

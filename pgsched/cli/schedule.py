@@ -62,25 +62,20 @@ def schedule(reply: Reply, /, target: str, payload: str | None, **rest: Any) -> 
     from pgsched.store.order import Order, when
 
     flags = {name: rest.pop(name) for name in (*DATABASE, "config")}
-    policy = {name: rest[name] for name in ("gap", "overlap")}
     timing = {name: rest.pop(name) for name in ("at", "delay", "cron", "every", "timezone", "gap", "overlap")}
     for name in ("options", "rules", "labels"):
         rest[name] = json.dumps(dict(rest[name])) if rest[name] else None
     rest["after"] = list(rest["after"]) or None
     order = Order(target=target, when=when(**timing, rules=rest["rules"]), payload=payload, **rest)
-    found = _place(flags, order, policy)
+    found = _place(flags, order)
     reply.give({"id": found, "kind": "job" if order.when.recurs else "execution"}, str(found))
 
 
-def _place(flags: dict[str, Any], order: Any, policy: dict[str, str | None]) -> Any:
+def _place(flags: dict[str, Any], order: Any) -> Any:
     from pgsched.cli.database import ask
     from pgsched.store import calls
 
     async def place(connection: Any) -> Any:
-        placed = await calls.schedule(connection, order)
-        if order.when.cron is not None:
-            gap, overlap = policy["gap"] or "shift", policy["overlap"] or "first"
-            await calls.set_clock_policy(connection, placed.id, gap=gap, overlap=overlap)
-        return placed.id
+        return (await calls.schedule(connection, order)).id
 
     return ask(with_database(load_settings(flags)), place)

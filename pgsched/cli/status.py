@@ -12,7 +12,7 @@ _LATENESS = """
 select coalesce(extract(epoch from clock_timestamp() - min(fire_at)), 0)::float8 as seconds
   from pgsched.executions where lease_token is null and fire_at <= clock_timestamp()
 """
-_ZONE_RULES = "select value from pgsched.facts where name = 'tzdata'"
+_ZONE_RULES = "select value from pgsched_internal.facts where name = 'tzdata'"
 _WORKERS = """
 select id, name, queues, release, started_at from pgsched.workers
  where gone_since is null and expires_at > clock_timestamp() order by id

@@ -17,7 +17,7 @@ from pgsched.store.listings import read_exactly
 from pgsched.store.recurring import Recurring
 from pgsched.store.sql import statement
 
-_CHECK: LiteralString = "select pgsched.check_backfill(%(job)s, %(start)s, %(end)s, %(rate)s)"
+_CHECK: LiteralString = "select pgsched_internal.check_backfill(%(job)s, %(start)s, %(end)s, %(rate)s)"
 _AT_ONCE = 10_000
 MICROSECOND = timedelta(microseconds=1)
 

@@ -26,17 +26,10 @@ select pgsched.schedule(
          ordering_key => cast(%(ordering_key)s as text), queue => cast(%(queue)s as text),
          options => cast(%(options)s as jsonb), on_conflict => cast(%(on_conflict)s as text),
          rules => cast(%(rules)s as jsonb), labels => cast(%(labels)s as jsonb),
-         after => cast(%(after)s as text[]), after_outcome => cast(%(after_outcome)s as text)) as id,
+         after => cast(%(after)s as text[]), after_outcome => cast(%(after_outcome)s as text),
+         gap => cast(%(gap)s as text), overlap => cast(%(overlap)s as text)) as id,
        coalesce(cast(%(fire_at)s as timestamptz),
                 pgsched.now() + coalesce(cast(%(delay)s as interval), interval '0')) as fire_at
-"""
-_CHANGE_CLOCK_POLICY: LiteralString = """
-with changed as (
-  update pgsched.jobs set gap = %(gap)s, overlap = %(overlap)s, revision = revision + (planned_revision = revision)::int
-   where id = %(id)s and (gap, overlap) is distinct from (%(gap)s, %(overlap)s) and updated_at = pgsched.now()
-  returning id, revision
-)
-select pgsched.withdraw(id) from changed where revision > 1
 """
 _CANCEL: LiteralString = "select pgsched.cancel(id => %(id)s, note => %(note)s::text, actor => %(actor)s::text)"
 _PAUSE: LiteralString = "select pgsched.pause(%(id)s, %(note)s::text, %(actor)s::text)"
@@ -65,14 +58,6 @@ async def schedule(connection: AsyncConnection[Any], order: Order) -> Placed:
     async with connection.cursor(row_factory=tuple_row) as cursor:
         await cursor.execute(SCHEDULE, order.parameters())
         return Placed._make(await cursor.fetchone() or ())
-
-
-async def set_clock_policy(connection: AsyncConnection[Any], job_id: UUID, *, gap: str, overlap: str) -> None:
-    """What a job does when the clocks change; before it is planned, in the transaction that made or edited it.
-
-    One that the transaction found and kept is left as it is.
-    """
-    await connection.execute(_CHANGE_CLOCK_POLICY, {"id": job_id, "gap": gap, "overlap": overlap})
 
 
 async def cancel(

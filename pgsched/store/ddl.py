@@ -42,7 +42,7 @@ def run(sql: str) -> None:
 def before_upgrade() -> None:
     """Makes the schema and, where the migrating role may, the roles."""
     run("set local client_min_messages = warning;\nset local lock_timeout = '10s';")
-    run("create schema if not exists pgsched;")
+    run("create schema if not exists pgsched;\ncreate schema if not exists pgsched_internal;")
     if context.is_offline_mode() or _may_create_roles():
         run(roles_sql())
 

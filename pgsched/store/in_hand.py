@@ -17,7 +17,7 @@ select pgsched.fail(%(id)s, %(token)s, %(error)s, %(retryable)s, %(retry_after)s
 """
 _EXTEND: LiteralString = "select pgsched.extend(%(id)s, %(token)s, %(lease)s)"
 _RELEASE: LiteralString = "select pgsched.release(%(id)s, %(token)s)"
-_UNTIL_NEXT: LiteralString = "select pgsched.until_next(%(queue)s)"
+_UNTIL_NEXT: LiteralString = "select pgsched_internal.until_next(%(queue)s)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

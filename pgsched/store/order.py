@@ -22,6 +22,8 @@ class When:
     cron: str | None = None
     every: timedelta | None = None
     timezone: str | None = None
+    gap: str | None = None
+    overlap: str | None = None
 
     @property
     def recurs(self) -> bool:
@@ -85,6 +87,8 @@ def when(
         cron=cron,
         every=_length(every),
         timezone=timezone,
+        gap=gap,
+        overlap=overlap,
     )
 
 

@@ -72,7 +72,7 @@ async def test_the_same_key_replaces_what_waits(api: httpx.AsyncClient, db: Conn
 
 async def test_a_key_that_has_ended_answers_with_what_became_of_it(api: httpx.AsyncClient, db: Connection) -> None:
     first = await create(api, key="settle-42", schedule={"delay": "1h"})
-    db.execute("select pgsched.finish_waiting(e, 'skipped', 'by hand') from pgsched.executions e")
+    db.execute("select pgsched_internal.finish_waiting(e, 'skipped', 'by hand') from pgsched.executions e")
     db.execute("delete from pgsched.executions")
     assert await create(api, key="settle-42") == {"id": first["id"], "kind": "execution", "next_fires": []}
 

@@ -67,7 +67,7 @@ async def test_one_is_shown_with_all_its_tries(api: httpx.AsyncClient, db: Conne
 
 async def test_one_that_outlived_its_day_is_shown_with_its_tries(api: httpx.AsyncClient, db: Connection) -> None:
     id = dead_letter(db, ago="40 days")
-    db.execute("select pgsched.keep_dead_letters(30, 10)")
+    db.execute("select pgsched_internal.keep_dead_letters(30, 10)")
     db.execute("delete from pgsched.attempts")
     for path in ("dead-letters", "executions"):
         shown = (await api.get(f"/v1/{path}/{id}")).json()

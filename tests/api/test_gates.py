@@ -18,7 +18,8 @@ with failed as (
           pgsched.partition_for('default', 'payments', null, %(key)s::text))
   returning partition
 )
-select pgsched.block_key(waits.partition, 'payments', %(key)s::text, failed.id, 'HTTP 500') from failed, waits"""
+select pgsched_internal.block_key(waits.partition, 'payments', %(key)s::text, failed.id, 'HTTP 500')
+  from failed, waits"""
 
 
 async def test_a_host_is_sidelined_listed_and_restored(api: httpx.AsyncClient, db: Db) -> None:
@@ -109,7 +110,7 @@ async def test_what_cannot_be_meant_is_refused(
 ) -> None:
     answer = await api.post(f"/v1/{path}", json=body)
     assert (answer.status_code, says in answer.json()["detail"]) == (status, True), answer.text
-    assert db.execute("select count(*) from pgsched.gates").fetchone() == (0,)
+    assert db.execute("select count(*) from pgsched_internal.gates").fetchone() == (0,)
 
 
 @pytest.mark.parametrize("query", ["after=x", "limit=0", "limit=501", "clinet=a"])

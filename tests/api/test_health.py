@@ -92,7 +92,7 @@ async def broken(database_url: str) -> AsyncIterator[tuple[httpx.AsyncClient, li
     heard: list[dict[str, Field]] = []
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("alter table pgsched.jobs alter column gap drop not null")
-        connection.execute("create or replace function pgsched.check_target(target text) returns boolean "
+        connection.execute("create or replace function pgsched_internal.check_target(target text) returns boolean "
                            "language plpgsql immutable as $$ begin raise 'secret'; end $$")  # fmt: skip
     events = Events(lambda event, fields: heard.append(fields | {"event": event}))
     async with serving(create_app(Settings(database_url=database_url), events=events)) as client:

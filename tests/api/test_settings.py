@@ -161,6 +161,7 @@ async def test_what_cannot_be_meant_is_refused_and_nothing_is_set(
     assert (answer.status_code, says in answer.json()["detail"]) == (status, True), answer.text
     found = db.execute(
         "select (select count(*) from pgsched.clients),"
-        " (select count(*) from pgsched.queues where max_waiting is null), (select count(*) from pgsched.gates)"
+        " (select count(*) from pgsched.queues where max_waiting is null), (select count(*) from"
+        " pgsched_internal.gates)"
     ).fetchone()
     assert found == (1, 1, 0)

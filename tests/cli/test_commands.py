@@ -183,7 +183,7 @@ def test_listings_are_narrowed_down(ask: Any) -> None:
 def test_status_counts_and_tells_how_late_the_oldest_is(ask: Any, db: Db) -> None:
     db.execute("select pgsched.schedule('https://x.example/', fire_at => now() - interval '1 minute')")
     ask("schedule", TARGET, "--delay", "1h")
-    db.execute("insert into pgsched.facts (name, value) values ('tzdata', '2026a')")
+    db.execute("insert into pgsched_internal.facts (name, value) values ('tzdata', '2026a')")
     found = ask("status")
     assert found["executions"] == {"scheduled": 2}
     assert found["tzdata"] == "2026a"

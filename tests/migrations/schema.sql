@@ -7,20 +7,20 @@ type pgsched.job_state as enum ('active', 'paused', 'invalid', 'cancelled', 'fin
 type pgsched.keep as enum ('all', 'failures', 'nothing')
 
 -- domains
-domain pgsched.client_id as text constraint client_id_is_1_to_100_characters CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 100)))
-domain pgsched.cron as text constraint cron_is_readable CHECK (((VALUE IS NULL) OR pgsched.check_cron(VALUE)))
-domain pgsched.defaults as jsonb constraint defaults_are_known CHECK (((VALUE IS NULL) OR pgsched.check_defaults(VALUE)))
-domain pgsched.instant as timestamp with time zone constraint fire_at_is_an_instant CHECK ((((VALUE >= '0001-01-01 00:00:00+00'::timestamp with time zone) AND (VALUE <= '9999-12-31 00:00:00+00'::timestamp with time zone)) OR (VALUE = 'infinity'::timestamp with time zone) OR pgsched.refuse('PS002'::text, 'fire_at must be an instant between the years 1 and 9999'::text, 'write now() + interval ''10 minutes'', or ''infinity'' to hold the row'::text)))
-domain pgsched.key as text constraint key_is_1_to_200_characters CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 200)))
-domain pgsched.labels as jsonb constraint labels_are_text CHECK (((VALUE IS NULL) OR pgsched.check_labels(VALUE)))
-domain pgsched.nominal_instant as timestamp with time zone constraint scheduled_for_is_an_instant CHECK (((VALUE >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (VALUE <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
-domain pgsched.options as jsonb constraint options_are_known CHECK (((VALUE IS NULL) OR pgsched.check_options(VALUE)))
-domain pgsched.ordering_key as text constraint ordering_key_is_1_to_200_characters CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 200)))
-domain pgsched.payload as jsonb constraint payload_is_at_most_1_mib CHECK (((VALUE IS NULL) OR (pg_column_size(VALUE) <= 1048576) OR pgsched.refuse('PS003'::text, 'the payload is over the limit of 1 MiB'::text, 'store the data elsewhere and schedule a reference to it'::text)))
-domain pgsched.rules as jsonb constraint rules_are_known CHECK (((VALUE IS NULL) OR pgsched.check_rules(VALUE)))
-domain pgsched.signing_secret as text constraint signing_secret_is_whsec_base64 CHECK ((VALUE ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'::text))
-domain pgsched.target as text constraint target_is_a_known_uri CHECK (((VALUE IS NULL) OR ((octet_length(VALUE) <= 2048) AND ((VALUE ~~ 'https://%'::text) OR (VALUE ~~ 'http://%'::text)) AND (substr(VALUE, (POSITION(('://'::text) IN (VALUE)) + 3)) ~ '^[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'::text)) OR ((octet_length(VALUE) <= 200) AND (VALUE ~~ 'python:%'::text) AND (substr(VALUE, 8) ~ '^[A-Za-z_][A-Za-z0-9_.:-]*$'::text)) OR pgsched.check_target(VALUE)))
-domain pgsched.weight as smallint constraint weight_is_1_to_100 CHECK (((VALUE >= 1) AND (VALUE <= 100)))
+domain pgsched_internal.client_id as text constraint client_id_is_1_to_100_characters CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 100)))
+domain pgsched_internal.cron as text constraint cron_is_readable CHECK (((VALUE IS NULL) OR pgsched_internal.check_cron(VALUE)))
+domain pgsched_internal.defaults as jsonb constraint defaults_are_known CHECK (((VALUE IS NULL) OR pgsched_internal.check_defaults(VALUE)))
+domain pgsched_internal.instant as timestamp with time zone constraint fire_at_is_an_instant CHECK ((((VALUE >= '0001-01-01 00:00:00+00'::timestamp with time zone) AND (VALUE <= '9999-12-31 00:00:00+00'::timestamp with time zone)) OR (VALUE = 'infinity'::timestamp with time zone) OR pgsched_internal.refuse('PS002'::text, 'fire_at must be an instant between the years 1 and 9999'::text, 'write now() + interval ''10 minutes'', or ''infinity'' to hold the row'::text)))
+domain pgsched_internal.key as text constraint key_is_1_to_200_characters CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 200)))
+domain pgsched_internal.labels as jsonb constraint labels_are_text CHECK (((VALUE IS NULL) OR pgsched_internal.check_labels(VALUE)))
+domain pgsched_internal.nominal_instant as timestamp with time zone constraint scheduled_for_is_an_instant CHECK (((VALUE >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (VALUE <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
+domain pgsched_internal.options as jsonb constraint options_are_known CHECK (((VALUE IS NULL) OR pgsched_internal.check_options(VALUE)))
+domain pgsched_internal.ordering_key as text constraint ordering_key_is_1_to_200_characters CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 200)))
+domain pgsched_internal.payload as jsonb constraint payload_is_at_most_1_mib CHECK (((VALUE IS NULL) OR (pg_column_size(VALUE) <= 1048576) OR pgsched_internal.refuse('PS003'::text, 'the payload is over the limit of 1 MiB'::text, 'store the data elsewhere and schedule a reference to it'::text)))
+domain pgsched_internal.rules as jsonb constraint rules_are_known CHECK (((VALUE IS NULL) OR pgsched_internal.check_rules(VALUE)))
+domain pgsched_internal.signing_secret as text constraint signing_secret_is_whsec_base64 CHECK ((VALUE ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'::text))
+domain pgsched_internal.target as text constraint target_is_a_known_uri CHECK (((VALUE IS NULL) OR ((octet_length(VALUE) <= 2048) AND ((VALUE ~~ 'https://%'::text) OR (VALUE ~~ 'http://%'::text)) AND (substr(VALUE, (POSITION(('://'::text) IN (VALUE)) + 3)) ~ '^[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'::text)) OR ((octet_length(VALUE) <= 200) AND (VALUE ~~ 'python:%'::text) AND (substr(VALUE, 8) ~ '^[A-Za-z_][A-Za-z0-9_.:-]*$'::text)) OR pgsched_internal.check_target(VALUE)))
+domain pgsched_internal.weight as smallint constraint weight_is_1_to_100 CHECK (((VALUE >= 1) AND (VALUE <= 100)))
 
 -- tables
 table pgsched.api_keys
@@ -31,17 +31,17 @@ table pgsched.blocked_keys row level security
 table pgsched.clients row level security
 table pgsched.dependencies with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0) row level security
 table pgsched.executions partition by LIST (partition) row level security
-table pgsched.facts
-table pgsched.former_secrets row level security
-table pgsched.gate_use with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
-table pgsched.gates with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
 table pgsched.history partition by RANGE (finished_at) row level security
 table pgsched.jobs row level security
-table pgsched.kept_dead_letters row level security
 table pgsched.queues with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
 table pgsched.replays row level security
 table pgsched.schema_version
 table pgsched.workers with (fillfactor=50)
+table pgsched_internal.facts
+table pgsched_internal.former_secrets row level security
+table pgsched_internal.gate_use with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
+table pgsched_internal.gates with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
+table pgsched_internal.kept_dead_letters row level security
 view pgsched.dead_letters with (security_invoker=true)
 view pgsched.sidelined with (security_invoker=true)
 view pgsched.status with (security_invoker=true)
@@ -88,13 +88,13 @@ column pgsched.blocked_keys.05 reason text
 column pgsched.blocked_keys.06 blocked_at timestamp with time zone not null default pgsched.now()
 column pgsched.clients.01 client_id text not null
 column pgsched.clients.02 keep pgsched.keep not null default 'all'::pgsched.keep
-column pgsched.clients.03 options pgsched.defaults
-column pgsched.clients.04 weight pgsched.weight not null default 1
+column pgsched.clients.03 options pgsched_internal.defaults
+column pgsched.clients.04 weight pgsched_internal.weight not null default 1
 column pgsched.clients.05 state text not null default 'active'::text
 column pgsched.clients.06 reason text
-column pgsched.clients.07 signing_secret pgsched.signing_secret
+column pgsched.clients.07 signing_secret pgsched_internal.signing_secret
 column pgsched.clients.08 database_role name
-column pgsched.clients.09 dead_letter_target pgsched.target
+column pgsched.clients.09 dead_letter_target pgsched_internal.target
 column pgsched.clients.10 dead_letters_for interval not null default '365 days'::interval
 column pgsched.clients.11 created_at timestamp with time zone not null default pgsched.now()
 column pgsched.dead_letters.01 id uuid
@@ -124,8 +124,8 @@ column pgsched.dependencies.03 outcome text not null default 'success'::text
 column pgsched.dependencies.04 delay interval
 column pgsched.dependencies.05 status pgsched.execution_status
 column pgsched.dependencies.06 finished_at timestamp with time zone
-column pgsched.executions.01 fire_at pgsched.instant not null
-column pgsched.executions.02 scheduled_for pgsched.nominal_instant
+column pgsched.executions.01 fire_at pgsched_internal.instant not null
+column pgsched.executions.02 scheduled_for pgsched_internal.nominal_instant
 column pgsched.executions.03 created_at timestamp with time zone not null default pgsched.now()
 column pgsched.executions.04 lease_expires_at timestamp with time zone
 column pgsched.executions.05 lease_token bigint
@@ -137,34 +137,14 @@ column pgsched.executions.10 partition smallint not null default (floor((random(
 column pgsched.executions.11 attempt smallint not null default 0
 column pgsched.executions.12 awaited boolean
 column pgsched.executions.13 at_head boolean
-column pgsched.executions.14 client_id pgsched.client_id not null default 'default'::text
-column pgsched.executions.15 target pgsched.target not null
-column pgsched.executions.16 payload pgsched.payload
-column pgsched.executions.17 options pgsched.options
-column pgsched.executions.18 key pgsched.key
-column pgsched.executions.19 ordering_key pgsched.ordering_key
+column pgsched.executions.14 client_id pgsched_internal.client_id not null default 'default'::text
+column pgsched.executions.15 target pgsched_internal.target not null
+column pgsched.executions.16 payload pgsched_internal.payload
+column pgsched.executions.17 options pgsched_internal.options
+column pgsched.executions.18 key pgsched_internal.key
+column pgsched.executions.19 ordering_key pgsched_internal.ordering_key
 column pgsched.executions.20 gate text
 column pgsched.executions.21 consumer text
-column pgsched.facts.01 name text not null
-column pgsched.facts.02 value text not null
-column pgsched.facts.03 updated_at timestamp with time zone not null default pgsched.now()
-column pgsched.former_secrets.01 client_id text not null
-column pgsched.former_secrets.02 secret pgsched.signing_secret not null
-column pgsched.former_secrets.03 valid_until timestamp with time zone not null
-column pgsched.gate_use.01 gate text not null
-column pgsched.gate_use.02 worker integer not null
-column pgsched.gate_use.03 running integer not null
-column pgsched.gates.01 name text not null
-column pgsched.gates.02 events integer
-column pgsched.gates.03 period interval
-column pgsched.gates.04 burst integer not null default 1
-column pgsched.gates.05 concurrency integer
-column pgsched.gates.06 next_at timestamp with time zone not null default '-infinity'::timestamp with time zone
-column pgsched.gates.07 shut_until timestamp with time zone
-column pgsched.gates.08 recovers_from timestamp with time zone
-column pgsched.gates.09 openings integer not null default 0
-column pgsched.gates.10 reason text
-column pgsched.gates.11 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.history.01 finished_at timestamp with time zone not null
 column pgsched.history.02 fire_at timestamp with time zone not null
 column pgsched.history.03 scheduled_for timestamp with time zone not null
@@ -191,16 +171,16 @@ column pgsched.history.23 replayed_as uuid
 column pgsched.history.24 dealt_with_at timestamp with time zone
 column pgsched.history.25 dealt_with_by text
 column pgsched.jobs.01 id uuid not null default pgsched.new_id()
-column pgsched.jobs.02 client_id pgsched.client_id not null default 'default'::text
-column pgsched.jobs.03 key pgsched.key
+column pgsched.jobs.02 client_id pgsched_internal.client_id not null default 'default'::text
+column pgsched.jobs.03 key pgsched_internal.key
 column pgsched.jobs.04 queue text not null default 'default'::text
-column pgsched.jobs.05 ordering_key pgsched.ordering_key
-column pgsched.jobs.06 target pgsched.target not null
-column pgsched.jobs.07 payload pgsched.payload
-column pgsched.jobs.08 options pgsched.options
-column pgsched.jobs.09 rules pgsched.rules
-column pgsched.jobs.10 labels pgsched.labels
-column pgsched.jobs.11 cron pgsched.cron
+column pgsched.jobs.05 ordering_key pgsched_internal.ordering_key
+column pgsched.jobs.06 target pgsched_internal.target not null
+column pgsched.jobs.07 payload pgsched_internal.payload
+column pgsched.jobs.08 options pgsched_internal.options
+column pgsched.jobs.09 rules pgsched_internal.rules
+column pgsched.jobs.10 labels pgsched_internal.labels
+column pgsched.jobs.11 cron pgsched_internal.cron
 column pgsched.jobs.12 timezone text not null default 'UTC'::text
 column pgsched.jobs.13 every interval
 column pgsched.jobs.14 anchor timestamp with time zone not null default pgsched.now()
@@ -216,36 +196,10 @@ column pgsched.jobs.23 paused_at timestamp with time zone
 column pgsched.jobs.24 accounted_to timestamp with time zone not null default pgsched.now()
 column pgsched.jobs.25 created_at timestamp with time zone not null default pgsched.now()
 column pgsched.jobs.26 updated_at timestamp with time zone not null default pgsched.now()
-column pgsched.kept_dead_letters.01 finished_at timestamp with time zone not null
-column pgsched.kept_dead_letters.02 fire_at timestamp with time zone not null
-column pgsched.kept_dead_letters.03 scheduled_for timestamp with time zone not null
-column pgsched.kept_dead_letters.04 last_scheduled_for timestamp with time zone
-column pgsched.kept_dead_letters.05 created_at timestamp with time zone not null
-column pgsched.kept_dead_letters.06 instants bigint
-column pgsched.kept_dead_letters.07 id uuid not null
-column pgsched.kept_dead_letters.08 job_id uuid
-column pgsched.kept_dead_letters.09 status pgsched.execution_status not null
-column pgsched.kept_dead_letters.10 plan integer
-column pgsched.kept_dead_letters.11 partition smallint not null
-column pgsched.kept_dead_letters.12 attempt smallint not null
-column pgsched.kept_dead_letters.13 status_code smallint
-column pgsched.kept_dead_letters.14 awaited boolean
-column pgsched.kept_dead_letters.15 client_id text not null
-column pgsched.kept_dead_letters.16 target text not null
-column pgsched.kept_dead_letters.17 payload jsonb
-column pgsched.kept_dead_letters.18 options jsonb
-column pgsched.kept_dead_letters.19 key text
-column pgsched.kept_dead_letters.20 ordering_key text
-column pgsched.kept_dead_letters.21 result jsonb
-column pgsched.kept_dead_letters.22 reason text
-column pgsched.kept_dead_letters.23 replayed_as uuid
-column pgsched.kept_dead_letters.24 dealt_with_at timestamp with time zone
-column pgsched.kept_dead_letters.25 dealt_with_by text
-column pgsched.kept_dead_letters.26 tries jsonb not null
 column pgsched.queues.01 name text not null
 column pgsched.queues.02 first_partition smallint not null
-column pgsched.queues.03 options pgsched.defaults
-column pgsched.queues.04 weight pgsched.weight not null default 1
+column pgsched.queues.03 options pgsched_internal.defaults
+column pgsched.queues.04 weight pgsched_internal.weight not null default 1
 column pgsched.queues.05 max_waiting integer
 column pgsched.queues.06 full_since timestamp with time zone
 column pgsched.queues.07 paused_at timestamp with time zone
@@ -254,7 +208,7 @@ column pgsched.queues.09 pulled boolean not null default false
 column pgsched.replays.01 id uuid not null default pgsched.new_id()
 column pgsched.replays.02 clients text[]
 column pgsched.replays.03 filter jsonb not null
-column pgsched.replays.04 target pgsched.target
+column pgsched.replays.04 target pgsched_internal.target
 column pgsched.replays.05 rate double precision not null default 10
 column pgsched.replays.06 state text not null default 'active'::text
 column pgsched.replays.07 reached uuid
@@ -304,13 +258,59 @@ column pgsched.workers.04 release text not null
 column pgsched.workers.05 started_at timestamp with time zone not null default pgsched.now()
 column pgsched.workers.06 expires_at timestamp with time zone not null
 column pgsched.workers.07 gone_since timestamp with time zone
+column pgsched_internal.facts.01 name text not null
+column pgsched_internal.facts.02 value text not null
+column pgsched_internal.facts.03 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched_internal.former_secrets.01 client_id text not null
+column pgsched_internal.former_secrets.02 secret pgsched_internal.signing_secret not null
+column pgsched_internal.former_secrets.03 valid_until timestamp with time zone not null
+column pgsched_internal.gate_use.01 gate text not null
+column pgsched_internal.gate_use.02 worker integer not null
+column pgsched_internal.gate_use.03 running integer not null
+column pgsched_internal.gates.01 name text not null
+column pgsched_internal.gates.02 events integer
+column pgsched_internal.gates.03 period interval
+column pgsched_internal.gates.04 burst integer not null default 1
+column pgsched_internal.gates.05 concurrency integer
+column pgsched_internal.gates.06 next_at timestamp with time zone not null default '-infinity'::timestamp with time zone
+column pgsched_internal.gates.07 shut_until timestamp with time zone
+column pgsched_internal.gates.08 recovers_from timestamp with time zone
+column pgsched_internal.gates.09 openings integer not null default 0
+column pgsched_internal.gates.10 reason text
+column pgsched_internal.gates.11 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched_internal.kept_dead_letters.01 finished_at timestamp with time zone not null
+column pgsched_internal.kept_dead_letters.02 fire_at timestamp with time zone not null
+column pgsched_internal.kept_dead_letters.03 scheduled_for timestamp with time zone not null
+column pgsched_internal.kept_dead_letters.04 last_scheduled_for timestamp with time zone
+column pgsched_internal.kept_dead_letters.05 created_at timestamp with time zone not null
+column pgsched_internal.kept_dead_letters.06 instants bigint
+column pgsched_internal.kept_dead_letters.07 id uuid not null
+column pgsched_internal.kept_dead_letters.08 job_id uuid
+column pgsched_internal.kept_dead_letters.09 status pgsched.execution_status not null
+column pgsched_internal.kept_dead_letters.10 plan integer
+column pgsched_internal.kept_dead_letters.11 partition smallint not null
+column pgsched_internal.kept_dead_letters.12 attempt smallint not null
+column pgsched_internal.kept_dead_letters.13 status_code smallint
+column pgsched_internal.kept_dead_letters.14 awaited boolean
+column pgsched_internal.kept_dead_letters.15 client_id text not null
+column pgsched_internal.kept_dead_letters.16 target text not null
+column pgsched_internal.kept_dead_letters.17 payload jsonb
+column pgsched_internal.kept_dead_letters.18 options jsonb
+column pgsched_internal.kept_dead_letters.19 key text
+column pgsched_internal.kept_dead_letters.20 ordering_key text
+column pgsched_internal.kept_dead_letters.21 result jsonb
+column pgsched_internal.kept_dead_letters.22 reason text
+column pgsched_internal.kept_dead_letters.23 replayed_as uuid
+column pgsched_internal.kept_dead_letters.24 dealt_with_at timestamp with time zone
+column pgsched_internal.kept_dead_letters.25 dealt_with_by text
+column pgsched_internal.kept_dead_letters.26 tries jsonb not null
 
 -- constraints
 constraint pgsched.api_keys.api_keys_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id)
 constraint pgsched.api_keys.api_keys_hash_key UNIQUE (hash)
 constraint pgsched.api_keys.api_keys_pkey PRIMARY KEY (id)
 constraint pgsched.audit_log.audit_log_pkey PRIMARY KEY (id)
-constraint pgsched.backfills.backfill_ends_after_it_starts CHECK (((starts_at < ends_at) OR pgsched.refuse('PS002'::text, 'a backfill must end after it starts'::text, 'give the range as the earlier instant and the later one'::text)))
+constraint pgsched.backfills.backfill_ends_after_it_starts CHECK (((starts_at < ends_at) OR pgsched_internal.refuse('PS002'::text, 'a backfill must end after it starts'::text, 'give the range as the earlier instant and the later one'::text)))
 constraint pgsched.backfills.backfill_state_is_known CHECK ((state = ANY (ARRAY['active'::text, 'cancelled'::text, 'finished'::text])))
 constraint pgsched.backfills.backfills_job_id_fkey FOREIGN KEY (job_id) REFERENCES pgsched.jobs(id) ON DELETE CASCADE
 constraint pgsched.backfills.backfills_pkey PRIMARY KEY (id)
@@ -325,31 +325,17 @@ constraint pgsched.dependencies.dependencies_pkey PRIMARY KEY (execution_id, aft
 constraint pgsched.dependencies.outcome_is_success_or_any CHECK ((outcome = ANY (ARRAY['success'::text, 'any'::text])))
 constraint pgsched.executions.attempt_is_0_to_1000 CHECK (((lease_token IS NOT NULL) OR ((attempt >= 0) AND (attempt <= 1000))))
 constraint pgsched.executions.executions_pkey PRIMARY KEY (id, partition)
-constraint pgsched.executions.partition_follows_the_key CHECK (((lease_token IS NOT NULL) OR (COALESCE((key)::text, (ordering_key)::text) IS NULL) OR pgsched.check_partition(partition, (client_id)::text, (key)::text, (ordering_key)::text)))
-constraint pgsched.facts.facts_pkey PRIMARY KEY (name)
-constraint pgsched.former_secrets.former_secrets_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id) ON DELETE CASCADE
-constraint pgsched.former_secrets.former_secrets_pkey PRIMARY KEY (client_id, secret)
-constraint pgsched.gate_use.gate_use_gate_fkey FOREIGN KEY (gate) REFERENCES pgsched.gates(name) ON DELETE CASCADE
-constraint pgsched.gate_use.gate_use_pkey PRIMARY KEY (gate, worker)
-constraint pgsched.gate_use.gate_use_worker_fkey FOREIGN KEY (worker) REFERENCES pgsched.workers(id) ON DELETE CASCADE
-constraint pgsched.gates.burst_is_1_to_a_million CHECK (((burst >= 1) AND (burst <= 1000000)))
-constraint pgsched.gates.concurrency_is_1_to_a_million CHECK (((concurrency >= 1) AND (concurrency <= 1000000)))
-constraint pgsched.gates.events_are_1_to_a_million CHECK (((events >= 1) AND (events <= 1000000)))
-constraint pgsched.gates.events_have_a_period CHECK ((num_nonnulls(events, period) <> 1))
-constraint pgsched.gates.gate_is_of_a_known_kind CHECK (((length(name) <= 400) AND (name ~ '^(client|host|queue|key|circuit):.'::text)))
-constraint pgsched.gates.gates_pkey PRIMARY KEY (name)
-constraint pgsched.gates.period_is_1_millisecond_to_366_days CHECK (((period >= '00:00:00.001'::interval) AND (period <= '366 days'::interval)))
+constraint pgsched.executions.partition_follows_the_key CHECK (((lease_token IS NOT NULL) OR (COALESCE((key)::text, (ordering_key)::text) IS NULL) OR pgsched_internal.check_partition(partition, (client_id)::text, (key)::text, (ordering_key)::text)))
 constraint pgsched.jobs.accounted_to_is_an_instant CHECK (((accounted_to >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (accounted_to <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.anchor_is_an_instant CHECK (((anchor >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (anchor <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
-constraint pgsched.jobs.either_cron_or_every CHECK (((num_nonnulls(cron, every) = 1) OR pgsched.refuse('PS002'::text, 'a job needs either cron or every'::text, 'give exactly one of the two, such as cron => ''*/5 * * * *'''::text)))
-constraint pgsched.jobs.every_is_whole_seconds_or_more CHECK (((every IS NULL) OR ((every >= '00:00:01'::interval) AND (every <= '3653 days'::interval) AND (EXTRACT(year FROM every) = (0)::numeric) AND (EXTRACT(month FROM every) = (0)::numeric)) OR pgsched.refuse('PS002'::text, 'every must be between 1 second and 3653 days, without months or years'::text, 'write every => ''15 minutes'', or a cron expression for calendar months'::text)))
-constraint pgsched.jobs.gap_is_shift_or_skip CHECK (((gap = ANY (ARRAY['shift'::text, 'skip'::text])) OR pgsched.refuse('PS002'::text, format('gap cannot be %L'::text, gap), 'write shift or skip'::text)))
+constraint pgsched.jobs.either_cron_or_every CHECK (((num_nonnulls(cron, every) = 1) OR pgsched_internal.refuse('PS002'::text, 'a job needs either cron or every'::text, 'give exactly one of the two, such as cron => ''*/5 * * * *'''::text)))
+constraint pgsched.jobs.every_is_whole_seconds_or_more CHECK (((every IS NULL) OR ((every >= '00:00:01'::interval) AND (every <= '3653 days'::interval) AND (EXTRACT(year FROM every) = (0)::numeric) AND (EXTRACT(month FROM every) = (0)::numeric)) OR pgsched_internal.refuse('PS002'::text, 'every must be between 1 second and 3653 days, without months or years'::text, 'write every => ''15 minutes'', or a cron expression for calendar months'::text)))
+constraint pgsched.jobs.gap_is_shift_or_skip CHECK (((gap = ANY (ARRAY['shift'::text, 'skip'::text])) OR pgsched_internal.refuse('PS002'::text, format('gap cannot be %L'::text, gap), 'write shift or skip'::text)))
 constraint pgsched.jobs.jobs_pkey PRIMARY KEY (id)
 constraint pgsched.jobs.jobs_queue_fkey FOREIGN KEY (queue) REFERENCES pgsched.queues(name)
-constraint pgsched.jobs.overlap_is_first_second_or_both CHECK (((overlap = ANY (ARRAY['first'::text, 'second'::text, 'both'::text])) OR pgsched.refuse('PS002'::text, format('overlap cannot be %L'::text, overlap), 'write first, second or both'::text)))
+constraint pgsched.jobs.overlap_is_first_second_or_both CHECK (((overlap = ANY (ARRAY['first'::text, 'second'::text, 'both'::text])) OR pgsched_internal.refuse('PS002'::text, format('overlap cannot be %L'::text, overlap), 'write first, second or both'::text)))
 constraint pgsched.jobs.paused_at_is_an_instant CHECK (((paused_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (paused_at <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.updated_at_is_an_instant CHECK (((updated_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (updated_at <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
-constraint pgsched.kept_dead_letters.kept_dead_letters_pkey PRIMARY KEY (id)
 constraint pgsched.queues.first_partition_is_a_multiple_of_16 CHECK (((first_partition >= 0) AND (((first_partition)::integer % 16) = 0)))
 constraint pgsched.queues.max_waiting_is_1_to_100_million CHECK (((max_waiting >= 1) AND (max_waiting <= 100000000)))
 constraint pgsched.queues.queue_name_is_plain CHECK ((name ~ '^[a-z][a-z0-9_-]{0,62}$'::text))
@@ -361,6 +347,20 @@ constraint pgsched.replays.replay_state_is_known CHECK ((state = ANY (ARRAY['act
 constraint pgsched.replays.replays_pkey PRIMARY KEY (id)
 constraint pgsched.schema_version.schema_version_pkc PRIMARY KEY (version_num)
 constraint pgsched.workers.workers_pkey PRIMARY KEY (id)
+constraint pgsched_internal.facts.facts_pkey PRIMARY KEY (name)
+constraint pgsched_internal.former_secrets.former_secrets_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id) ON DELETE CASCADE
+constraint pgsched_internal.former_secrets.former_secrets_pkey PRIMARY KEY (client_id, secret)
+constraint pgsched_internal.gate_use.gate_use_gate_fkey FOREIGN KEY (gate) REFERENCES pgsched_internal.gates(name) ON DELETE CASCADE
+constraint pgsched_internal.gate_use.gate_use_pkey PRIMARY KEY (gate, worker)
+constraint pgsched_internal.gate_use.gate_use_worker_fkey FOREIGN KEY (worker) REFERENCES pgsched.workers(id) ON DELETE CASCADE
+constraint pgsched_internal.gates.burst_is_1_to_a_million CHECK (((burst >= 1) AND (burst <= 1000000)))
+constraint pgsched_internal.gates.concurrency_is_1_to_a_million CHECK (((concurrency >= 1) AND (concurrency <= 1000000)))
+constraint pgsched_internal.gates.events_are_1_to_a_million CHECK (((events >= 1) AND (events <= 1000000)))
+constraint pgsched_internal.gates.events_have_a_period CHECK ((num_nonnulls(events, period) <> 1))
+constraint pgsched_internal.gates.gate_is_of_a_known_kind CHECK (((length(name) <= 400) AND (name ~ '^(client|host|queue|key|circuit):.'::text)))
+constraint pgsched_internal.gates.gates_pkey PRIMARY KEY (name)
+constraint pgsched_internal.gates.period_is_1_millisecond_to_366_days CHECK (((period >= '00:00:00.001'::interval) AND (period <= '366 days'::interval)))
+constraint pgsched_internal.kept_dead_letters.kept_dead_letters_pkey PRIMARY KEY (id)
 
 -- indexes
 CREATE INDEX attempts_execution ON ONLY pgsched.attempts USING btree (execution_id)
@@ -378,7 +378,7 @@ CREATE INDEX history_key ON ONLY pgsched.history USING btree (client_id, key) WH
 CREATE INDEX jobs_ended ON pgsched.jobs USING btree (updated_at) WHERE ((state = ANY (ARRAY['finished'::pgsched.job_state, 'cancelled'::pgsched.job_state])) AND ((rules)::jsonb ? 'delete_after'::text))
 CREATE INDEX jobs_labels ON pgsched.jobs USING gin (labels jsonb_path_ops) WHERE (labels IS NOT NULL)
 CREATE INDEX jobs_unplanned ON pgsched.jobs USING btree (id) WHERE ((state = 'active'::pgsched.job_state) AND (planned_revision <> revision))
-CREATE INDEX kept_dead_letters_finished_at ON pgsched.kept_dead_letters USING btree (finished_at)
+CREATE INDEX kept_dead_letters_finished_at ON pgsched_internal.kept_dead_letters USING btree (finished_at)
 CREATE INDEX replays_active ON pgsched.replays USING btree (id) WHERE (state = 'active'::text)
 CREATE UNIQUE INDEX api_keys_hash_key ON pgsched.api_keys USING btree (hash)
 CREATE UNIQUE INDEX api_keys_pkey ON pgsched.api_keys USING btree (id)
@@ -391,13 +391,13 @@ CREATE UNIQUE INDEX executions_head ON ONLY pgsched.executions USING btree (clie
 CREATE UNIQUE INDEX executions_job ON ONLY pgsched.executions USING btree (job_id, scheduled_for, partition) WHERE (job_id IS NOT NULL)
 CREATE UNIQUE INDEX executions_key ON ONLY pgsched.executions USING btree (client_id, key, partition) WHERE (key IS NOT NULL)
 CREATE UNIQUE INDEX executions_pkey ON ONLY pgsched.executions USING btree (id, partition)
-CREATE UNIQUE INDEX facts_pkey ON pgsched.facts USING btree (name)
-CREATE UNIQUE INDEX former_secrets_pkey ON pgsched.former_secrets USING btree (client_id, secret)
-CREATE UNIQUE INDEX gate_use_pkey ON pgsched.gate_use USING btree (gate, worker)
-CREATE UNIQUE INDEX gates_pkey ON pgsched.gates USING btree (name)
+CREATE UNIQUE INDEX facts_pkey ON pgsched_internal.facts USING btree (name)
+CREATE UNIQUE INDEX former_secrets_pkey ON pgsched_internal.former_secrets USING btree (client_id, secret)
+CREATE UNIQUE INDEX gate_use_pkey ON pgsched_internal.gate_use USING btree (gate, worker)
+CREATE UNIQUE INDEX gates_pkey ON pgsched_internal.gates USING btree (name)
 CREATE UNIQUE INDEX jobs_client_key ON pgsched.jobs USING btree (client_id, key) WHERE ((key IS NOT NULL) AND (state <> 'cancelled'::pgsched.job_state))
 CREATE UNIQUE INDEX jobs_pkey ON pgsched.jobs USING btree (id)
-CREATE UNIQUE INDEX kept_dead_letters_pkey ON pgsched.kept_dead_letters USING btree (id)
+CREATE UNIQUE INDEX kept_dead_letters_pkey ON pgsched_internal.kept_dead_letters USING btree (id)
 CREATE UNIQUE INDEX queues_first_partition_key ON pgsched.queues USING btree (first_partition)
 CREATE UNIQUE INDEX queues_pkey ON pgsched.queues USING btree (name)
 CREATE UNIQUE INDEX replays_pkey ON pgsched.replays USING btree (id)
@@ -405,47 +405,45 @@ CREATE UNIQUE INDEX schema_version_pkc ON pgsched.schema_version USING btree (ve
 CREATE UNIQUE INDEX workers_pkey ON pgsched.workers USING btree (id)
 
 -- partitions
-partition pgsched.attempts_default of pgsched.attempts DEFAULT
-partition pgsched.executions_0 of pgsched.executions FOR VALUES IN ('0') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
-partition pgsched.executions_1 of pgsched.executions FOR VALUES IN ('1') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
-partition pgsched.executions_10 of pgsched.executions FOR VALUES IN ('10') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
-partition pgsched.executions_11 of pgsched.executions FOR VALUES IN ('11') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
-partition pgsched.executions_12 of pgsched.executions FOR VALUES IN ('12') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
-partition pgsched.executions_13 of pgsched.executions FOR VALUES IN ('13') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
-partition pgsched.executions_14 of pgsched.executions FOR VALUES IN ('14') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
-partition pgsched.executions_15 of pgsched.executions FOR VALUES IN ('15') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
-partition pgsched.executions_2 of pgsched.executions FOR VALUES IN ('2') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
-partition pgsched.executions_3 of pgsched.executions FOR VALUES IN ('3') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
-partition pgsched.executions_4 of pgsched.executions FOR VALUES IN ('4') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
-partition pgsched.executions_5 of pgsched.executions FOR VALUES IN ('5') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
-partition pgsched.executions_6 of pgsched.executions FOR VALUES IN ('6') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
-partition pgsched.executions_7 of pgsched.executions FOR VALUES IN ('7') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
-partition pgsched.executions_8 of pgsched.executions FOR VALUES IN ('8') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
-partition pgsched.executions_9 of pgsched.executions FOR VALUES IN ('9') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
-partition pgsched.history_default of pgsched.history DEFAULT
+partition pgsched_internal.attempts_default of pgsched.attempts DEFAULT
+partition pgsched_internal.executions_0 of pgsched.executions FOR VALUES IN ('0') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched_internal.executions_1 of pgsched.executions FOR VALUES IN ('1') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched_internal.executions_10 of pgsched.executions FOR VALUES IN ('10') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched_internal.executions_11 of pgsched.executions FOR VALUES IN ('11') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched_internal.executions_12 of pgsched.executions FOR VALUES IN ('12') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched_internal.executions_13 of pgsched.executions FOR VALUES IN ('13') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched_internal.executions_14 of pgsched.executions FOR VALUES IN ('14') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched_internal.executions_15 of pgsched.executions FOR VALUES IN ('15') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched_internal.executions_2 of pgsched.executions FOR VALUES IN ('2') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched_internal.executions_3 of pgsched.executions FOR VALUES IN ('3') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched_internal.executions_4 of pgsched.executions FOR VALUES IN ('4') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched_internal.executions_5 of pgsched.executions FOR VALUES IN ('5') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched_internal.executions_6 of pgsched.executions FOR VALUES IN ('6') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched_internal.executions_7 of pgsched.executions FOR VALUES IN ('7') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched_internal.executions_8 of pgsched.executions FOR VALUES IN ('8') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched_internal.executions_9 of pgsched.executions FOR VALUES IN ('9') with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_insert_scale_factor=0.2, autovacuum_analyze_scale_factor=0.1, autovacuum_analyze_threshold=5000)
+partition pgsched_internal.history_default of pgsched.history DEFAULT
 
 -- triggers
-CREATE TRIGGER clients_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH STATEMENT EXECUTE FUNCTION pgsched.clients_changed()
-CREATE TRIGGER executions_inserted AFTER INSERT ON pgsched.executions REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT WHEN (((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'told'::text) AND ((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'off'::text) OR (current_setting('pgsched.unbounded'::text, true) IS DISTINCT FROM 'on'::text)))) EXECUTE FUNCTION pgsched.executions_inserted()
-CREATE TRIGGER jobs_edited AFTER UPDATE OF revision ON pgsched.jobs FOR EACH STATEMENT EXECUTE FUNCTION pgsched.jobs_changed()
-CREATE TRIGGER jobs_inserted AFTER INSERT ON pgsched.jobs FOR EACH STATEMENT EXECUTE FUNCTION pgsched.jobs_changed()
-CREATE TRIGGER queues_changed AFTER INSERT OR DELETE OR UPDATE OF name, first_partition, options, weight, max_waiting, paused_at ON pgsched.queues FOR EACH STATEMENT EXECUTE FUNCTION pgsched.queues_changed()
+CREATE TRIGGER clients_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.clients_changed()
+CREATE TRIGGER executions_inserted AFTER INSERT ON pgsched.executions REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT WHEN (((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'told'::text) AND ((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'off'::text) OR (current_setting('pgsched.unbounded'::text, true) IS DISTINCT FROM 'on'::text)))) EXECUTE FUNCTION pgsched_internal.executions_inserted()
+CREATE TRIGGER jobs_edited AFTER UPDATE OF revision ON pgsched.jobs FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.jobs_changed()
+CREATE TRIGGER jobs_inserted AFTER INSERT ON pgsched.jobs FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.jobs_changed()
+CREATE TRIGGER queues_changed AFTER INSERT OR DELETE OR UPDATE OF name, first_partition, options, weight, max_waiting, paused_at ON pgsched.queues FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.queues_changed()
 
 -- policies
-policy mine on pgsched.attempts for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
+policy mine on pgsched.attempts for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.backfills for r to {pgsched_client} using ((EXISTS ( SELECT FROM pgsched.jobs j WHERE (j.id = backfills.job_id)))) check ()
-policy mine on pgsched.blocked_keys for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
+policy mine on pgsched.blocked_keys for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
 policy mine on pgsched.clients for r to {pgsched_client} using ((EXISTS ( SELECT FROM pg_roles r WHERE ((r.rolname = clients.database_role) AND pg_has_role(r.oid, 'MEMBER'::text))))) check ()
 policy mine on pgsched.dependencies for r to {pgsched_client} using ((EXISTS ( SELECT FROM pgsched.executions e WHERE (e.id = dependencies.execution_id)))) check ()
-policy mine on pgsched.executions for r to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
-policy mine on pgsched.history for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
-policy mine on pgsched.jobs for * to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))))
-policy mine on pgsched.kept_dead_letters for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ()
-policy mine on pgsched.replays for r to {pgsched_client} using ((clients <@ pgsched.my_clients())) check ()
-policy mine_ended on pgsched.history for a to {pgsched_client} using () check (((client_id = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (status = ANY (ARRAY['cancelled'::pgsched.execution_status, 'skipped'::pgsched.execution_status])) AND ((job_id IS NULL) OR (EXISTS ( SELECT FROM pgsched.jobs j WHERE ((j.id = history.job_id) AND ((j.client_id)::text = history.client_id)))))))
-policy mine_new on pgsched.executions for a to {pgsched_client} using () check ((((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND ((job_id IS NULL) OR (EXISTS ( SELECT FROM pgsched.jobs j WHERE ((j.id = executions.job_id) AND ((j.client_id)::text = (executions.client_id)::text)))))))
-policy mine_waiting on pgsched.executions for w to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest)))) check ((((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (lease_token IS NULL)))
-policy mine_withdrawn on pgsched.executions for d to {pgsched_client} using ((((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched.my_clients()) AS unnest))) AND (lease_token IS NULL))) check ()
+policy mine on pgsched.executions for r to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
+policy mine on pgsched.history for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
+policy mine on pgsched.jobs for r to {pgsched_client} using (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
+policy mine on pgsched.replays for r to {pgsched_client} using ((clients <@ pgsched_internal.my_clients())) check ()
+policy mine on pgsched_internal.kept_dead_letters for r to {pgsched_client} using ((client_id = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest)))) check ()
+policy mine_new on pgsched.executions for a to {pgsched_client} using () check (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest))))
+policy mine_new on pgsched.jobs for a to {pgsched_client} using () check (((client_id)::text = ANY (ARRAY( SELECT unnest(pgsched_internal.my_clients()) AS unnest))))
 policy reader on pgsched.attempts for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.backfills for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.blocked_keys for r to {pgsched_reader} using (true) check ()
@@ -454,241 +452,215 @@ policy reader on pgsched.dependencies for r to {pgsched_reader} using (true) che
 policy reader on pgsched.executions for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.history for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.jobs for r to {pgsched_reader} using (true) check ()
-policy reader on pgsched.kept_dead_letters for r to {pgsched_reader} using (true) check ()
 policy reader on pgsched.replays for r to {pgsched_reader} using (true) check ()
+policy reader on pgsched_internal.kept_dead_letters for r to {pgsched_reader} using (true) check ()
 policy worker on pgsched.attempts for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.backfills for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.blocked_keys for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.clients for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.dependencies for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.executions for * to {pgsched_worker} using (true) check (true)
-policy worker on pgsched.former_secrets for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.history for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.jobs for * to {pgsched_worker} using (true) check (true)
-policy worker on pgsched.kept_dead_letters for * to {pgsched_worker} using (true) check (true)
 policy worker on pgsched.replays for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched_internal.former_secrets for * to {pgsched_worker} using (true) check (true)
+policy worker on pgsched_internal.kept_dead_letters for * to {pgsched_worker} using (true) check (true)
 
 -- functions
-function pgsched.account_from_claimed(uuid,integer) returns void volatility v parallel u
-function pgsched.accounted_to(pgsched.jobs,boolean) returns timestamp with time zone volatility s parallel s
-function pgsched.acting_role() returns name volatility s parallel s
-function pgsched.acts_for(text) returns boolean volatility s parallel s
-function pgsched.advance_replay(uuid,integer) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
-function pgsched.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) returns record volatility i parallel s
-function pgsched.attempts_allowed(jsonb) returns numeric volatility i parallel s
-function pgsched.attempts_in(jsonb) returns numeric volatility i parallel s
 function pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.backoff(jsonb,integer,double precision) returns double precision volatility i parallel s
-function pgsched.block_key(smallint,text,text,uuid,text) returns void volatility v parallel u
-function pgsched.bring_along(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) returns void volatility v parallel u
-function pgsched.cancel(text,text,text,text) returns boolean volatility v parallel u
-function pgsched.cancel(uuid,text,text) returns boolean volatility v parallel u
-function pgsched.cancel_all(text,jsonb,text,text) returns integer volatility v parallel u
+function pgsched.cancel(text,text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.cancel(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.cancel_all(text,jsonb,text,text) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.cancel_backfill(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.cancel_replay(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.carry_on(uuid,timestamp with time zone) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.check_after(text[],text,text,text) returns boolean volatility i parallel s
-function pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
-function pgsched.check_changes(jsonb) returns boolean volatility i parallel s
-function pgsched.check_claim(text,text,integer,interval) returns smallint volatility s parallel s
-function pgsched.check_client_changes(jsonb) returns boolean volatility s parallel u
-function pgsched.check_cron(text) returns boolean volatility i parallel s
-function pgsched.check_dead_letter_filter(jsonb) returns boolean volatility i parallel s
-function pgsched.check_defaults(jsonb) returns boolean volatility i parallel s
-function pgsched.check_empty(pgsched.queues) returns boolean volatility s parallel u
-function pgsched.check_ended(uuid,text) returns boolean volatility s parallel u
-function pgsched.check_exclusion(jsonb) returns boolean volatility i parallel s
-function pgsched.check_filter(text,jsonb) returns boolean volatility i parallel s
-function pgsched.check_instant(timestamp with time zone) returns boolean volatility i parallel s
-function pgsched.check_labels(jsonb) returns boolean volatility i parallel s
-function pgsched.check_lease(interval) returns boolean volatility i parallel s
-function pgsched.check_limit(integer,interval,integer,integer) returns boolean volatility i parallel s
-function pgsched.check_may_set(text) returns boolean volatility s parallel u
-function pgsched.check_may_sideline(text) returns boolean volatility s parallel u
-function pgsched.check_members(jsonb,text[]) returns boolean volatility i parallel s
-function pgsched.check_no_circle(uuid,uuid) returns boolean volatility v parallel u set search_path=pg_catalog, pg_temp
-function pgsched.check_on_conflict(text,text,text) returns boolean volatility i parallel s
-function pgsched.check_options(jsonb) returns boolean volatility i parallel s
-function pgsched.check_partition(smallint,text,text,text) returns boolean volatility i parallel s
-function pgsched.check_pulled(text,text) returns boolean volatility s parallel s
-function pgsched.check_queue_changes(jsonb) returns boolean volatility i parallel s
-function pgsched.check_rules(jsonb) returns boolean volatility i parallel s
-function pgsched.check_secret(text) returns boolean volatility i parallel s
-function pgsched.check_spec(jsonb) returns boolean volatility i parallel s
-function pgsched.check_target(text) returns boolean volatility i parallel s
-function pgsched.check_told(jsonb,text) returns boolean volatility i parallel s
-function pgsched.check_zone(text) returns boolean volatility s parallel s
-function pgsched.circuit_of(text,text) returns text volatility i parallel s
 function pgsched.claim(text,text,integer,interval) returns TABLE(id uuid, token bigint, attempt smallint, scheduled_for timestamp with time zone, client text, key text, ordering_key text, job_id uuid, payload jsonb, target text, options jsonb, lease_expires_at timestamp with time zone) volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
-function pgsched.clients_acted_for() returns text[] volatility s parallel s
-function pgsched.clients_changed() returns trigger volatility v parallel u
 function pgsched.complete(uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
-function pgsched.count_dead_letters(jsonb,interval) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
-function pgsched.count_live(text,bigint,boolean) returns bigint volatility s parallel u
-function pgsched.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
+function pgsched.count_dead_letters(jsonb,interval) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp, enable_sort=off, enable_hashjoin=off
 function pgsched.create_queue(text,jsonb,text) returns smallint volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=1s
-function pgsched.detail_of(text) returns jsonb volatility i parallel s
 function pgsched.discard(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.discard_all(jsonb,integer,text,text) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp, enable_sort=off, enable_hashjoin=off
 function pgsched.drop_client(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched.drop_limit(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.drop_partitions(pgsched.queues) returns void volatility v parallel u
 function pgsched.drop_queue(text,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=200ms
 function pgsched.drop_secret(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.due_to_pull(smallint,integer,integer,text[]) returns record volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off, enable_hashjoin=off, enable_mergejoin=off, plan_cache_mode=force_generic_plan
-function pgsched.duration_text(double precision) returns text volatility i parallel s
-function pgsched.edit(uuid,jsonb,text) returns boolean volatility v parallel u
-function pgsched.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
-function pgsched.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns void volatility v parallel u
-function pgsched.executions_inserted() returns trigger volatility v parallel u
-function pgsched.expire_dead_letters(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.edit(uuid,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.extend(uuid,bigint,interval) returns timestamp with time zone volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
 function pgsched.fail(uuid,bigint,text,boolean,interval) returns pgsched.execution_status volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
-function pgsched.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) returns pgsched.execution_status volatility v parallel u
-function pgsched.find_execution(text,text) returns uuid volatility s parallel u
-function pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) returns void volatility v parallel u
-function pgsched.fire_dependents(uuid[]) returns uuid[] volatility v parallel u
-function pgsched.forget_dependencies(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.gate_of(text,text) returns text volatility i parallel s
-function pgsched.give_up_key(uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.hold_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.is_day(text) returns boolean volatility i parallel s
-function pgsched.is_duration(jsonb,interval,interval) returns boolean volatility i parallel s
-function pgsched.is_instant(jsonb) returns boolean volatility i parallel s
-function pgsched.is_kept(text,timestamp with time zone) returns boolean volatility s parallel u
-function pgsched.is_of_key(smallint,uuid,text,text) returns boolean volatility s parallel u
-function pgsched.is_watched(integer) returns boolean volatility v parallel u
-function pgsched.is_whole(jsonb,bigint,bigint) returns boolean volatility i parallel s
-function pgsched.jobs_changed() returns trigger volatility v parallel u
-function pgsched.keep_dead_letters(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
-function pgsched.laid_over(jsonb,jsonb) returns jsonb volatility i parallel s
-function pgsched.lateness(jsonb,integer,double precision) returns record volatility i parallel s
-function pgsched.leave_gate(smallint,uuid) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.let_next(smallint,text,text) returns timestamp with time zone volatility v parallel u
-function pgsched.lock_dead_letter(uuid) returns pgsched.history volatility v parallel u
-function pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
-function pgsched.lock_queue(text) returns pgsched.queues volatility v parallel u
-function pgsched.log_change(text,uuid,text,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.log_setting(text,text,jsonb) returns void volatility v parallel u
-function pgsched.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) returns TABLE(id uuid, finished_at timestamp with time zone, named boolean) volatility s parallel u
-function pgsched.lose_in_hand(pgsched.executions) returns pgsched.execution_status volatility v parallel u
-function pgsched.make_partition(integer) returns void volatility v parallel u
-function pgsched.mark_dead_letter(pgsched.history,uuid,text) returns void volatility v parallel u
-function pgsched.may_be_handed_out(smallint,uuid) returns boolean volatility v parallel u
-function pgsched.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
-function pgsched.my_clients() returns text[] volatility s parallel s
 function pgsched.new_id() returns uuid volatility v parallel s
-function pgsched.new_secret() returns text volatility v parallel u
-function pgsched.new_token(smallint) returns bigint volatility v parallel s
-function pgsched.next_queue_number() returns integer volatility v parallel u
-function pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) returns integer volatility v parallel u
-function pgsched.notify_release() returns void volatility v parallel u
-function pgsched.notify_turns() returns void volatility v parallel u
-function pgsched.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
 function pgsched.now() returns timestamp with time zone volatility s parallel s
-function pgsched.open_gate(text,boolean) returns boolean volatility v parallel u
-function pgsched.options_of(pgsched.executions) returns jsonb volatility s parallel s
-function pgsched.partition_for(text,text,text,text) returns smallint volatility v parallel s
-function pgsched.partition_of(pgsched.jobs) returns smallint volatility s parallel s
-function pgsched.partition_with(text,text,smallint) returns smallint volatility s parallel s
-function pgsched.partition_with(uuid) returns smallint volatility s parallel s
-function pgsched.pause(uuid,text,text) returns boolean volatility v parallel u
-function pgsched.pause_all(text,jsonb,text,text) returns integer volatility v parallel u
+function pgsched.partition_for(text,text,text,text) returns smallint volatility v parallel s security definer set search_path=pg_catalog, pg_temp
+function pgsched.pause(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.pause_all(text,jsonb,text,text) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.pause_queue(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.prepare_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
-function pgsched.queue_to_tell(smallint,text) returns smallint volatility s parallel s
-function pgsched.queues_changed() returns trigger volatility v parallel u
-function pgsched.reap_in_hand(smallint,integer) returns integer volatility v parallel u
-function pgsched.refuse(text,text,text) returns boolean volatility v parallel s
-function pgsched.refuse_full(integer) returns void volatility s parallel u
 function pgsched.release(uuid,bigint) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
-function pgsched.release_abandoned(integer) returns integer volatility v parallel u
 function pgsched.release_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.release_dependents(integer) returns record volatility v parallel u
 function pgsched.replay(uuid,text,jsonb,jsonb,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.replay_all(jsonb,double precision,text,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.replay_next(pgsched.replays,uuid,timestamp with time zone) returns uuid volatility v parallel u
-function pgsched.reschedule(uuid,timestamp with time zone,text) returns void volatility v parallel u
+function pgsched.reschedule(uuid,timestamp with time zone,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.restore(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.resume(uuid,text,text) returns boolean volatility v parallel u
-function pgsched.resume_all(text,jsonb,text,text) returns integer volatility v parallel u
+function pgsched.resume(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.resume_all(text,jsonb,text,text) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.resume_queue(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
 function pgsched.rotate_secret(text,text,interval,text) returns text volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) returns uuid volatility v parallel u
-function pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) returns uuid volatility v parallel u
-function pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) returns uuid volatility v parallel u
-function pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) returns uuid volatility v parallel u
-function pgsched.seconds_in(jsonb,text) returns double precision volatility i parallel s
+function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_client(text,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_limit(text,text,integer,interval,integer,integer,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_queue(text,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.setting(text,text) returns text volatility s parallel s
 function pgsched.settle_called(smallint,uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.shut_gate(text,timestamp with time zone,text) returns boolean volatility v parallel u
 function pgsched.sideline(text,text,timestamp with time zone,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.signing_secrets(text) returns SETOF record volatility s parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
-function pgsched.slot_for(text,text,text) returns smallint volatility i parallel s
-function pgsched.superseded_by(pgsched.history) returns uuid volatility s parallel u
-function pgsched.take_in_hand(uuid,bigint) returns pgsched.executions volatility v parallel u
-function pgsched.take_turn(pgsched.executions) returns boolean volatility v parallel u
-function pgsched.target_host(text) returns text volatility i parallel s
-function pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) returns uuid volatility v parallel u
-function pgsched.trigger(uuid,text) returns uuid volatility v parallel u
+function pgsched.trigger(uuid,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.unblock(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.unblock_after(uuid[]) returns void volatility v parallel u
-function pgsched.until_next(text) returns double precision volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off
 function pgsched.wait_for(uuid,uuid,text,interval) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.waits_for_own(smallint,uuid) returns boolean volatility s parallel u
-function pgsched.withdraw(uuid,text) returns void volatility v parallel u
-function pgsched.write_log(text,uuid,text,jsonb) returns void volatility v parallel u
+function pgsched_internal.account_from_claimed(uuid,integer) returns void volatility v parallel u
+function pgsched_internal.accounted_to(pgsched.jobs,boolean) returns timestamp with time zone volatility s parallel s
+function pgsched_internal.acting_role() returns name volatility s parallel s
+function pgsched_internal.acts_for(text) returns boolean volatility s parallel s
+function pgsched_internal.advance_replay(uuid,integer) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
+function pgsched_internal.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) returns record volatility i parallel s
+function pgsched_internal.attempts_allowed(jsonb) returns numeric volatility i parallel s
+function pgsched_internal.attempts_in(jsonb) returns numeric volatility i parallel s
+function pgsched_internal.backoff(jsonb,integer,double precision) returns double precision volatility i parallel s
+function pgsched_internal.block_key(smallint,text,text,uuid,text) returns void volatility v parallel u
+function pgsched_internal.bring_along(uuid) returns void volatility v parallel u
+function pgsched_internal.carry_on(uuid,timestamp with time zone) returns void volatility v parallel u
+function pgsched_internal.check_acts_for(text) returns boolean volatility s parallel s
+function pgsched_internal.check_after(text[],text,text,text) returns boolean volatility i parallel s
+function pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
+function pgsched_internal.check_changes(jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_claim(text,text,integer,interval) returns smallint volatility s parallel s
+function pgsched_internal.check_client_changes(jsonb) returns boolean volatility s parallel u
+function pgsched_internal.check_cron(text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_dead_letter_filter(jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_defaults(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_empty(pgsched.queues) returns boolean volatility s parallel u
+function pgsched_internal.check_ended(uuid,text) returns boolean volatility s parallel u
+function pgsched_internal.check_exclusion(jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_filter(text,jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_instant(timestamp with time zone) returns boolean volatility i parallel s
+function pgsched_internal.check_labels(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_lease(interval) returns boolean volatility i parallel s
+function pgsched_internal.check_limit(integer,interval,integer,integer) returns boolean volatility i parallel s
+function pgsched_internal.check_may_set(text) returns boolean volatility s parallel u
+function pgsched_internal.check_may_sideline(text) returns boolean volatility s parallel u
+function pgsched_internal.check_members(jsonb,text[]) returns boolean volatility i parallel s
+function pgsched_internal.check_no_circle(uuid,uuid) returns boolean volatility v parallel u
+function pgsched_internal.check_on_conflict(text,text,text) returns boolean volatility i parallel s
+function pgsched_internal.check_options(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_partition(smallint,text,text,text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_pulled(text,text) returns boolean volatility s parallel s
+function pgsched_internal.check_queue_changes(jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_rules(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_secret(text) returns boolean volatility i parallel s
+function pgsched_internal.check_spec(jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_target(text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_told(jsonb,text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_zone(text) returns boolean volatility s parallel s
+function pgsched_internal.circuit_of(text,text) returns text volatility i parallel s
+function pgsched_internal.clients_acted_for() returns text[] volatility s parallel s
+function pgsched_internal.clients_changed() returns trigger volatility v parallel u
+function pgsched_internal.count_live(text,bigint,boolean) returns bigint volatility s parallel u
+function pgsched_internal.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
+function pgsched_internal.detail_of(text) returns jsonb volatility i parallel s
+function pgsched_internal.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
+function pgsched_internal.drop_partitions(pgsched.queues) returns void volatility v parallel u
+function pgsched_internal.due_to_pull(smallint,integer,integer,text[]) returns record volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off, enable_hashjoin=off, enable_mergejoin=off, plan_cache_mode=force_generic_plan
+function pgsched_internal.duration_text(double precision) returns text volatility i parallel s
+function pgsched_internal.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
+function pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns void volatility v parallel u
+function pgsched_internal.executions_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.expire_dead_letters(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) returns pgsched.execution_status volatility v parallel u
+function pgsched_internal.find_execution(text,text) returns uuid volatility s parallel u
+function pgsched_internal.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) returns void volatility v parallel u
+function pgsched_internal.fire_dependents(uuid[]) returns uuid[] volatility v parallel u
+function pgsched_internal.forget_dependencies(uuid) returns void volatility v parallel u
+function pgsched_internal.gate_of(text,text) returns text volatility i parallel s
+function pgsched_internal.give_up_key(uuid) returns void volatility v parallel u
+function pgsched_internal.grant_execute(text[],regrole) returns void volatility v parallel u set search_path=pg_catalog, pg_temp
+function pgsched_internal.has_ended(uuid) returns boolean volatility s parallel u
+function pgsched_internal.is_day(text) returns boolean volatility i parallel s
+function pgsched_internal.is_duration(jsonb,interval,interval) returns boolean volatility i parallel s
+function pgsched_internal.is_instant(jsonb) returns boolean volatility i parallel s
+function pgsched_internal.is_kept(text,timestamp with time zone) returns boolean volatility s parallel u
+function pgsched_internal.is_of_key(smallint,uuid,text,text) returns boolean volatility s parallel u
+function pgsched_internal.is_privileged(name) returns boolean volatility s parallel u
+function pgsched_internal.is_watched(integer) returns boolean volatility v parallel u
+function pgsched_internal.is_whole(jsonb,bigint,bigint) returns boolean volatility i parallel s
+function pgsched_internal.jobs_changed() returns trigger volatility v parallel u
+function pgsched_internal.keep_dead_letters(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
+function pgsched_internal.laid_over(jsonb,jsonb) returns jsonb volatility i parallel s
+function pgsched_internal.lateness(jsonb,integer,double precision) returns record volatility i parallel s
+function pgsched_internal.let_next(smallint,text,text) returns timestamp with time zone volatility v parallel u
+function pgsched_internal.lock_dead_letter(uuid) returns pgsched.history volatility v parallel u
+function pgsched_internal.lock_execution(uuid) returns pgsched.executions volatility v parallel u
+function pgsched_internal.lock_job(uuid) returns pgsched.jobs volatility v parallel u
+function pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
+function pgsched_internal.lock_queue(text) returns pgsched.queues volatility v parallel u
+function pgsched_internal.log_setting(text,text,jsonb) returns void volatility v parallel u
+function pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) returns TABLE(id uuid, finished_at timestamp with time zone, named boolean) volatility s parallel u
+function pgsched_internal.lose_in_hand(pgsched.executions) returns pgsched.execution_status volatility v parallel u
+function pgsched_internal.make_partition(integer) returns void volatility v parallel u
+function pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) returns void volatility v parallel u
+function pgsched_internal.may_be_handed_out(smallint,uuid) returns boolean volatility v parallel u
+function pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
+function pgsched_internal.my_clients() returns text[] volatility s parallel s
+function pgsched_internal.new_secret() returns text volatility v parallel u
+function pgsched_internal.new_token(smallint) returns bigint volatility v parallel s
+function pgsched_internal.next_queue_number() returns integer volatility v parallel u
+function pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) returns integer volatility v parallel u
+function pgsched_internal.notify_release() returns void volatility v parallel u
+function pgsched_internal.notify_turns() returns void volatility v parallel u
+function pgsched_internal.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
+function pgsched_internal.open_gate(text,boolean) returns boolean volatility v parallel u
+function pgsched_internal.options_of(pgsched.executions) returns jsonb volatility s parallel s
+function pgsched_internal.owner_of_job(uuid) returns text volatility s parallel u
+function pgsched_internal.partition_of(pgsched.jobs) returns smallint volatility s parallel s
+function pgsched_internal.partition_with(text,text,smallint) returns smallint volatility s parallel s
+function pgsched_internal.partition_with(uuid) returns smallint volatility s parallel s
+function pgsched_internal.prepare_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
+function pgsched_internal.queue_to_tell(smallint,text) returns smallint volatility s parallel s
+function pgsched_internal.queues_changed() returns trigger volatility v parallel u
+function pgsched_internal.reap_in_hand(smallint,integer) returns integer volatility v parallel u
+function pgsched_internal.refuse(text,text,text) returns boolean volatility v parallel s
+function pgsched_internal.refuse_full(integer) returns void volatility s parallel u
+function pgsched_internal.release_abandoned(integer) returns integer volatility v parallel u
+function pgsched_internal.release_dependents(integer) returns record volatility v parallel u
+function pgsched_internal.replay_next(pgsched.replays,uuid,timestamp with time zone) returns uuid volatility v parallel u
+function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
+function pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) returns uuid volatility v parallel u
+function pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns uuid volatility v parallel u
+function pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) returns uuid volatility v parallel u
+function pgsched_internal.seconds_in(jsonb,text) returns double precision volatility i parallel s
+function pgsched_internal.setting(text,text) returns text volatility s parallel s
+function pgsched_internal.shut_gate(text,timestamp with time zone,text) returns boolean volatility v parallel u
+function pgsched_internal.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
+function pgsched_internal.slot_for(text,text,text) returns smallint volatility i parallel s
+function pgsched_internal.superseded_by(pgsched.history) returns uuid volatility s parallel u
+function pgsched_internal.take_in_hand(uuid,bigint) returns pgsched.executions volatility v parallel u
+function pgsched_internal.take_turn(pgsched.executions) returns boolean volatility v parallel u
+function pgsched_internal.target_host(text) returns text volatility i parallel s
+function pgsched_internal.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) returns uuid volatility v parallel u
+function pgsched_internal.unblock_after(uuid[]) returns void volatility v parallel u
+function pgsched_internal.until_next(text) returns double precision volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off
+function pgsched_internal.waits_for_own(smallint,uuid) returns boolean volatility s parallel u
+function pgsched_internal.withdraw(uuid,text) returns void volatility v parallel u
+function pgsched_internal.write_log(text,uuid,text,jsonb) returns void volatility v parallel u
 
 -- grants
-grant delete, insert, select, update on pgsched.api_keys to pgsched_worker
-grant delete, insert, select, update on pgsched.attempts to pgsched_worker
 grant delete, insert, select, update on pgsched.audit_log to pgsched_worker
-grant delete, insert, select, update on pgsched.backfills to pgsched_worker
 grant delete, insert, select, update on pgsched.blocked_keys to pgsched_worker
-grant delete, insert, select, update on pgsched.clients to pgsched_worker
-grant delete, insert, select, update on pgsched.dead_letters to pgsched_worker
 grant delete, insert, select, update on pgsched.dependencies to pgsched_worker
 grant delete, insert, select, update on pgsched.executions to pgsched_worker
-grant delete, insert, select, update on pgsched.facts to pgsched_worker
-grant delete, insert, select, update on pgsched.former_secrets to pgsched_worker
-grant delete, insert, select, update on pgsched.gate_use to pgsched_worker
-grant delete, insert, select, update on pgsched.gates to pgsched_worker
-grant delete, insert, select, update on pgsched.history to pgsched_worker
 grant delete, insert, select, update on pgsched.jobs to pgsched_worker
-grant delete, insert, select, update on pgsched.kept_dead_letters to pgsched_worker
-grant delete, insert, select, update on pgsched.queues to pgsched_worker
-grant delete, insert, select, update on pgsched.replays to pgsched_worker
-grant delete, insert, select, update on pgsched.schema_version to pgsched_worker
-grant delete, insert, select, update on pgsched.sidelined to pgsched_worker
-grant delete, insert, select, update on pgsched.status to pgsched_worker
 grant delete, insert, select, update on pgsched.workers to pgsched_worker
-grant delete, select on pgsched.executions to pgsched_client
-grant execute on pgsched.account_from_claimed(uuid,integer) to pgsched_client
-grant execute on pgsched.account_from_claimed(uuid,integer) to pgsched_worker
-grant execute on pgsched.accounted_to(pgsched.jobs,boolean) to pgsched_client
-grant execute on pgsched.accounted_to(pgsched.jobs,boolean) to pgsched_worker
-grant execute on pgsched.acting_role() to pgsched_client
-grant execute on pgsched.acting_role() to pgsched_worker
-grant execute on pgsched.acts_for(text) to pgsched_client
-grant execute on pgsched.acts_for(text) to pgsched_worker
-grant execute on pgsched.advance_replay(uuid,integer) to pgsched_worker
-grant execute on pgsched.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) to pgsched_worker
-grant execute on pgsched.attempts_allowed(jsonb) to pgsched_worker
-grant execute on pgsched.attempts_in(jsonb) to pgsched_client
-grant execute on pgsched.attempts_in(jsonb) to pgsched_worker
+grant delete, insert, select, update on pgsched_internal.facts to pgsched_worker
+grant delete, insert, select, update on pgsched_internal.gate_use to pgsched_worker
+grant delete, insert, select, update on pgsched_internal.gates to pgsched_worker
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
-grant execute on pgsched.backoff(jsonb,integer,double precision) to pgsched_worker
-grant execute on pgsched.block_key(smallint,text,text,uuid,text) to pgsched_worker
-grant execute on pgsched.bring_along(uuid) to pgsched_client
-grant execute on pgsched.bring_along(uuid) to pgsched_worker
 grant execute on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_client
 grant execute on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_worker
 grant execute on pgsched.cancel(text,text,text,text) to pgsched_client
@@ -701,203 +673,47 @@ grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_client
 grant execute on pgsched.cancel_backfill(uuid,text) to pgsched_worker
 grant execute on pgsched.cancel_replay(uuid,text) to pgsched_client
 grant execute on pgsched.cancel_replay(uuid,text) to pgsched_worker
-grant execute on pgsched.carry_on(uuid,timestamp with time zone) to pgsched_client
-grant execute on pgsched.carry_on(uuid,timestamp with time zone) to pgsched_worker
-grant execute on pgsched.check_after(text[],text,text,text) to pgsched_client
-grant execute on pgsched.check_after(text[],text,text,text) to pgsched_worker
-grant execute on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_client
-grant execute on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_worker
-grant execute on pgsched.check_changes(jsonb) to pgsched_client
-grant execute on pgsched.check_changes(jsonb) to pgsched_worker
-grant execute on pgsched.check_claim(text,text,integer,interval) to pgsched_worker
-grant execute on pgsched.check_client_changes(jsonb) to pgsched_worker
-grant execute on pgsched.check_cron(text) to pgsched_client
-grant execute on pgsched.check_cron(text) to pgsched_worker
-grant execute on pgsched.check_dead_letter_filter(jsonb) to pgsched_client
-grant execute on pgsched.check_dead_letter_filter(jsonb) to pgsched_worker
-grant execute on pgsched.check_defaults(jsonb) to pgsched_client
-grant execute on pgsched.check_defaults(jsonb) to pgsched_worker
-grant execute on pgsched.check_empty(pgsched.queues) to pgsched_worker
-grant execute on pgsched.check_ended(uuid,text) to pgsched_client
-grant execute on pgsched.check_ended(uuid,text) to pgsched_worker
-grant execute on pgsched.check_exclusion(jsonb) to pgsched_client
-grant execute on pgsched.check_exclusion(jsonb) to pgsched_worker
-grant execute on pgsched.check_filter(text,jsonb) to pgsched_client
-grant execute on pgsched.check_filter(text,jsonb) to pgsched_worker
-grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_client
-grant execute on pgsched.check_instant(timestamp with time zone) to pgsched_worker
-grant execute on pgsched.check_labels(jsonb) to pgsched_client
-grant execute on pgsched.check_labels(jsonb) to pgsched_worker
-grant execute on pgsched.check_lease(interval) to pgsched_worker
-grant execute on pgsched.check_limit(integer,interval,integer,integer) to pgsched_client
-grant execute on pgsched.check_limit(integer,interval,integer,integer) to pgsched_worker
-grant execute on pgsched.check_may_set(text) to pgsched_worker
-grant execute on pgsched.check_may_sideline(text) to pgsched_worker
-grant execute on pgsched.check_members(jsonb,text[]) to pgsched_worker
-grant execute on pgsched.check_no_circle(uuid,uuid) to pgsched_client
-grant execute on pgsched.check_no_circle(uuid,uuid) to pgsched_worker
-grant execute on pgsched.check_on_conflict(text,text,text) to pgsched_client
-grant execute on pgsched.check_on_conflict(text,text,text) to pgsched_worker
-grant execute on pgsched.check_options(jsonb) to pgsched_client
-grant execute on pgsched.check_options(jsonb) to pgsched_worker
-grant execute on pgsched.check_partition(smallint,text,text,text) to pgsched_client
-grant execute on pgsched.check_partition(smallint,text,text,text) to pgsched_worker
-grant execute on pgsched.check_pulled(text,text) to pgsched_client
-grant execute on pgsched.check_pulled(text,text) to pgsched_worker
-grant execute on pgsched.check_queue_changes(jsonb) to pgsched_worker
-grant execute on pgsched.check_rules(jsonb) to pgsched_client
-grant execute on pgsched.check_rules(jsonb) to pgsched_worker
-grant execute on pgsched.check_secret(text) to pgsched_client
-grant execute on pgsched.check_secret(text) to pgsched_worker
-grant execute on pgsched.check_spec(jsonb) to pgsched_client
-grant execute on pgsched.check_spec(jsonb) to pgsched_worker
-grant execute on pgsched.check_target(text) to pgsched_client
-grant execute on pgsched.check_target(text) to pgsched_worker
-grant execute on pgsched.check_told(jsonb,text) to pgsched_client
-grant execute on pgsched.check_told(jsonb,text) to pgsched_worker
-grant execute on pgsched.check_zone(text) to pgsched_client
-grant execute on pgsched.check_zone(text) to pgsched_worker
-grant execute on pgsched.circuit_of(text,text) to pgsched_client
-grant execute on pgsched.circuit_of(text,text) to pgsched_worker
 grant execute on pgsched.claim(text,text,integer,interval) to pgsched_client
 grant execute on pgsched.claim(text,text,integer,interval) to pgsched_worker
-grant execute on pgsched.clients_acted_for() to pgsched_client
-grant execute on pgsched.clients_acted_for() to pgsched_worker
-grant execute on pgsched.clients_changed() to pgsched_client
-grant execute on pgsched.clients_changed() to pgsched_worker
 grant execute on pgsched.complete(uuid,bigint,jsonb) to pgsched_client
 grant execute on pgsched.complete(uuid,bigint,jsonb) to pgsched_worker
 grant execute on pgsched.count_dead_letters(jsonb,interval) to pgsched_client
 grant execute on pgsched.count_dead_letters(jsonb,interval) to pgsched_worker
-grant execute on pgsched.count_live(text,bigint,boolean) to pgsched_client
-grant execute on pgsched.count_live(text,bigint,boolean) to pgsched_worker
-grant execute on pgsched.count_outcome(uuid,pgsched.execution_status) to pgsched_worker
 grant execute on pgsched.create_queue(text,jsonb,text) to pgsched_worker
-grant execute on pgsched.detail_of(text) to pgsched_client
-grant execute on pgsched.detail_of(text) to pgsched_worker
 grant execute on pgsched.discard(uuid,text,text) to pgsched_client
 grant execute on pgsched.discard(uuid,text,text) to pgsched_worker
 grant execute on pgsched.discard_all(jsonb,integer,text,text) to pgsched_client
 grant execute on pgsched.discard_all(jsonb,integer,text,text) to pgsched_worker
 grant execute on pgsched.drop_client(text,text) to pgsched_worker
-grant execute on pgsched.drop_days(integer) to pgsched_worker
 grant execute on pgsched.drop_limit(text,text,text) to pgsched_worker
-grant execute on pgsched.drop_partitions(pgsched.queues) to pgsched_worker
 grant execute on pgsched.drop_queue(text,text) to pgsched_worker
 grant execute on pgsched.drop_secret(text,text) to pgsched_worker
-grant execute on pgsched.due_to_pull(smallint,integer,integer,text[]) to pgsched_worker
-grant execute on pgsched.duration_text(double precision) to pgsched_worker
 grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_client
 grant execute on pgsched.edit(uuid,jsonb,text) to pgsched_worker
-grant execute on pgsched.edited(pgsched.jobs,jsonb) to pgsched_client
-grant execute on pgsched.edited(pgsched.jobs,jsonb) to pgsched_worker
-grant execute on pgsched.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_worker
-grant execute on pgsched.executions_inserted() to pgsched_client
-grant execute on pgsched.executions_inserted() to pgsched_worker
-grant execute on pgsched.expire_dead_letters(integer) to pgsched_worker
 grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_client
 grant execute on pgsched.extend(uuid,bigint,interval) to pgsched_worker
 grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_client
 grant execute on pgsched.fail(uuid,bigint,text,boolean,interval) to pgsched_worker
-grant execute on pgsched.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
-grant execute on pgsched.find_execution(text,text) to pgsched_client
-grant execute on pgsched.find_execution(text,text) to pgsched_worker
-grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) to pgsched_client
-grant execute on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) to pgsched_worker
-grant execute on pgsched.fire_dependents(uuid[]) to pgsched_worker
-grant execute on pgsched.forget_dependencies(uuid) to pgsched_client
-grant execute on pgsched.forget_dependencies(uuid) to pgsched_worker
-grant execute on pgsched.gate_of(text,text) to pgsched_client
-grant execute on pgsched.gate_of(text,text) to pgsched_worker
-grant execute on pgsched.give_up_key(uuid) to pgsched_client
-grant execute on pgsched.give_up_key(uuid) to pgsched_worker
 grant execute on pgsched.hold_client(text,text,text) to pgsched_worker
-grant execute on pgsched.is_day(text) to pgsched_client
-grant execute on pgsched.is_day(text) to pgsched_worker
-grant execute on pgsched.is_duration(jsonb,interval,interval) to pgsched_client
-grant execute on pgsched.is_duration(jsonb,interval,interval) to pgsched_worker
-grant execute on pgsched.is_instant(jsonb) to pgsched_client
-grant execute on pgsched.is_instant(jsonb) to pgsched_worker
-grant execute on pgsched.is_kept(text,timestamp with time zone) to pgsched_worker
-grant execute on pgsched.is_of_key(smallint,uuid,text,text) to pgsched_worker
-grant execute on pgsched.is_watched(integer) to pgsched_client
-grant execute on pgsched.is_watched(integer) to pgsched_worker
-grant execute on pgsched.is_whole(jsonb,bigint,bigint) to pgsched_client
-grant execute on pgsched.is_whole(jsonb,bigint,bigint) to pgsched_worker
-grant execute on pgsched.jobs_changed() to pgsched_client
-grant execute on pgsched.jobs_changed() to pgsched_worker
-grant execute on pgsched.keep_dead_letters(integer,integer) to pgsched_worker
-grant execute on pgsched.laid_over(jsonb,jsonb) to pgsched_worker
-grant execute on pgsched.lateness(jsonb,integer,double precision) to pgsched_worker
-grant execute on pgsched.leave_gate(smallint,uuid) to pgsched_client
-grant execute on pgsched.leave_gate(smallint,uuid) to pgsched_worker
-grant execute on pgsched.let_next(smallint,text,text) to pgsched_worker
-grant execute on pgsched.lock_dead_letter(uuid) to pgsched_worker
-grant execute on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_client
-grant execute on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_worker
-grant execute on pgsched.lock_queue(text) to pgsched_worker
-grant execute on pgsched.log_change(text,uuid,text,jsonb) to pgsched_client
-grant execute on pgsched.log_change(text,uuid,text,jsonb) to pgsched_worker
-grant execute on pgsched.log_setting(text,text,jsonb) to pgsched_worker
-grant execute on pgsched.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) to pgsched_client
-grant execute on pgsched.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) to pgsched_worker
-grant execute on pgsched.lose_in_hand(pgsched.executions) to pgsched_worker
-grant execute on pgsched.make_partition(integer) to pgsched_worker
-grant execute on pgsched.mark_dead_letter(pgsched.history,uuid,text) to pgsched_worker
-grant execute on pgsched.may_be_handed_out(smallint,uuid) to pgsched_worker
-grant execute on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) to pgsched_client
-grant execute on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) to pgsched_worker
-grant execute on pgsched.my_clients() to pgsched_client
-grant execute on pgsched.my_clients() to pgsched_worker
 grant execute on pgsched.new_id() to pgsched_client
 grant execute on pgsched.new_id() to pgsched_worker
-grant execute on pgsched.new_secret() to pgsched_worker
-grant execute on pgsched.new_token(smallint) to pgsched_worker
-grant execute on pgsched.next_queue_number() to pgsched_worker
-grant execute on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) to pgsched_worker
-grant execute on pgsched.notify_release() to pgsched_client
-grant execute on pgsched.notify_release() to pgsched_worker
-grant execute on pgsched.notify_turns() to pgsched_client
-grant execute on pgsched.notify_turns() to pgsched_worker
-grant execute on pgsched.notify_wake(smallint,timestamp with time zone) to pgsched_client
-grant execute on pgsched.notify_wake(smallint,timestamp with time zone) to pgsched_worker
 grant execute on pgsched.now() to pgsched_client
 grant execute on pgsched.now() to pgsched_reader
 grant execute on pgsched.now() to pgsched_worker
-grant execute on pgsched.open_gate(text,boolean) to pgsched_worker
-grant execute on pgsched.options_of(pgsched.executions) to pgsched_worker
 grant execute on pgsched.partition_for(text,text,text,text) to pgsched_client
 grant execute on pgsched.partition_for(text,text,text,text) to pgsched_worker
-grant execute on pgsched.partition_of(pgsched.jobs) to pgsched_client
-grant execute on pgsched.partition_of(pgsched.jobs) to pgsched_worker
-grant execute on pgsched.partition_with(text,text,smallint) to pgsched_client
-grant execute on pgsched.partition_with(text,text,smallint) to pgsched_worker
-grant execute on pgsched.partition_with(uuid) to pgsched_client
-grant execute on pgsched.partition_with(uuid) to pgsched_worker
 grant execute on pgsched.pause(uuid,text,text) to pgsched_client
 grant execute on pgsched.pause(uuid,text,text) to pgsched_worker
 grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_client
 grant execute on pgsched.pause_all(text,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.pause_queue(text,text,text) to pgsched_worker
-grant execute on pgsched.prepare_days(integer) to pgsched_worker
-grant execute on pgsched.queue_to_tell(smallint,text) to pgsched_worker
-grant execute on pgsched.queues_changed() to pgsched_client
-grant execute on pgsched.queues_changed() to pgsched_worker
-grant execute on pgsched.reap_in_hand(smallint,integer) to pgsched_worker
-grant execute on pgsched.refuse(text,text,text) to pgsched_client
-grant execute on pgsched.refuse(text,text,text) to pgsched_worker
-grant execute on pgsched.refuse_full(integer) to pgsched_client
-grant execute on pgsched.refuse_full(integer) to pgsched_worker
 grant execute on pgsched.release(uuid,bigint) to pgsched_client
 grant execute on pgsched.release(uuid,bigint) to pgsched_worker
-grant execute on pgsched.release_abandoned(integer) to pgsched_worker
 grant execute on pgsched.release_client(text,text,text) to pgsched_worker
-grant execute on pgsched.release_dependents(integer) to pgsched_worker
 grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_client
 grant execute on pgsched.replay(uuid,text,jsonb,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.replay_all(jsonb,double precision,text,text,text) to pgsched_client
 grant execute on pgsched.replay_all(jsonb,double precision,text,text,text) to pgsched_worker
-grant execute on pgsched.replay_next(pgsched.replays,uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_client
 grant execute on pgsched.reschedule(uuid,timestamp with time zone,text) to pgsched_worker
 grant execute on pgsched.restore(text,text,text) to pgsched_worker
@@ -906,78 +722,187 @@ grant execute on pgsched.resume(uuid,text,text) to pgsched_worker
 grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_client
 grant execute on pgsched.resume_all(text,jsonb,text,text) to pgsched_worker
 grant execute on pgsched.resume_queue(text,text,text) to pgsched_worker
-grant execute on pgsched.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) to pgsched_worker
 grant execute on pgsched.rotate_secret(text,text,interval,text) to pgsched_worker
-grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) to pgsched_client
-grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) to pgsched_worker
-grant execute on pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) to pgsched_client
-grant execute on pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) to pgsched_worker
-grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) to pgsched_client
-grant execute on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) to pgsched_worker
-grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) to pgsched_client
-grant execute on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) to pgsched_worker
-grant execute on pgsched.seconds_in(jsonb,text) to pgsched_worker
+grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_client
+grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_worker
 grant execute on pgsched.set_client(text,jsonb,text) to pgsched_worker
 grant execute on pgsched.set_limit(text,text,integer,interval,integer,integer,text) to pgsched_worker
 grant execute on pgsched.set_queue(text,jsonb,text) to pgsched_worker
-grant execute on pgsched.setting(text,text) to pgsched_client
-grant execute on pgsched.setting(text,text) to pgsched_worker
 grant execute on pgsched.settle_called(smallint,uuid,bigint,jsonb) to pgsched_client
 grant execute on pgsched.settle_called(smallint,uuid,bigint,jsonb) to pgsched_worker
-grant execute on pgsched.shut_gate(text,timestamp with time zone,text) to pgsched_worker
 grant execute on pgsched.sideline(text,text,timestamp with time zone,text,text) to pgsched_worker
 grant execute on pgsched.signing_secrets(text) to pgsched_client
 grant execute on pgsched.signing_secrets(text) to pgsched_worker
-grant execute on pgsched.skip_dependents(uuid[]) to pgsched_worker
-grant execute on pgsched.slot_for(text,text,text) to pgsched_client
-grant execute on pgsched.slot_for(text,text,text) to pgsched_worker
-grant execute on pgsched.superseded_by(pgsched.history) to pgsched_worker
-grant execute on pgsched.take_in_hand(uuid,bigint) to pgsched_worker
-grant execute on pgsched.take_turn(pgsched.executions) to pgsched_worker
-grant execute on pgsched.target_host(text) to pgsched_client
-grant execute on pgsched.target_host(text) to pgsched_reader
-grant execute on pgsched.target_host(text) to pgsched_worker
-grant execute on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) to pgsched_worker
 grant execute on pgsched.trigger(uuid,text) to pgsched_client
 grant execute on pgsched.trigger(uuid,text) to pgsched_worker
 grant execute on pgsched.unblock(text,text,text) to pgsched_client
 grant execute on pgsched.unblock(text,text,text) to pgsched_worker
-grant execute on pgsched.unblock_after(uuid[]) to pgsched_worker
-grant execute on pgsched.until_next(text) to pgsched_worker
 grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_client
 grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_worker
-grant execute on pgsched.waits_for_own(smallint,uuid) to pgsched_worker
-grant execute on pgsched.withdraw(uuid,text) to pgsched_client
-grant execute on pgsched.withdraw(uuid,text) to pgsched_worker
-grant execute on pgsched.write_log(text,uuid,text,jsonb) to pgsched_worker
-grant insert on pgsched.executions (client_id) to pgsched_client
-grant insert on pgsched.executions (id) to pgsched_client
-grant insert on pgsched.executions (job_id) to pgsched_client
-grant insert on pgsched.executions (key) to pgsched_client
-grant insert on pgsched.executions (ordering_key) to pgsched_client
-grant insert on pgsched.executions (partition) to pgsched_client
+grant execute on pgsched_internal.account_from_claimed(uuid,integer) to pgsched_worker
+grant execute on pgsched_internal.accounted_to(pgsched.jobs,boolean) to pgsched_worker
+grant execute on pgsched_internal.acting_role() to pgsched_worker
+grant execute on pgsched_internal.acts_for(text) to pgsched_worker
+grant execute on pgsched_internal.advance_replay(uuid,integer) to pgsched_worker
+grant execute on pgsched_internal.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) to pgsched_worker
+grant execute on pgsched_internal.attempts_allowed(jsonb) to pgsched_worker
+grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_worker
+grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_worker
+grant execute on pgsched_internal.block_key(smallint,text,text,uuid,text) to pgsched_worker
+grant execute on pgsched_internal.bring_along(uuid) to pgsched_worker
+grant execute on pgsched_internal.carry_on(uuid,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.check_acts_for(text) to pgsched_worker
+grant execute on pgsched_internal.check_after(text[],text,text,text) to pgsched_worker
+grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_worker
+grant execute on pgsched_internal.check_changes(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_claim(text,text,integer,interval) to pgsched_worker
+grant execute on pgsched_internal.check_client_changes(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_cron(text) to pgsched_client
+grant execute on pgsched_internal.check_cron(text) to pgsched_worker
+grant execute on pgsched_internal.check_dead_letter_filter(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_defaults(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_empty(pgsched.queues) to pgsched_worker
+grant execute on pgsched_internal.check_ended(uuid,text) to pgsched_worker
+grant execute on pgsched_internal.check_exclusion(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_filter(text,jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_instant(timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.check_labels(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_labels(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_lease(interval) to pgsched_worker
+grant execute on pgsched_internal.check_limit(integer,interval,integer,integer) to pgsched_worker
+grant execute on pgsched_internal.check_may_set(text) to pgsched_worker
+grant execute on pgsched_internal.check_may_sideline(text) to pgsched_worker
+grant execute on pgsched_internal.check_members(jsonb,text[]) to pgsched_worker
+grant execute on pgsched_internal.check_no_circle(uuid,uuid) to pgsched_worker
+grant execute on pgsched_internal.check_on_conflict(text,text,text) to pgsched_worker
+grant execute on pgsched_internal.check_options(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_options(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pgsched_client
+grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pgsched_worker
+grant execute on pgsched_internal.check_pulled(text,text) to pgsched_worker
+grant execute on pgsched_internal.check_queue_changes(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_rules(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_rules(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_secret(text) to pgsched_worker
+grant execute on pgsched_internal.check_spec(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_target(text) to pgsched_client
+grant execute on pgsched_internal.check_target(text) to pgsched_worker
+grant execute on pgsched_internal.check_told(jsonb,text) to pgsched_worker
+grant execute on pgsched_internal.check_zone(text) to pgsched_worker
+grant execute on pgsched_internal.circuit_of(text,text) to pgsched_worker
+grant execute on pgsched_internal.clients_acted_for() to pgsched_worker
+grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_worker
+grant execute on pgsched_internal.count_outcome(uuid,pgsched.execution_status) to pgsched_worker
+grant execute on pgsched_internal.detail_of(text) to pgsched_worker
+grant execute on pgsched_internal.drop_days(integer) to pgsched_worker
+grant execute on pgsched_internal.drop_partitions(pgsched.queues) to pgsched_worker
+grant execute on pgsched_internal.due_to_pull(smallint,integer,integer,text[]) to pgsched_worker
+grant execute on pgsched_internal.duration_text(double precision) to pgsched_worker
+grant execute on pgsched_internal.edited(pgsched.jobs,jsonb) to pgsched_worker
+grant execute on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_worker
+grant execute on pgsched_internal.expire_dead_letters(integer) to pgsched_worker
+grant execute on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
+grant execute on pgsched_internal.find_execution(text,text) to pgsched_worker
+grant execute on pgsched_internal.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.fire_dependents(uuid[]) to pgsched_worker
+grant execute on pgsched_internal.forget_dependencies(uuid) to pgsched_worker
+grant execute on pgsched_internal.gate_of(text,text) to pgsched_worker
+grant execute on pgsched_internal.give_up_key(uuid) to pgsched_worker
+grant execute on pgsched_internal.has_ended(uuid) to pgsched_worker
+grant execute on pgsched_internal.is_day(text) to pgsched_worker
+grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_worker
+grant execute on pgsched_internal.is_instant(jsonb) to pgsched_worker
+grant execute on pgsched_internal.is_kept(text,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.is_of_key(smallint,uuid,text,text) to pgsched_worker
+grant execute on pgsched_internal.is_privileged(name) to pgsched_worker
+grant execute on pgsched_internal.is_watched(integer) to pgsched_worker
+grant execute on pgsched_internal.is_whole(jsonb,bigint,bigint) to pgsched_worker
+grant execute on pgsched_internal.keep_dead_letters(integer,integer) to pgsched_worker
+grant execute on pgsched_internal.laid_over(jsonb,jsonb) to pgsched_worker
+grant execute on pgsched_internal.lateness(jsonb,integer,double precision) to pgsched_worker
+grant execute on pgsched_internal.let_next(smallint,text,text) to pgsched_worker
+grant execute on pgsched_internal.lock_dead_letter(uuid) to pgsched_worker
+grant execute on pgsched_internal.lock_execution(uuid) to pgsched_worker
+grant execute on pgsched_internal.lock_job(uuid) to pgsched_worker
+grant execute on pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_worker
+grant execute on pgsched_internal.lock_queue(text) to pgsched_worker
+grant execute on pgsched_internal.log_setting(text,text,jsonb) to pgsched_worker
+grant execute on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) to pgsched_worker
+grant execute on pgsched_internal.lose_in_hand(pgsched.executions) to pgsched_worker
+grant execute on pgsched_internal.make_partition(integer) to pgsched_worker
+grant execute on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) to pgsched_worker
+grant execute on pgsched_internal.may_be_handed_out(smallint,uuid) to pgsched_worker
+grant execute on pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) to pgsched_worker
+grant execute on pgsched_internal.my_clients() to pgsched_client
+grant execute on pgsched_internal.my_clients() to pgsched_worker
+grant execute on pgsched_internal.new_secret() to pgsched_worker
+grant execute on pgsched_internal.new_token(smallint) to pgsched_worker
+grant execute on pgsched_internal.next_queue_number() to pgsched_worker
+grant execute on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) to pgsched_worker
+grant execute on pgsched_internal.notify_release() to pgsched_worker
+grant execute on pgsched_internal.notify_turns() to pgsched_worker
+grant execute on pgsched_internal.notify_wake(smallint,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.open_gate(text,boolean) to pgsched_worker
+grant execute on pgsched_internal.options_of(pgsched.executions) to pgsched_worker
+grant execute on pgsched_internal.owner_of_job(uuid) to pgsched_worker
+grant execute on pgsched_internal.partition_of(pgsched.jobs) to pgsched_worker
+grant execute on pgsched_internal.partition_with(text,text,smallint) to pgsched_worker
+grant execute on pgsched_internal.partition_with(uuid) to pgsched_worker
+grant execute on pgsched_internal.prepare_days(integer) to pgsched_worker
+grant execute on pgsched_internal.queue_to_tell(smallint,text) to pgsched_worker
+grant execute on pgsched_internal.reap_in_hand(smallint,integer) to pgsched_worker
+grant execute on pgsched_internal.refuse(text,text,text) to pgsched_client
+grant execute on pgsched_internal.refuse(text,text,text) to pgsched_worker
+grant execute on pgsched_internal.refuse_full(integer) to pgsched_worker
+grant execute on pgsched_internal.release_abandoned(integer) to pgsched_worker
+grant execute on pgsched_internal.release_dependents(integer) to pgsched_worker
+grant execute on pgsched_internal.replay_next(pgsched.replays,uuid,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) to pgsched_worker
+grant execute on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) to pgsched_worker
+grant execute on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) to pgsched_worker
+grant execute on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) to pgsched_worker
+grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_worker
+grant execute on pgsched_internal.setting(text,text) to pgsched_worker
+grant execute on pgsched_internal.shut_gate(text,timestamp with time zone,text) to pgsched_worker
+grant execute on pgsched_internal.skip_dependents(uuid[]) to pgsched_worker
+grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_worker
+grant execute on pgsched_internal.superseded_by(pgsched.history) to pgsched_worker
+grant execute on pgsched_internal.take_in_hand(uuid,bigint) to pgsched_worker
+grant execute on pgsched_internal.take_turn(pgsched.executions) to pgsched_worker
+grant execute on pgsched_internal.target_host(text) to pgsched_client
+grant execute on pgsched_internal.target_host(text) to pgsched_reader
+grant execute on pgsched_internal.target_host(text) to pgsched_worker
+grant execute on pgsched_internal.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) to pgsched_worker
+grant execute on pgsched_internal.unblock_after(uuid[]) to pgsched_worker
+grant execute on pgsched_internal.until_next(text) to pgsched_worker
+grant execute on pgsched_internal.waits_for_own(smallint,uuid) to pgsched_worker
+grant execute on pgsched_internal.withdraw(uuid,text) to pgsched_worker
+grant execute on pgsched_internal.write_log(text,uuid,text,jsonb) to pgsched_worker
+grant insert on pgsched.jobs (anchor) to pgsched_client
 grant insert on pgsched.jobs (client_id) to pgsched_client
-grant insert on pgsched.jobs (id) to pgsched_client
-grant insert, select on pgsched.history to pgsched_client
-grant insert, update on pgsched.executions (fire_at) to pgsched_client
-grant insert, update on pgsched.executions (options) to pgsched_client
-grant insert, update on pgsched.executions (payload) to pgsched_client
-grant insert, update on pgsched.executions (scheduled_for) to pgsched_client
-grant insert, update on pgsched.executions (target) to pgsched_client
-grant insert, update on pgsched.jobs (anchor) to pgsched_client
-grant insert, update on pgsched.jobs (cron) to pgsched_client
-grant insert, update on pgsched.jobs (every) to pgsched_client
-grant insert, update on pgsched.jobs (gap) to pgsched_client
-grant insert, update on pgsched.jobs (key) to pgsched_client
-grant insert, update on pgsched.jobs (labels) to pgsched_client
-grant insert, update on pgsched.jobs (options) to pgsched_client
-grant insert, update on pgsched.jobs (ordering_key) to pgsched_client
-grant insert, update on pgsched.jobs (overlap) to pgsched_client
-grant insert, update on pgsched.jobs (payload) to pgsched_client
-grant insert, update on pgsched.jobs (queue) to pgsched_client
-grant insert, update on pgsched.jobs (rules) to pgsched_client
-grant insert, update on pgsched.jobs (target) to pgsched_client
-grant insert, update on pgsched.jobs (timezone) to pgsched_client
+grant insert on pgsched.jobs (cron) to pgsched_client
+grant insert on pgsched.jobs (every) to pgsched_client
+grant insert on pgsched.jobs (gap) to pgsched_client
+grant insert on pgsched.jobs (key) to pgsched_client
+grant insert on pgsched.jobs (labels) to pgsched_client
+grant insert on pgsched.jobs (options) to pgsched_client
+grant insert on pgsched.jobs (ordering_key) to pgsched_client
+grant insert on pgsched.jobs (overlap) to pgsched_client
+grant insert on pgsched.jobs (payload) to pgsched_client
+grant insert on pgsched.jobs (queue) to pgsched_client
+grant insert on pgsched.jobs (rules) to pgsched_client
+grant insert on pgsched.jobs (target) to pgsched_client
+grant insert on pgsched.jobs (timezone) to pgsched_client
+grant insert, select on pgsched.attempts to pgsched_worker
+grant insert, select on pgsched.executions (client_id) to pgsched_client
+grant insert, select on pgsched.executions (fire_at) to pgsched_client
+grant insert, select on pgsched.executions (key) to pgsched_client
+grant insert, select on pgsched.executions (options) to pgsched_client
+grant insert, select on pgsched.executions (ordering_key) to pgsched_client
+grant insert, select on pgsched.executions (partition) to pgsched_client
+grant insert, select on pgsched.executions (payload) to pgsched_client
+grant insert, select on pgsched.executions (target) to pgsched_client
+grant insert, select, update on pgsched.history to pgsched_worker
 grant select on pgsched.attempts to pgsched_client
 grant select on pgsched.attempts to pgsched_reader
 grant select on pgsched.audit_log to pgsched_reader
@@ -1005,218 +930,244 @@ grant select on pgsched.clients (state) to pgsched_client
 grant select on pgsched.clients (state) to pgsched_reader
 grant select on pgsched.clients (weight) to pgsched_client
 grant select on pgsched.clients (weight) to pgsched_reader
+grant select on pgsched.clients to pgsched_worker
 grant select on pgsched.dead_letters to pgsched_client
 grant select on pgsched.dead_letters to pgsched_reader
+grant select on pgsched.dead_letters to pgsched_worker
 grant select on pgsched.dependencies to pgsched_client
 grant select on pgsched.dependencies to pgsched_reader
+grant select on pgsched.executions (at_head) to pgsched_client
+grant select on pgsched.executions (attempt) to pgsched_client
+grant select on pgsched.executions (awaited) to pgsched_client
+grant select on pgsched.executions (consumer) to pgsched_client
+grant select on pgsched.executions (created_at) to pgsched_client
+grant select on pgsched.executions (gate) to pgsched_client
+grant select on pgsched.executions (id) to pgsched_client
+grant select on pgsched.executions (job_id) to pgsched_client
+grant select on pgsched.executions (lease_expires_at) to pgsched_client
+grant select on pgsched.executions (lease_owner) to pgsched_client
+grant select on pgsched.executions (plan) to pgsched_client
+grant select on pgsched.executions (scheduled_for) to pgsched_client
 grant select on pgsched.executions to pgsched_reader
-grant select on pgsched.facts to pgsched_reader
-grant select on pgsched.gate_use to pgsched_reader
-grant select on pgsched.gates to pgsched_reader
+grant select on pgsched.history to pgsched_client
 grant select on pgsched.history to pgsched_reader
 grant select on pgsched.jobs to pgsched_client
 grant select on pgsched.jobs to pgsched_reader
-grant select on pgsched.kept_dead_letters to pgsched_client
-grant select on pgsched.kept_dead_letters to pgsched_reader
-grant select on pgsched.queues to pgsched_client
+grant select on pgsched.queues (first_partition) to pgsched_client
+grant select on pgsched.queues (full_since) to pgsched_client
+grant select on pgsched.queues (max_waiting) to pgsched_client
+grant select on pgsched.queues (name) to pgsched_client
+grant select on pgsched.queues (paused_at) to pgsched_client
+grant select on pgsched.queues (pulled) to pgsched_client
+grant select on pgsched.queues (reason) to pgsched_client
+grant select on pgsched.queues (weight) to pgsched_client
 grant select on pgsched.queues to pgsched_reader
 grant select on pgsched.replays to pgsched_client
 grant select on pgsched.replays to pgsched_reader
+grant select on pgsched.schema_version to pgsched_worker
 grant select on pgsched.sidelined to pgsched_reader
+grant select on pgsched.sidelined to pgsched_worker
 grant select on pgsched.status to pgsched_client
 grant select on pgsched.status to pgsched_reader
+grant select on pgsched.status to pgsched_worker
 grant select on pgsched.workers to pgsched_reader
-grant update on pgsched.executions (attempt) to pgsched_client
-grant update on pgsched.jobs (accounted_to) to pgsched_client
-grant update on pgsched.jobs (paused_at) to pgsched_client
-grant update on pgsched.jobs (reason) to pgsched_client
-grant update on pgsched.jobs (revision) to pgsched_client
-grant update on pgsched.jobs (runs) to pgsched_client
-grant update on pgsched.jobs (state) to pgsched_client
-grant update on pgsched.jobs (updated_at) to pgsched_client
+grant select on pgsched_internal.former_secrets to pgsched_worker
+grant select on pgsched_internal.gates to pgsched_reader
+grant select on pgsched_internal.kept_dead_letters to pgsched_client
+grant select on pgsched_internal.kept_dead_letters to pgsched_reader
+grant select, update on pgsched.backfills to pgsched_worker
+grant select, update on pgsched.queues to pgsched_worker
+grant select, update on pgsched.replays to pgsched_worker
+grant select, update on pgsched_internal.kept_dead_letters to pgsched_worker
 grant usage on pgsched.audit_log_id_seq to pgsched_worker
 grant usage on pgsched.workers_id_seq to pgsched_worker
 grant usage on schema pgsched to pgsched_client
 grant usage on schema pgsched to pgsched_reader
 grant usage on schema pgsched to pgsched_worker
+grant usage on schema pgsched_internal to pgsched_worker
 
 -- comments
-comment on pgsched.account_from_claimed(uuid,integer) is 'Has the planner go on from the due row that a worker is claiming at this moment, while its job is changed.'
-comment on pgsched.accounted_to(pgsched.jobs,boolean) is 'Up to when the instants of a job that is changed now have their account, once its planned row is taken back.'
-comment on pgsched.acting_role() is 'The role that the session acts as: the one it has taken, or its login.'
-comment on pgsched.acts_for(text) is 'Whether the session acts as a role of this client, or as one that may do everything.'
-comment on pgsched.advance_replay(uuid,integer) is 'Replays the next dead letters of a replay of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and whether that was the last.'
-comment on pgsched.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) is 'What becomes of an execution after the failed attempt of this number, so many seconds after its instant: retrying after a delay in seconds, or an end; with the reason that is kept.'
-comment on pgsched.attempts_allowed(jsonb) is 'After how many attempts an execution with these options has failed for good.'
-comment on pgsched.attempts_in(jsonb) is 'How many attempts these options allow; null where they do not say.'
 comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate of them a second; also while the job is paused or finished. Returns the backfill''s id.'
-comment on pgsched.backoff(jsonb,integer,double precision) is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.'
-comment on pgsched.block_key(smallint,text,text,uuid,text) is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.'
-comment on pgsched.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit. PS012 where the session acts as another client.'
 comment on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) is 'Calls the function of an sql: target with the payload and records the execution''s success with what it returned, in one transaction. Tells it who it is by the settings pgsched.execution_id, pgsched.attempt, pgsched.scheduled_for and pgsched.client.'
 comment on pgsched.cancel(text,text,text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
 comment on pgsched.cancel(uuid,text,text) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
 comment on pgsched.cancel_all(text,jsonb,text,text) is 'Cancels the jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.cancel_backfill(uuid,text) is 'Ends a backfill: what it planned and still waits is cancelled, what runs goes on. False if it had ended before; PS010 for an unknown id.'
 comment on pgsched.cancel_replay(uuid,text) is 'Ends a replay of many: what it has not replayed yet stays a dead letter. False if it had ended before; PS010 for an unknown id.'
-comment on pgsched.carry_on(uuid,timestamp with time zone) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
-comment on pgsched.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
-comment on pgsched.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
-comment on pgsched.check_changes(jsonb) is 'True for what pgsched.edit can read; raises PS000 or PS002 with what to write otherwise.'
-comment on pgsched.check_claim(text,text,integer,interval) is 'The first partition of a queue that can be claimed from so; raises PS000, PS010 or PS011 otherwise.'
-comment on pgsched.check_client_changes(jsonb) is 'True for what pgsched.set_client can read; raises PS000, PS001, PS004 or PS012 with what to write otherwise.'
-comment on pgsched.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.'
-comment on pgsched.check_dead_letter_filter(jsonb) is 'True for a filter of dead letters with at least one member; raises PS000 or PS002 with what to write otherwise.'
-comment on pgsched.check_defaults(jsonb) is 'True for options that can be the defaults of a client or a queue; raises PS004 with what to write otherwise.'
-comment on pgsched.check_empty(pgsched.queues) is 'True where nothing waits or runs in a queue; raises PS011 otherwise.'
-comment on pgsched.check_ended(uuid,text) is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.'
-comment on pgsched.check_exclusion(jsonb) is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.'
-comment on pgsched.check_filter(text,jsonb) is 'True where a filter of jobs names a client or labels; raises PS000 otherwise.'
-comment on pgsched.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
-comment on pgsched.check_labels(jsonb) is 'True for labels, an object of texts; raises PS000 with what to write otherwise.'
-comment on pgsched.check_lease(interval) is 'True for how long an execution may be leased; raises PS000 otherwise.'
-comment on pgsched.check_limit(integer,interval,integer,integer) is 'True for what pgsched.set_limit can mean; raises PS000 with what to write otherwise.'
-comment on pgsched.check_may_set(text) is 'True where the session may change what is set for a client; raises PS000 or PS012 otherwise.'
-comment on pgsched.check_may_sideline(text) is 'True where the session may sideline a host for a client, or for all (null); raises PS000 or PS012 otherwise.'
-comment on pgsched.check_members(jsonb,text[]) is 'True for what can be set of a client or a queue, weight and options among it; raises PS000, PS001 or PS004 otherwise.'
-comment on pgsched.check_no_circle(uuid,uuid) is 'True unless an execution would wait for itself, directly or through others; called by pgsched.wait_for. PS011 if so.'
-comment on pgsched.check_on_conflict(text,text,text) is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.'
-comment on pgsched.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.'
-comment on pgsched.check_partition(smallint,text,text,text) is 'True for the partition in which a key lives; raises PS000 with what to write otherwise.'
-comment on pgsched.check_pulled(text,text) is 'True where a target goes with a queue: queue: and a queue that is pulled, or neither; raises PS001 with what to write otherwise.'
-comment on pgsched.check_queue_changes(jsonb) is 'True for what pgsched.set_queue can read; raises PS000 or PS004 with what to write otherwise.'
-comment on pgsched.check_rules(jsonb) is 'True for rules of recurrence that pgsched knows; raises PS002 with what to write otherwise.'
-comment on pgsched.check_secret(text) is 'True for whsec_ and the base64 of 24 to 64 bytes; raises PS000 with what to write otherwise.'
-comment on pgsched.check_spec(jsonb) is 'True for one more schedule of a job; raises PS002 with what to write otherwise.'
-comment on pgsched.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.'
-comment on pgsched.check_told(jsonb,text) is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.'
-comment on pgsched.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
-comment on pgsched.circuit_of(text,text) is 'The gate between a client and a target host, or between all clients and it; PS000 for a name that cannot be.'
 comment on pgsched.claim(text,text,integer,interval) is 'Hands out what is due in a queue that is pulled, no more than batch, each under a lease and a token: what is not completed, failed, extended or released (pgsched.complete and so on) by then, the next claim has. Worker says who claims. Gives a client''s role its own executions alone. PS010 for an unknown queue, PS011 for one that workers serve.'
-comment on pgsched.clients_acted_for() is 'The clients that the session acts for; null where it may do everything.'
-comment on pgsched.clients_changed() is 'Has the workers read the clients'' settings again.'
 comment on pgsched.complete(uuid,bigint,jsonb) is 'Says that an execution which was claimed, or deferred by its target, has succeeded, and what came of it. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.count_dead_letters(jsonb,interval) is 'How many open dead letters a filter names, as far as they can be counted in so long.'
-comment on pgsched.count_live(text,bigint,boolean) is 'How many executions of a queue wait or run, or with waiting only wait, counted up to a bound; of those that the role may see.'
-comment on pgsched.count_outcome(uuid,pgsched.execution_status) is 'Counts a job''s failures in a row and pauses it after as many as its rule pause_after says; called with each settle of a run of a job that has the rule.'
 comment on pgsched.create_queue(text,jsonb,text) is 'Makes a queue with sixteen partitions of its own, while everything goes on; returns the first one''s number. What changes names is set as by pgsched.set_queue; pulled, which is so for good, leaves the queue to consumers: see pgsched.claim. PS000 for a name that cannot be, PS011 where there is a queue of this name.'
 comment on pgsched.dead_letters is 'The executions that failed for good and what was done about them, until they expire.'
-comment on pgsched.detail_of(text) is 'A note as the audit log keeps it; null where there is none.'
 comment on pgsched.discard(uuid,text,text) is 'Takes a dead letter off the open ones; in history it stays. False if it was discarded before; PS010 for an unknown id, PS011 for one that has not failed, was replayed or has expired.'
 comment on pgsched.discard_all(jsonb,integer,text,text) is 'Discards the open dead letters that a filter names, no more than most and for some seconds at most: how many, and whether these were all. PS000 or PS002 for a filter that cannot be meant.'
 comment on pgsched.drop_client(text,text) is 'Forgets all that was set for a client, its signing secrets too; its jobs and executions stay, and go by the defaults. False where nothing was set. PS011 for the client default and for one with API keys.'
-comment on pgsched.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
 comment on pgsched.drop_limit(text,text,text) is 'Takes a limit away: what it held back goes on at once. False where there was none.'
-comment on pgsched.drop_partitions(pgsched.queues) is 'Drops the tables of a queue, which must be empty.'
 comment on pgsched.drop_queue(text,text) is 'Drops a queue in which nothing waits or runs, its partitions and its limit; history stays. PS010 for an unknown queue, PS011 for one that is not empty or has jobs, and for default.'
 comment on pgsched.drop_secret(text,text) is 'Signs a client''s callbacks no more, neither by its secret nor by former ones; false if they were not signed.'
-comment on pgsched.due_to_pull(smallint,integer,integer,text[]) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
-comment on pgsched.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.'
 comment on pgsched.edit(uuid,jsonb,text) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled.'
-comment on pgsched.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
-comment on pgsched.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place.'
-comment on pgsched.executions_inserted() is 'Refuses the one-shots of an insert statement whose queue is full, and wakes the workers for its near-term rows.'
-comment on pgsched.expire_dead_letters(integer) is 'Deletes dead letters that have expired and whose day of history is gone, no more than so many; returns how many.'
 comment on pgsched.extend(uuid,bigint,interval) is 'Keeps an execution which was claimed, or deferred by its target, for so long from now; returns until when. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.fail(uuid,bigint,text,boolean,interval) is 'Says that an execution which was claimed, or deferred by its target, has failed, and why; its options say what becomes of it, which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
-comment on pgsched.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) is 'Records the failed try of an execution that is locked, which then waits for the next one or ends, as its options say.'
-comment on pgsched.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
-comment on pgsched.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to the last one given.'
-comment on pgsched.fire_dependents(uuid[]) is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.'
-comment on pgsched.forget_dependencies(uuid) is 'Removes what an execution waited for that is not held any more.'
-comment on pgsched.gate_of(text,text) is 'The gate of a limit, such as client:payments; PS000 for a kind or name that cannot be.'
-comment on pgsched.give_up_key(uuid) is 'Frees the key of an execution that is running, for the next one under it; called by pgsched.schedule. PS012 where the session acts as another client.'
 comment on pgsched.hold_client(text,text,text) is 'Begins nothing more of a client until it is released; what runs goes on. False if it was held before.'
-comment on pgsched.is_day(text) is 'True for text such as 2026-12-25.'
-comment on pgsched.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
-comment on pgsched.is_instant(jsonb) is 'True for JSON text such as "2026-03-01T09:00:00+01:00".'
-comment on pgsched.is_kept(text,timestamp with time zone) is 'Whether a dead letter of this client that failed then has not expired.'
-comment on pgsched.is_of_key(smallint,uuid,text,text) is 'Whether an execution has not ended and is of this ordering key.'
-comment on pgsched.is_watched(integer) is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.'
-comment on pgsched.is_whole(jsonb,bigint,bigint) is 'Whether a JSON value is a whole number within these bounds.'
-comment on pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.'
-comment on pgsched.keep_dead_letters(integer,integer) is 'Moves open dead letters, no more than so many, out of the days of history that are to be dropped; returns how many.'
-comment on pgsched.laid_over(jsonb,jsonb) is 'Options, and what the defaults have beside them.'
-comment on pgsched.lateness(jsonb,integer,double precision) is 'How an execution ends whose attempt of this number must not begin any more, so many seconds after its instant; null and null where it may.'
-comment on pgsched.leave_gate(smallint,uuid) is 'Has an execution that was given another instant be held by no gate any more; does nothing to those of other clients.'
-comment on pgsched.let_next(smallint,text,text) is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind one; the instant at which it fires, or null.'
-comment on pgsched.lock_dead_letter(uuid) is 'Locks a dead letter that is the caller''s and has not expired; PS010 or PS011 otherwise.'
-comment on pgsched.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.'
-comment on pgsched.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.'
-comment on pgsched.log_change(text,uuid,text,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Called by the functions that change something.'
-comment on pgsched.log_setting(text,text,jsonb) is 'Writes into the audit log what was set of a client, a queue or a limit; called by the functions that set it.'
-comment on pgsched.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) is 'The next open dead letters after an id, and which of them a filter names.'
-comment on pgsched.lose_in_hand(pgsched.executions) is 'The same for one whose lease ran out.'
-comment on pgsched.make_partition(integer) is 'Makes the table of one more partition of pgsched.executions.'
-comment on pgsched.mark_dead_letter(pgsched.history,uuid,text) is 'Notes on a dead letter that is locked what was done about it, and by whom; an ordering key that it blocked goes on.'
-comment on pgsched.may_be_handed_out(smallint,uuid) is 'Whether a consumer may have a due execution that is locked; what it may not have ends, waits or is held.'
-comment on pgsched.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
-comment on pgsched.my_clients() is 'The clients whose rows the current role may see and change.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.'
-comment on pgsched.new_secret() is 'A new signing secret: whsec_ and the base64 of 32 random bytes.'
-comment on pgsched.new_token(smallint) is 'A token for the lease of an execution in this partition, which nobody can guess.'
-comment on pgsched.next_queue_number() is 'The number of the next queue: its partitions are 16 times as much and the fifteen after it.'
-comment on pgsched.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) is 'Notes ends with all that wait for them; returns how many were released or skipped for that.'
-comment on pgsched.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
-comment on pgsched.notify_turns() is 'Tells the workers that it may be the turn of others of an ordering key.'
-comment on pgsched.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
 comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'
-comment on pgsched.open_gate(text,boolean) is 'Lets executions pass a gate that was shut, all at once or more and more; what limits it limits it again. False if it was open.'
-comment on pgsched.options_of(pgsched.executions) is 'The options that hold for an execution: its own, its client''s where they are silent, and then its queue''s.'
 comment on pgsched.partition_for(text,text,text,text) is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.'
-comment on pgsched.partition_of(pgsched.jobs) is 'The one partition in which all rows of a job live.'
-comment on pgsched.partition_with(text,text,smallint) is 'The partition, besides the one given, in which a client''s key has its live row; null where it has none.'
-comment on pgsched.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.'
 comment on pgsched.pause(uuid,text,text) is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.'
 comment on pgsched.pause_all(text,jsonb,text,text) is 'Pauses the active jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.pause_queue(text,text,text) is 'Has workers begin nothing more of a queue; what they have in hand goes on. False if it was paused before.'
-comment on pgsched.prepare_days(integer) is 'Makes the partitions of history and attempts for today and the days ahead; returns how many.'
-comment on pgsched.queue_to_tell(smallint,text) is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where that one is pulled and the target is to be called.'
-comment on pgsched.queues_changed() is 'Has the workers look at the queues again.'
-comment on pgsched.reap_in_hand(smallint,integer) is 'Takes back what no worker has in hand and whose lease ran out, of so many due executions of a partition; returns how many.'
-comment on pgsched.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.'
-comment on pgsched.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.'
 comment on pgsched.release(uuid,bigint) is 'Hands an execution back as if it had not been claimed. PS013 where another has it by now or it has ended, PS010 for an unknown one, PS011 for one that a target deferred.'
-comment on pgsched.release_abandoned(integer) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled.'
 comment on pgsched.release_client(text,text,text) is 'Ends the hold of a client; false if it was not held.'
-comment on pgsched.release_dependents(integer) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends; returns how many were noted with all that wait for them, and how many executions were decided by that.'
 comment on pgsched.replay(uuid,text,jsonb,jsonb,text,text) is 'Runs a dead letter again, with another target, payload or options where they are given: as a new execution, whose id it returns. Called again it answers with the same id, unless that one has failed too. PS001 for a target that does not go with its queue, PS010 for an unknown id, PS011 for one that has not failed, was discarded, has expired, whose queue was dropped, or whose work is under way or was done since.'
 comment on pgsched.replay_all(jsonb,double precision,text,text,text) is 'Replays the open dead letters that a filter names and that have failed by now, at most rate of them a second, at another target where one is given. Returns the id of the row in pgsched.replays that says how far it is. PS000, PS001 or PS002 for what cannot be meant, PS012 for another client''s.'
-comment on pgsched.replay_next(pgsched.replays,uuid,timestamp with time zone) is 'Replays one of the dead letters of a replay of many; its new id, or null where it is passed over.'
 comment on pgsched.reschedule(uuid,timestamp with time zone,text) is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.'
 comment on pgsched.restore(text,text,text) is 'Calls a target host again that was sidelined, by hand or because it failed: a few executions a second at first, then more and more. False if it was not sidelined.'
 comment on pgsched.resume(uuid,text,text) is 'Resumes a paused job from its next instant on. False if it was active already.'
 comment on pgsched.resume_all(text,jsonb,text,text) is 'Resumes the paused jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.resume_queue(text,text,text) is 'Ends the pause of a queue; false if it was not paused.'
-comment on pgsched.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.'
 comment on pgsched.rotate_secret(text,text,interval,text) is 'Signs a client''s callbacks with a new secret, one that is given or a random one, and returns it: it is not shown again. The secrets before it are valid for keep_for more, and callbacks have a signature by each of them. PS000 for what is no secret.'
-comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or finished less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions, named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.'
-comment on pgsched.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) is 'One execution that waits for others; called by pgsched.schedule.'
-comment on pgsched.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb) is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.'
-comment on pgsched.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) is 'One execution under a key; called by pgsched.schedule.'
-comment on pgsched.seconds_in(jsonb,text) is 'How long an option that is a duration is, in seconds; null where it is not given.'
+comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or finished less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions, named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.'
 comment on pgsched.set_client(text,jsonb,text) is 'Sets what is named of a client: keep, options (the defaults of its executions), weight, database_role, dead_letter_target, dead_letters_for; null is the default. True if anything is different now, or the client is new. PS000, PS001 or PS004 for what cannot be meant, PS012 where the session may not.'
 comment on pgsched.set_limit(text,text,integer,interval,integer,integer,text) is 'Lets no more than rate executions begin in each such time, burst of them at once after a lull, and no more than concurrency run at once: of a client, for a host, in a queue or under a key. It takes the place of the limit there was; true if anything is different now. PS000 for what cannot be meant, PS010 for an unknown queue, PS011 for one that consumers pull from.'
 comment on pgsched.set_queue(text,jsonb,text) is 'Sets what is named of a queue: options (the defaults of its executions), weight, max_waiting; null is the default. True if anything is different now. PS010 for an unknown queue, PS000 or PS004 for what cannot be meant.'
-comment on pgsched.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
 comment on pgsched.settle_called(smallint,uuid,bigint,jsonb) is 'Records the success of a leased execution in the caller''s transaction; fenced by its id and token.'
-comment on pgsched.shut_gate(text,timestamp with time zone,text) is 'Lets nothing pass a gate before this instant; false if so it was.'
 comment on pgsched.sideline(text,text,timestamp with time zone,text,text) is 'Calls nothing more at a target host, for one client or for all, until an instant or until it is restored. False if so it was. PS000 for what cannot be meant, PS012 where the session may not.'
 comment on pgsched.sidelined is 'The target hosts that are left alone, or recover, for one client or for all, and how many executions wait for each, counted up to 10,000.'
 comment on pgsched.signing_secrets(text) is 'The secrets that a client''s callbacks are signed with, the newest first, by their last four characters, and until when the former ones are valid. Nothing where the session does not act for the client.'
-comment on pgsched.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
-comment on pgsched.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'
 comment on pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.'
-comment on pgsched.superseded_by(pgsched.history) is 'The execution that waits, runs or has succeeded under the same key since, or for the same instant of the job; else null.'
-comment on pgsched.take_in_hand(uuid,bigint) is 'The execution that is leased under this token, locked; PS013 where it is so no more, PS010 for an unknown one, PS012 where it is another client''s.'
-comment on pgsched.take_turn(pgsched.executions) is 'Whether it is the turn of an execution among those of its ordering key; it is at the head then, and held behind the others otherwise.'
-comment on pgsched.target_host(text) is 'The host that an http: or https: target names, in lower case; null for others.'
-comment on pgsched.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome. A failure is told to its client''s dead_letter_target where they name none.'
 comment on pgsched.trigger(uuid,text) is 'Runs a job now, besides its schedule and also while it is paused or finished; returns the execution''s id.'
 comment on pgsched.unblock(text,text,text) is 'Lets the executions of a blocked ordering key go on, without the one that failed. False if the key was not blocked.'
-comment on pgsched.unblock_after(uuid[]) is 'Lets ordering keys go on that were blocked by these dead letters, since somebody has decided about them.'
-comment on pgsched.until_next(text) is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.'
 comment on pgsched.wait_for(uuid,uuid,text,interval) is 'Has an execution that is held (fire_at infinity) wait for another of its client: until it has succeeded, or with the outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.'
-comment on pgsched.waits_for_own(smallint,uuid) is 'Whether an execution waits, directly or through others, for one of its own ordering key that has not ended.'
-comment on pgsched.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'
-comment on pgsched.write_log(text,uuid,text,jsonb) is 'Writes a row of the audit log, for functions with their owner''s rights that have judged who calls them.'
+comment on pgsched_internal.account_from_claimed(uuid,integer) is 'Has the planner go on from the due row that a worker is claiming at this moment, while its job is changed.'
+comment on pgsched_internal.accounted_to(pgsched.jobs,boolean) is 'Up to when the instants of a job that is changed now have their account, once its planned row is taken back.'
+comment on pgsched_internal.acting_role() is 'The role that the session acts as: the one it has taken, or its login.'
+comment on pgsched_internal.acts_for(text) is 'Whether the session acts as a role of this client, or as one that may do everything.'
+comment on pgsched_internal.advance_replay(uuid,integer) is 'Replays the next dead letters of a replay of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and whether that was the last.'
+comment on pgsched_internal.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) is 'What becomes of an execution after the failed attempt of this number, so many seconds after its instant: retrying after a delay in seconds, or an end; with the reason that is kept.'
+comment on pgsched_internal.attempts_allowed(jsonb) is 'After how many attempts an execution with these options has failed for good.'
+comment on pgsched_internal.attempts_in(jsonb) is 'How many attempts these options allow; null where they do not say.'
+comment on pgsched_internal.backoff(jsonb,integer,double precision) is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.'
+comment on pgsched_internal.block_key(smallint,text,text,uuid,text) is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.'
+comment on pgsched_internal.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit.'
+comment on pgsched_internal.carry_on(uuid,timestamp with time zone) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
+comment on pgsched_internal.check_acts_for(text) is 'True where the session acts for this client; raises PS012 otherwise.'
+comment on pgsched_internal.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
+comment on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
+comment on pgsched_internal.check_changes(jsonb) is 'True for what pgsched.edit can read; raises PS000 or PS002 with what to write otherwise.'
+comment on pgsched_internal.check_claim(text,text,integer,interval) is 'The first partition of a queue that can be claimed from so; raises PS000, PS010 or PS011 otherwise.'
+comment on pgsched_internal.check_client_changes(jsonb) is 'True for what pgsched.set_client can read; raises PS000, PS001, PS004 or PS012 with what to write otherwise.'
+comment on pgsched_internal.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.'
+comment on pgsched_internal.check_dead_letter_filter(jsonb) is 'True for a filter of dead letters with at least one member; raises PS000 or PS002 with what to write otherwise.'
+comment on pgsched_internal.check_defaults(jsonb) is 'True for options that can be the defaults of a client or a queue; raises PS004 with what to write otherwise.'
+comment on pgsched_internal.check_empty(pgsched.queues) is 'True where nothing waits or runs in a queue; raises PS011 otherwise.'
+comment on pgsched_internal.check_ended(uuid,text) is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.'
+comment on pgsched_internal.check_exclusion(jsonb) is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.'
+comment on pgsched_internal.check_filter(text,jsonb) is 'True where a filter of jobs names a client or labels; raises PS000 otherwise.'
+comment on pgsched_internal.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
+comment on pgsched_internal.check_labels(jsonb) is 'True for labels, an object of texts; raises PS000 with what to write otherwise.'
+comment on pgsched_internal.check_lease(interval) is 'True for how long an execution may be leased; raises PS000 otherwise.'
+comment on pgsched_internal.check_limit(integer,interval,integer,integer) is 'True for what pgsched.set_limit can mean; raises PS000 with what to write otherwise.'
+comment on pgsched_internal.check_may_set(text) is 'True where the session may change what is set for a client; raises PS000 or PS012 otherwise.'
+comment on pgsched_internal.check_may_sideline(text) is 'True where the session may sideline a host for a client, or for all (null); raises PS000 or PS012 otherwise.'
+comment on pgsched_internal.check_members(jsonb,text[]) is 'True for what can be set of a client or a queue, weight and options among it; raises PS000, PS001 or PS004 otherwise.'
+comment on pgsched_internal.check_no_circle(uuid,uuid) is 'True unless an execution would wait for itself, directly or through others; called by pgsched.wait_for. PS011 if so.'
+comment on pgsched_internal.check_on_conflict(text,text,text) is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.'
+comment on pgsched_internal.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.'
+comment on pgsched_internal.check_partition(smallint,text,text,text) is 'True for the partition in which a key lives; raises PS000 with what to write otherwise.'
+comment on pgsched_internal.check_pulled(text,text) is 'True where a target goes with a queue: queue: and a queue that is pulled, or neither; raises PS001 with what to write otherwise.'
+comment on pgsched_internal.check_queue_changes(jsonb) is 'True for what pgsched.set_queue can read; raises PS000 or PS004 with what to write otherwise.'
+comment on pgsched_internal.check_rules(jsonb) is 'True for rules of recurrence that pgsched knows; raises PS002 with what to write otherwise.'
+comment on pgsched_internal.check_secret(text) is 'True for whsec_ and the base64 of 24 to 64 bytes; raises PS000 with what to write otherwise.'
+comment on pgsched_internal.check_spec(jsonb) is 'True for one more schedule of a job; raises PS002 with what to write otherwise.'
+comment on pgsched_internal.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.'
+comment on pgsched_internal.check_told(jsonb,text) is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.'
+comment on pgsched_internal.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.'
+comment on pgsched_internal.circuit_of(text,text) is 'The gate between a client and a target host, or between all clients and it; PS000 for a name that cannot be.'
+comment on pgsched_internal.clients_acted_for() is 'The clients that the session acts for; null where it may do everything.'
+comment on pgsched_internal.clients_changed() is 'Has the workers read the clients'' settings again.'
+comment on pgsched_internal.count_live(text,bigint,boolean) is 'How many executions of a queue wait or run, or with waiting only wait, counted up to a bound; of those that the role may see.'
+comment on pgsched_internal.count_outcome(uuid,pgsched.execution_status) is 'Counts a job''s failures in a row and pauses it after as many as its rule pause_after says; called with each settle of a run of a job that has the rule.'
+comment on pgsched_internal.detail_of(text) is 'A note as the audit log keeps it; null where there is none.'
+comment on pgsched_internal.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
+comment on pgsched_internal.drop_partitions(pgsched.queues) is 'Drops the tables of a queue, which must be empty.'
+comment on pgsched_internal.due_to_pull(smallint,integer,integer,text[]) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
+comment on pgsched_internal.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.'
+comment on pgsched_internal.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
+comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place.'
+comment on pgsched_internal.executions_inserted() is 'Refuses the one-shots of an insert statement whose queue is full, and wakes the workers for its near-term rows.'
+comment on pgsched_internal.expire_dead_letters(integer) is 'Deletes dead letters that have expired and whose day of history is gone, no more than so many; returns how many.'
+comment on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) is 'Records the failed try of an execution that is locked, which then waits for the next one or ends, as its options say.'
+comment on pgsched_internal.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
+comment on pgsched_internal.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to the last one given.'
+comment on pgsched_internal.fire_dependents(uuid[]) is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.'
+comment on pgsched_internal.forget_dependencies(uuid) is 'Removes what an execution waited for that is not held any more.'
+comment on pgsched_internal.gate_of(text,text) is 'The gate of a limit, such as client:payments; PS000 for a kind or name that cannot be.'
+comment on pgsched_internal.give_up_key(uuid) is 'Frees the key of an execution that is running, for the next one under it; called by pgsched.schedule.'
+comment on pgsched_internal.grant_execute(text[],regrole) is 'Grants all functions of these names to a role; called by migrations.'
+comment on pgsched_internal.has_ended(uuid) is 'Whether history knows an execution of a client that the session acts for.'
+comment on pgsched_internal.is_day(text) is 'True for text such as 2026-12-25.'
+comment on pgsched_internal.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
+comment on pgsched_internal.is_instant(jsonb) is 'True for JSON text such as "2026-03-01T09:00:00+01:00".'
+comment on pgsched_internal.is_kept(text,timestamp with time zone) is 'Whether a dead letter of this client that failed then has not expired.'
+comment on pgsched_internal.is_of_key(smallint,uuid,text,text) is 'Whether an execution has not ended and is of this ordering key.'
+comment on pgsched_internal.is_privileged(name) is 'Whether a role may do more than a client should; true too where there is no such role.'
+comment on pgsched_internal.is_watched(integer) is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.'
+comment on pgsched_internal.is_whole(jsonb,bigint,bigint) is 'Whether a JSON value is a whole number within these bounds.'
+comment on pgsched_internal.jobs_changed() is 'Wakes a planner for new and edited jobs.'
+comment on pgsched_internal.keep_dead_letters(integer,integer) is 'Moves open dead letters, no more than so many, out of the days of history that are to be dropped; returns how many.'
+comment on pgsched_internal.laid_over(jsonb,jsonb) is 'Options, and what the defaults have beside them.'
+comment on pgsched_internal.lateness(jsonb,integer,double precision) is 'How an execution ends whose attempt of this number must not begin any more, so many seconds after its instant; null and null where it may.'
+comment on pgsched_internal.let_next(smallint,text,text) is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind one; the instant at which it fires, or null.'
+comment on pgsched_internal.lock_dead_letter(uuid) is 'Locks a dead letter that is the caller''s and has not expired; PS010 or PS011 otherwise.'
+comment on pgsched_internal.lock_execution(uuid) is 'A live execution of a client that the session acts for, locked while it waits; null for one that is unknown, foreign or over.'
+comment on pgsched_internal.lock_job(uuid) is 'A job of a client that the session acts for, locked until the transaction ends; PS010 for an unknown or foreign one.'
+comment on pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.'
+comment on pgsched_internal.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.'
+comment on pgsched_internal.log_setting(text,text,jsonb) is 'Writes into the audit log what was set of a client, a queue or a limit; called by the functions that set it.'
+comment on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) is 'The next open dead letters after an id, and which of them a filter names.'
+comment on pgsched_internal.lose_in_hand(pgsched.executions) is 'The same for one whose lease ran out.'
+comment on pgsched_internal.make_partition(integer) is 'Makes the table of one more partition of pgsched.executions.'
+comment on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) is 'Notes on a dead letter that is locked what was done about it, and by whom; an ordering key that it blocked goes on.'
+comment on pgsched_internal.may_be_handed_out(smallint,uuid) is 'Whether a consumer may have a due execution that is locked; what it may not have ends, waits or is held.'
+comment on pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
+comment on pgsched_internal.my_clients() is 'The clients whose rows the current role may see and change.'
+comment on pgsched_internal.new_secret() is 'A new signing secret: whsec_ and the base64 of 32 random bytes.'
+comment on pgsched_internal.new_token(smallint) is 'A token for the lease of an execution in this partition, which nobody can guess.'
+comment on pgsched_internal.next_queue_number() is 'The number of the next queue: its partitions are 16 times as much and the fifteen after it.'
+comment on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) is 'Notes ends with all that wait for them; returns how many were released or skipped for that.'
+comment on pgsched_internal.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
+comment on pgsched_internal.notify_turns() is 'Tells the workers that it may be the turn of others of an ordering key.'
+comment on pgsched_internal.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
+comment on pgsched_internal.open_gate(text,boolean) is 'Lets executions pass a gate that was shut, all at once or more and more; what limits it limits it again. False if it was open.'
+comment on pgsched_internal.options_of(pgsched.executions) is 'The options that hold for an execution: its own, its client''s where they are silent, and then its queue''s.'
+comment on pgsched_internal.owner_of_job(uuid) is 'The client of a job, where the session acts for that client; null for an unknown job and for another client''s.'
+comment on pgsched_internal.partition_of(pgsched.jobs) is 'The one partition in which all rows of a job live.'
+comment on pgsched_internal.partition_with(text,text,smallint) is 'The partition, besides the one given, in which a client''s key has its live row; null where it has none.'
+comment on pgsched_internal.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.'
+comment on pgsched_internal.prepare_days(integer) is 'Makes the partitions of history and attempts for today and the days ahead; returns how many.'
+comment on pgsched_internal.queue_to_tell(smallint,text) is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where that one is pulled and the target is to be called.'
+comment on pgsched_internal.queues_changed() is 'Has the workers look at the queues again.'
+comment on pgsched_internal.reap_in_hand(smallint,integer) is 'Takes back what no worker has in hand and whose lease ran out, of so many due executions of a partition; returns how many.'
+comment on pgsched_internal.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.'
+comment on pgsched_internal.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.'
+comment on pgsched_internal.release_abandoned(integer) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled.'
+comment on pgsched_internal.release_dependents(integer) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends; returns how many were noted with all that wait for them, and how many executions were decided by that.'
+comment on pgsched_internal.replay_next(pgsched.replays,uuid,timestamp with time zone) is 'Replays one of the dead letters of a replay of many; its new id, or null where it is passed over.'
+comment on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.'
+comment on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) is 'One execution that waits for others; called by pgsched.schedule.'
+comment on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.'
+comment on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) is 'One execution under a key; called by pgsched.schedule.'
+comment on pgsched_internal.seconds_in(jsonb,text) is 'How long an option that is a duration is, in seconds; null where it is not given.'
+comment on pgsched_internal.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
+comment on pgsched_internal.shut_gate(text,timestamp with time zone,text) is 'Lets nothing pass a gate before this instant; false if so it was.'
+comment on pgsched_internal.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
+comment on pgsched_internal.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'
+comment on pgsched_internal.superseded_by(pgsched.history) is 'The execution that waits, runs or has succeeded under the same key since, or for the same instant of the job; else null.'
+comment on pgsched_internal.take_in_hand(uuid,bigint) is 'The execution that is leased under this token, locked; PS013 where it is so no more, PS010 for an unknown one, PS012 where it is another client''s.'
+comment on pgsched_internal.take_turn(pgsched.executions) is 'Whether it is the turn of an execution among those of its ordering key; it is at the head then, and held behind the others otherwise.'
+comment on pgsched_internal.target_host(text) is 'The host that an http: or https: target names, in lower case; null for others.'
+comment on pgsched_internal.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome. A failure is told to its client''s dead_letter_target where they name none.'
+comment on pgsched_internal.unblock_after(uuid[]) is 'Lets ordering keys go on that were blocked by these dead letters, since somebody has decided about them.'
+comment on pgsched_internal.until_next(text) is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.'
+comment on pgsched_internal.waits_for_own(smallint,uuid) is 'Whether an execution waits, directly or through others, for one of its own ordering key that has not ended.'
+comment on pgsched_internal.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'
+comment on pgsched_internal.write_log(text,uuid,text,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Called by the functions that change something, once they have judged who calls them.'

@@ -8,19 +8,20 @@ from typing import Any
 
 import psycopg
 
-_RELATIONS = "c.relnamespace = 'pgsched'::regnamespace"
+_OURS = "in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace)"
+_RELATIONS = f"c.relnamespace {_OURS}"
 
 _PARTS: dict[str, str] = {
     "types": """
         select format('type %s as enum (%s)', t.oid::regtype,
                  string_agg(quote_literal(e.enumlabel), ', ' order by e.enumsortorder))
           from pg_type t join pg_enum e on e.enumtypid = t.oid
-         where t.typnamespace = 'pgsched'::regnamespace group by t.oid""",
+         where t.typnamespace {ours} group by t.oid""",
     "domains": """
         select format('domain %s as %s constraint %s %s', t.oid::regtype, format_type(t.typbasetype, t.typtypmod),
                  k.conname, pg_get_constraintdef(k.oid))
           from pg_type t join pg_constraint k on k.contypid = t.oid
-         where t.typnamespace = 'pgsched'::regnamespace and k.contype = 'c'""",
+         where t.typnamespace {ours} and k.contype = 'c'""",
     "tables": """
         select format('%s %s%s%s%s', case c.relkind when 'v' then 'view' else 'table' end, c.oid::regclass,
                  ' partition by ' || pg_get_partkeydef(c.oid), ' with (' || array_to_string(c.reloptions, ', ') || ')',
@@ -56,7 +57,7 @@ _PARTS: dict[str, str] = {
         select format('function %s returns %s volatility %s parallel %s%s%s', p.oid::regprocedure,
                  pg_get_function_result(p.oid), p.provolatile, p.proparallel,
                  case when p.prosecdef then ' security definer' end, ' set ' || array_to_string(p.proconfig, ', '))
-          from pg_proc p where p.pronamespace = 'pgsched'::regnamespace""",
+          from pg_proc p where p.pronamespace {ours}""",
     "grants": """
         select format('grant %s on %s to %s',
                  string_agg(lower(a.privilege_type), ', ' order by a.privilege_type), o.name,
@@ -66,14 +67,14 @@ _PARTS: dict[str, str] = {
                 union all select format('%s (%s)', c.oid::regclass, t.attname), t.attacl, c.relowner
                   from pg_class c join pg_attribute t on t.attrelid = c.oid where {relations}
                 union all select p.oid::regprocedure::text, p.proacl, p.proowner from pg_proc p
-                 where p.pronamespace = 'pgsched'::regnamespace
-                union all select 'schema pgsched', n.nspacl, n.nspowner from pg_namespace
-                 n where n.nspname = 'pgsched') o,
+                 where p.pronamespace {ours}
+                union all select 'schema ' || n.nspname, n.nspacl, n.nspowner from pg_namespace
+                 n where n.nspname in ('pgsched', 'pgsched_internal')) o,
                aclexplode(o.acl) a where a.grantee <> o.owner group by o.name, a.grantee""",
     "comments": """
         select format('comment on %s is %L', p.oid::regprocedure, d.description)
           from pg_proc p join pg_description d on d.objoid = p.oid and d.classoid = 'pg_proc'::regclass
-         where p.pronamespace = 'pgsched'::regnamespace
+         where p.pronamespace {ours}
         union all
         select format('comment on %s is %L', c.oid::regclass, d.description)
           from pg_class c join pg_description d on d.objoid = c.oid and d.classoid = 'pg_class'::regclass
@@ -82,7 +83,7 @@ _PARTS: dict[str, str] = {
 
 
 def dump(connection: psycopg.Connection[tuple[Any, ...]]) -> str:
-    """All of the schema pgsched but the bodies of its functions, one thing a line, in the same order each time."""
+    """All of our two schemas but the bodies of its functions, one thing a line, in the same order each time."""
     with connection.transaction():
         connection.execute("set local search_path = pg_catalog")
         parts = [_part(connection, title, query) for title, query in _PARTS.items()]
@@ -90,6 +91,6 @@ def dump(connection: psycopg.Connection[tuple[Any, ...]]) -> str:
 
 
 def _part(connection: psycopg.Connection[tuple[Any, ...]], title: str, query: str) -> str:
-    rows = connection.execute(query.replace("{relations}", _RELATIONS).encode()).fetchall()
+    rows = connection.execute(query.replace("{relations}", _RELATIONS).replace("{ours}", _OURS).encode()).fetchall()
     lines = sorted(" ".join(str(row[0]).split()) for row in rows)
     return "\n".join([f"-- {title}", *lines, ""])

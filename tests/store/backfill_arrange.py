@@ -49,7 +49,8 @@ def ran(db: Connection, job: UUID, hour: int, *, ended: str = "succeeded") -> No
     id = value(
         db,
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, partition, target)"
-        " select %s, %s, j.id, pgsched.partition_of(j), j.target from pgsched.jobs j where j.id = %s returning id",
+        " select %s, %s, j.id, pgsched_internal.partition_of(j), j.target from pgsched.jobs j where j.id ="
+        " %s returning id",
         [MARCH + hour * HOUR, MARCH + hour * HOUR, job],
     )
     finish(db, id, ended=ended)

@@ -14,9 +14,9 @@ from tests.store.store_arrange import Connection, schedule
 
 _EMPTY = """
 delete from pgsched.executions; delete from pgsched.jobs; delete from pgsched.history; delete from pgsched.attempts;
-delete from pgsched.dependencies; delete from pgsched.audit_log; delete from pgsched.kept_dead_letters;
+delete from pgsched.dependencies; delete from pgsched.audit_log; delete from pgsched_internal.kept_dead_letters;
 delete from pgsched.replays; update pgsched.clients set dead_letter_target = null, dead_letters_for = default;
-delete from pgsched.gates; delete from pgsched.blocked_keys;
+delete from pgsched_internal.gates; delete from pgsched.blocked_keys;
 delete from pgsched.workers; delete from pgsched.clients where client_id <> 'default';
 """
 

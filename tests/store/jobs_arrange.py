@@ -47,7 +47,7 @@ def planned_row(
     """A waiting row of the job for this instant, as planning leaves it; of its present revision, or of another."""
     db.execute(
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target)"
-        " select %s, %s, j.id, coalesce(%s, j.revision), pgsched.partition_of(j), j.client_id, j.target"
+        " select %s, %s, j.id, coalesce(%s, j.revision), pgsched_internal.partition_of(j), j.client_id, j.target"
         " from pgsched.jobs j where j.id = %s",
         [fire_at or nominal, nominal, revision, job],
     )

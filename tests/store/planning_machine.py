@@ -194,7 +194,9 @@ class Followed(RuleBasedStateMachine):
             anchor = value(self.world.db, "select anchor from pgsched.jobs where id = %s", [id])
             era = Era(spec=spec, anchor=anchor, begin=now)
             self.models[key] = JobModel(id=id, eras=[era], told_to=now, overlaps={spec.overlap})
-            home = value(self.world.db, "select pgsched.partition_of(j) from pgsched.jobs j where id = %s", [id])
+            home = value(
+                self.world.db, "select pgsched_internal.partition_of(j) from pgsched.jobs j where id = %s", [id]
+            )
             self.homes = sorted({*self.homes, home})
             return
         assert id == model.id

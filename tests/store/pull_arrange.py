@@ -38,7 +38,7 @@ def pulled_queue(db: Connection, name: str = "orders", first: int = FIRST) -> st
     )
     for partition in range(first, first + 16):
         db.execute(
-            f"create table if not exists pgsched.executions_{partition} partition of pgsched.executions"
+            f"create table if not exists pgsched_internal.executions_{partition} partition of pgsched.executions"
             f" for values in ({partition}) with (fillfactor = 50)".encode()
         )
     return name

@@ -19,7 +19,7 @@ TARGET = "https://shop.example/settle"
 def call(db: Connection, function: str, **arguments: Any) -> Any:
     """``select pgsched.function(name => value, …)``, and its value."""
     query = sql.SQL("select {}({})").format(
-        sql.Identifier("pgsched", function),
+        sql.Identifier(*(function.split(".") if "." in function else ("pgsched", function))),
         sql.SQL(", ").join(
             sql.SQL("{} => {}").format(sql.Identifier(name), sql.Placeholder(name)) for name in arguments
         ),
@@ -70,7 +70,8 @@ def lease(db: Connection, id: UUID, *, token: int = 1) -> None:
 def finish(db: Connection, id: UUID, *, ended: str = "succeeded", ago: str = "0 seconds") -> None:
     """Moves an execution into history, ended so long ago."""
     db.execute(
-        "select pgsched.finish_waiting(e, %s::pgsched.execution_status, null) from pgsched.executions e where id = %s",
+        "select pgsched_internal.finish_waiting(e, %s::pgsched.execution_status, null) from"
+        " pgsched.executions e where id = %s",
         [ended, id],
     )
     db.execute("delete from pgsched.executions where id = %s", [id])
@@ -107,7 +108,8 @@ def planned(db: Connection, job: UUID, *, ahead: str = "1 hour") -> UUID:
     id = value(
         db,
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target)"
-        " select pgsched.now() + %s::interval, pgsched.now() + %s::interval, j.id, j.revision, pgsched.partition_of(j),"
+        " select pgsched.now() + %s::interval, pgsched.now() + %s::interval, j.id, j.revision,"
+        " pgsched_internal.partition_of(j),"
         " j.client_id, j.target from pgsched.jobs j where j.id = %s returning id",
         [ahead, ahead, job],
     )

@@ -49,7 +49,7 @@ async def test_an_instant_that_succeeded_or_has_a_row_is_passed_over(
     ran(db, hourly, 2, ended="failed")
     db.execute(
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, partition, target)"
-        " select now() + interval '1 hour', %s, j.id, pgsched.partition_of(j), j.target from pgsched.jobs j",
+        " select now() + interval '1 hour', %s, j.id, pgsched_internal.partition_of(j), j.target from pgsched.jobs j",
         [MARCH + 3 * HOUR],
     )
     id = start(db, hourly, hours=5, rate=100)

@@ -32,7 +32,8 @@ def waiting_row(db: Connection, job: UUID, at: str, *, plan: int = 0) -> UUID:
     id = value(
         db,
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target)"
-        " select %s, %s, j.id, %s, pgsched.partition_of(j), j.client_id, j.target from pgsched.jobs j where j.id = %s"
+        " select %s, %s, j.id, %s, pgsched_internal.partition_of(j), j.client_id, j.target from pgsched.jobs"
+        " j where j.id = %s"
         " returning id",
         [at, at, plan, job],
     )

@@ -20,7 +20,7 @@ async def test_late_rows_of_the_partition_go_first(db: Connection, hourly: UUID,
     late = value(
         db,
         "insert into pgsched.executions (fire_at, partition, target) select now() - interval '5 seconds',"
-        " pgsched.partition_of(j), 'python:x' from pgsched.jobs j returning id",
+        " pgsched_internal.partition_of(j), 'python:x' from pgsched.jobs j returning id",
     )
     assert await plan(planning, id) == Chunk()
     lease(db, late)

@@ -49,7 +49,7 @@ def recurring(db: Session, **arguments: object) -> UUID:
     job = schedule(db, **{"every": "1 hour", **arguments})
     db.execute(
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target)"
-        " select j.anchor, j.anchor, j.id, j.revision, pgsched.partition_of(j), j.client_id, j.target"
+        " select j.anchor, j.anchor, j.id, j.revision, pgsched_internal.partition_of(j), j.client_id, j.target"
         " from pgsched.jobs j where j.id = %s",
         [job],
     )
@@ -219,7 +219,8 @@ def test_an_instant_of_a_job_has_one_live_row(db: Session) -> None:
     job = schedule(db, every="1 hour")
     insert = (
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, partition, target)"
-        " select '2040-01-01Z', '2040-01-01Z', id, pgsched.partition_of(j), target from pgsched.jobs j where id = %s"
+        " select '2040-01-01Z', '2040-01-01Z', id, pgsched_internal.partition_of(j), target from"
+        " pgsched.jobs j where id = %s"
     )
     db.execute(insert, [job])
     with pytest.raises(psycopg.errors.UniqueViolation):
@@ -230,7 +231,8 @@ async def test_a_successor_that_stands_already_is_not_doubled(db: Session, worke
     job = recurring(db)
     db.execute(
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, target)"
-        " select anchor + interval '1 hour', anchor + interval '1 hour', id, revision, pgsched.partition_of(j), target"
+        " select anchor + interval '1 hour', anchor + interval '1 hour', id, revision,"
+        " pgsched_internal.partition_of(j), target"
         " from pgsched.jobs j where id = %s",
         [job],
     )

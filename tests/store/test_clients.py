@@ -148,7 +148,7 @@ def test_a_dropped_client_goes_by_the_defaults_and_its_rows_stay(db: Connection)
     schedule(db, client="shop")
     assert call(db, "drop_client", client="shop") is True
     assert call(db, "drop_client", client="shop") is False
-    assert column(db, "select secret from pgsched.former_secrets") == []
+    assert column(db, "select secret from pgsched_internal.former_secrets") == []
     assert column(db, "select client_id::text from pgsched.executions") == ["shop"]
 
 
@@ -167,7 +167,7 @@ def test_a_client_with_api_keys_cannot_be_dropped(db: Connection) -> None:
 
 def test_a_secret_is_made_where_none_is_given_and_shown_once(db: Connection) -> None:
     made = call(db, "rotate_secret", client="shop")
-    assert value(db, "select pgsched.check_secret(%s)", [made]) is True
+    assert value(db, "select pgsched_internal.check_secret(%s)", [made]) is True
     assert made != call(db, "rotate_secret", client="bank")
     hints = row(db, "select hint, valid_until from pgsched.signing_secrets('shop')")
     assert hints == ("whsec_…" + made[-4:], None)
@@ -177,7 +177,7 @@ def test_a_secret_is_made_where_none_is_given_and_shown_once(db: Connection) -> 
 def test_the_secret_before_stays_valid_for_a_day(db: Connection) -> None:
     call(db, "rotate_secret", client="shop", secret=SECRET)
     assert call(db, "rotate_secret", client="shop", secret=OTHER) == OTHER
-    former = row(db, "select secret, valid_until - pgsched.now() > '23:59' from pgsched.former_secrets")
+    former = row(db, "select secret, valid_until - pgsched.now() > '23:59' from pgsched_internal.former_secrets")
     assert former == (SECRET, True)
     assert column(db, "select hint from pgsched.signing_secrets('shop')") == ["whsec_…AAAA", "whsec_…LaSw"]
 
@@ -186,7 +186,7 @@ def test_rotating_can_end_the_former_secrets_at_once(db: Connection) -> None:
     call(db, "rotate_secret", client="shop", secret=SECRET)
     call(db, "rotate_secret", client="shop", secret=OTHER)
     call(db, "rotate_secret", client="shop", keep_for="0")
-    assert column(db, "select secret from pgsched.former_secrets") == []
+    assert column(db, "select secret from pgsched_internal.former_secrets") == []
 
 
 def test_a_former_secret_can_be_the_secret_again(db: Connection) -> None:
@@ -198,7 +198,7 @@ def test_a_former_secret_can_be_the_secret_again(db: Connection) -> None:
 def test_secrets_that_have_ended_are_not_shown(db: Connection) -> None:
     call(db, "rotate_secret", client="shop", secret=SECRET)
     call(db, "rotate_secret", client="shop", secret=OTHER)
-    db.execute("update pgsched.former_secrets set valid_until = now() - interval '1 second'")
+    db.execute("update pgsched_internal.former_secrets set valid_until = now() - interval '1 second'")
     assert column(db, "select hint from pgsched.signing_secrets('shop')") == ["whsec_…AAAA"]
 
 
@@ -245,7 +245,7 @@ def test_a_client_reads_its_own_settings_and_no_secret(db: Connection, payments:
     assert column(payments, "select hint from pgsched.signing_secrets('payments')") == ["whsec_…LaSw"]
     assert column(payments, "select hint from pgsched.signing_secrets('billing')") == []
     with refused("42501"):
-        payments.execute("select secret from pgsched.former_secrets")
+        payments.execute("select secret from pgsched_internal.former_secrets")
 
 
 @pytest.mark.parametrize(

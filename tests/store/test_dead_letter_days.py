@@ -5,7 +5,7 @@ import pytest
 from tests.store.dead_letter_arrange import dead_letter, keep_days, replay, state
 from tests.store.store_arrange import Connection, call, column, finish, row, schedule, status, value
 
-KEPT = "select id from pgsched.kept_dead_letters"
+KEPT = "select id from pgsched_internal.kept_dead_letters"
 
 
 @pytest.fixture(autouse=True)
@@ -21,8 +21,10 @@ do $$
 declare
   day constant date := (now() at time zone 'UTC')::date - 40;
 begin
-  execute format('create table if not exists pgsched.%I partition of pgsched.{parent} for values from (%L) to (%L)',
-    '{parent}_' || to_char(day, 'YYYYMMDD'), day || ' 00:00+00', day + 1 || ' 00:00+00');
+  set local role pgsched_owner;
+  execute format('create table if not exists pgsched_internal.%I partition of pgsched.{parent}'
+    ' for values from (%L) to (%L)', '{parent}_' || to_char(day, 'YYYYMMDD'), day || ' 00:00+00',
+    day + 1 || ' 00:00+00');
 end $$""".encode()
 
 
@@ -42,14 +44,16 @@ def test_an_open_one_is_moved_with_its_tries_when_its_day_goes(db: Connection) -
     assert row(db, "select state, payload, key, reason, attempt from pgsched.dead_letters") == (
         "open", {"n": 1}, "k", "503 Service Unavailable", 5,
     )  # fmt: skip
-    assert value(db, "select tries #>> '{0,error}' from pgsched.kept_dead_letters") == "503 Service Unavailable"
+    assert (
+        value(db, "select tries #>> '{0,error}' from pgsched_internal.kept_dead_letters") == "503 Service Unavailable"
+    )
     assert status(db, id) == "failed"
 
 
 def test_one_in_no_day_of_its_own_is_moved_too(db: Connection) -> None:
     id = dead_letter(db, ago="50 days")
     keep_days(db, 30)
-    assert column(db, "select id from pgsched.history_default") == []
+    assert column(db, "select id from pgsched_internal.history_default") == []
     assert column(db, KEPT) == [id]
 
 
@@ -62,7 +66,7 @@ def test_what_succeeded_or_was_dealt_with_goes_with_its_day(db: Connection) -> N
 
 def test_a_day_is_not_dropped_before_its_dead_letters_are_out_of_it(db: Connection) -> None:
     id = dead_letter(db, ago="40 days")
-    db.execute("select pgsched.drop_days(30)")
+    db.execute("select pgsched_internal.drop_days(30)")
     assert len(days(db)) == 1
     assert state(db, id) == "open"
 
@@ -78,9 +82,9 @@ def test_later_they_expire_so_many_at_a_time(db: Connection) -> None:
     for _ in range(3):
         dead_letter(db, ago="40 days")
     keep_days(db, 30)
-    assert value(db, "select pgsched.expire_dead_letters(10)") == 0
+    assert value(db, "select pgsched_internal.expire_dead_letters(10)") == 0
     db.execute("update pgsched.clients set dead_letters_for = '35 days'")
-    assert [value(db, "select pgsched.expire_dead_letters(2)") for _ in range(3)] == [2, 1, 0]
+    assert [value(db, "select pgsched_internal.expire_dead_letters(2)") for _ in range(3)] == [2, 1, 0]
 
 
 def test_a_kept_one_is_replayed_and_discarded_as_any(db: Connection) -> None:
@@ -98,7 +102,7 @@ def test_kept_ones_are_replayed_and_discarded_by_a_filter(db: Connection) -> Non
     keep_days(db, 30)
     recent = dead_letter(db)
     many = call(db, "replay_all", filter={"client": "default"})
-    assert value(db, "select replayed from pgsched.advance_replay(%s, 50)", [many]) == 2
+    assert value(db, "select replayed from pgsched_internal.advance_replay(%s, 50)", [many]) == 2
     assert (state(db, kept), state(db, recent)) == ("replayed", "replayed")
 
 

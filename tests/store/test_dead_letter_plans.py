@@ -63,7 +63,7 @@ def test_a_chunk_visits_no_more_rows_than_it_looks_at(db: Connection) -> None:
     db.execute("set enable_sort = off; set enable_hashjoin = off; set plan_cache_mode = force_generic_plan")
     nodes = scans(
         db,
-        'select * from pgsched.look_through_dead_letters(\'{"host": "shop.example"}\', null,'
+        'select * from pgsched_internal.look_through_dead_letters(\'{"host": "shop.example"}\', null,'
         " '00000000-0000-0000-0000-000000000001', now(), 100)",
     )
     assert "Seq Scan" not in {node["Node Type"] for node in nodes}

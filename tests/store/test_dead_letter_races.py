@@ -89,7 +89,7 @@ def test_one_that_is_moved_out_of_its_day_meanwhile_is_found_where_it_went(db: C
     id = dead_letter(db, ago="40 days")
     answers: list[UUID] = []
     with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:
-        assert value(one, "select pgsched.keep_dead_letters(30, 1000)") == 1
+        assert value(one, "select pgsched_internal.keep_dead_letters(30, 1000)") == 1
         replaying = threading.Thread(target=lambda: answers.append(replay(two, id)))
         replaying.start()
         wait_until_blocked(db, two)

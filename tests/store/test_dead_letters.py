@@ -151,7 +151,7 @@ def failed_instant(db: Connection) -> tuple[UUID, UUID]:
     id = value(
         db,
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target)"
-        " select '2026-03-01Z', '2026-03-01Z', j.id, 1, pgsched.partition_of(j), j.client_id, j.target"
+        " select '2026-03-01Z', '2026-03-01Z', j.id, 1, pgsched_internal.partition_of(j), j.client_id, j.target"
         " from pgsched.jobs j where j.id = %s returning id",
         [job],
     )
@@ -173,7 +173,7 @@ def test_an_instant_that_was_run_otherwise_is_not_replayed(
     other = value(
         db,
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, target)"
-        " select '2026-03-01Z', '2026-03-01Z', j.id, 0, pgsched.partition_of(j), j.target"
+        " select '2026-03-01Z', '2026-03-01Z', j.id, 0, pgsched_internal.partition_of(j), j.target"
         " from pgsched.jobs j where j.id = %s returning id",
         [job],
     )
@@ -187,7 +187,8 @@ def blocked(db: Connection) -> UUID:
     """A dead letter that blocks its ordering key."""
     id = dead_letter(db, ordering_key="o")
     db.execute(
-        "select pgsched.block_key(partition, client_id, ordering_key, id, 'why') from pgsched.history where id = %s",
+        "select pgsched_internal.block_key(partition, client_id, ordering_key, id, 'why') from"
+        " pgsched.history where id = %s",
         [id],
     )
     return id
@@ -309,7 +310,7 @@ def test_a_client_changes_no_dead_letter_by_itself(db: Connection, payments: Con
     with refused("42501"):
         payments.execute("update pgsched.history set dealt_with_at = now()")
     with refused("42501"):
-        payments.execute("delete from pgsched.kept_dead_letters")
+        payments.execute("delete from pgsched_internal.kept_dead_letters")
 
 
 def test_a_reader_sees_every_dead_letter_and_deals_with_none(db: Connection, store_url: str) -> None:

@@ -222,7 +222,7 @@ def test_what_is_deleted_by_hand_counts_as_cancelled(db: Connection) -> None:
     last = after(db, first)
     db.execute("delete from pgsched.executions where id = %s", [first])
     assert release(db) == 0
-    assert value(db, "select pgsched.release_abandoned(100)") == 1
+    assert value(db, "select pgsched_internal.release_abandoned(100)") == 1
     assert status(db, last) == "skipped"
     assert "was cancelled" in value(db, "select reason from pgsched.status where id = %s", [last])
 

@@ -135,7 +135,7 @@ def test_an_instant_that_had_come_keeps_its_account(db: Connection) -> None:
 def test_a_job_moves_to_the_partition_of_its_ordering_key(db: Connection) -> None:
     job = schedule(db, every="1 hour", key="k")
     planned(db, job)
-    home = value(db, "select pgsched.partition_of(j) from pgsched.jobs j")
+    home = value(db, "select pgsched_internal.partition_of(j) from pgsched.jobs j")
     away = value(
         db,
         "select min(o::text) from generate_series(1, 100) o"

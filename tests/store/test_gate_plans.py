@@ -37,7 +37,7 @@ select 'shop', 'python:x', 'infinity', now() - n * interval '1 second', 'order',
 insert into pgsched.executions (client_id, target, fire_at, partition)
 select case when n % 2 = 0 then 'flood' else 'light' end, 'python:x', now() - n * interval '1 second', 0
   from generate_series(1, 5000) n;
-insert into pgsched.gates (name, shut_until) values ('host:shop.example', 'infinity');
+insert into pgsched_internal.gates (name, shut_until) values ('host:shop.example', 'infinity');
 analyze pgsched.executions"""
 
 
@@ -97,8 +97,9 @@ async def test_due_rows_of_a_client_that_is_held_are_read_off_the_index_of_insta
 async def test_whose_turn_it_is_is_one_entry_of_each_key(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         cursor = await worker.cursor(binary=True).execute(
-            "update pgsched.executions_0 e set fire_at = now(), gate = null, lease_token = 7, lease_owner = 1"
-            " where e.id in (select min(x.id::text)::uuid from pgsched.executions_0 x where x.ordering_key is not null"
+            "update pgsched_internal.executions_0 e set fire_at = now(), gate = null, lease_token = 7, lease_owner = 1"
+            " where e.id in (select min(x.id::text)::uuid from pgsched_internal.executions_0 x where"
+            " x.ordering_key is not null"
             "                 group by x.ordering_key) returning e.id"
         )
         claimed = [found[0] for found in await cursor.fetchall()]
@@ -112,7 +113,7 @@ async def test_whose_turn_it_is_is_one_entry_of_each_key(worker: Connection) -> 
 
 
 async def test_keys_that_nobody_is_at_the_head_of_are_visited_once(worker: Connection) -> None:
-    cursor = await worker.execute("select count(distinct ordering_key) from pgsched.executions_0")
+    cursor = await worker.execute("select count(distinct ordering_key) from pgsched_internal.executions_0")
     found = await cursor.fetchone()
     assert found is not None
     async with worker.transaction(force_rollback=True):
@@ -133,9 +134,9 @@ async def test_plans_hold_where_the_statistics_saw_an_empty_table(worker: Connec
     """Nothing waited for a moment, just then the statistics were made, and then a limit held much back."""
     async with worker.transaction(force_rollback=True):
         await worker.execute("set local pgsched.notify = off")
-        await worker.execute("create temp table load on commit drop as select * from pgsched.executions_0")
-        await worker.execute("delete from pgsched.executions_0")
-        await worker.execute("analyze pgsched.executions_0")
+        await worker.execute("create temp table load on commit drop as select * from pgsched_internal.executions_0")
+        await worker.execute("delete from pgsched_internal.executions_0")
+        await worker.execute("analyze pgsched_internal.executions_0")
         await worker.execute("insert into pgsched.executions select * from load")
         by_gate, by_id = [await index_names(worker, name) for name in ("executions_gate", "executions_pkey")]
         holding = await explain(worker, statement("holding_gates"), {"after": "", "most": 1000})

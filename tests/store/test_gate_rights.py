@@ -48,7 +48,7 @@ def block(db: Connection, client: str) -> UUID:
     """Blocks the client's key; the one that waits for it."""
     first, second = ordered(db, client)
     db.execute(
-        "select pgsched.block_key(partition, client_id, ordering_key, id, 'HTTP 500') from pgsched.executions"
+        "select pgsched_internal.block_key(partition, client_id, ordering_key, id, 'HTTP 500') from pgsched.executions"
         " where id = %s",
         [first],
     )
@@ -65,7 +65,7 @@ def test_a_client_cancels_the_first_of_its_key_and_a_worker_gives_the_next_its_t
         assert heard(listener, db) == ["turns"]
     assert status(payments, second) == "held"
     partition = value(db, "select partition from pgsched.executions where id = %s", [second])
-    assert value(db, f"select pgsched.let_next({partition}::smallint, 'payments', 'order-42') is not null")
+    assert value(db, f"select pgsched_internal.let_next({partition}::smallint, 'payments', 'order-42') is not null")
     assert status(payments, second) == "scheduled"
 
 
@@ -89,19 +89,19 @@ def test_a_client_unblocks_no_key_of_another(db: Connection, payments: Connectio
 @pytest.mark.parametrize(
     "attempt",
     [
-        "select pgsched.shut_gate('client:billing', 'infinity', null)",
-        "select pgsched.open_gate('client:billing')",
-        "select pgsched.let_next(0::smallint, 'billing', 'order-42')",
-        "select pgsched.block_key(0::smallint, 'billing', 'order-42', pgsched.new_id(), null)",
+        "select pgsched_internal.shut_gate('client:billing', 'infinity', null)",
+        "select pgsched_internal.open_gate('client:billing')",
+        "select pgsched_internal.let_next(0::smallint, 'billing', 'order-42')",
+        "select pgsched_internal.block_key(0::smallint, 'billing', 'order-42', pgsched.new_id(), null)",
         "select pgsched.set_limit('client', 'billing', rate => 1)",
         "select pgsched.drop_limit('client', 'payments')",
         "select pgsched.sideline('shop.example')",
         "select pgsched.sideline('shop.example', 'payments')",
         "select pgsched.restore('shop.example', 'payments')",
-        "select * from pgsched.gates",
-        "select * from pgsched.gate_use",
+        "select * from pgsched_internal.gates",
+        "select * from pgsched_internal.gate_use",
         "select * from pgsched.sidelined",
-        "insert into pgsched.gates (name) values ('client:billing')",
+        "insert into pgsched_internal.gates (name) values ('client:billing')",
         "delete from pgsched.blocked_keys",
         "insert into pgsched.blocked_keys values ('billing', 'order-42', 0, pgsched.new_id())",
         "update pgsched.executions set gate = 'host:a'",
@@ -122,7 +122,7 @@ def test_a_reader_looks_at_gates_and_blocked_keys_and_changes_none(db: Connectio
     with acting(store_url, role) as reader:
         assert column(reader, "select gate from pgsched.sidelined") == ["circuit:shop.example billing"]
         assert column(reader, "select client_id from pgsched.blocked_keys") == ["billing"]
-        for attempt in ("delete from pgsched.gates", "select pgsched.unblock('billing', 'order-42')"):
+        for attempt in ("delete from pgsched_internal.gates", "select pgsched.unblock('billing', 'order-42')"):
             with refused(DENIED):
                 reader.execute(attempt.encode())
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
@@ -138,7 +138,7 @@ def test_a_client_that_was_granted_it_sidelines_a_host_for_itself_alone(db: Conn
     for client in ("billing", None):
         with refused("PS012"):
             call(payments, "sideline", host="shop.example", client=client)
-    assert column(db, "select name from pgsched.gates") == ["circuit:shop.example payments"]
+    assert column(db, "select name from pgsched_internal.gates") == ["circuit:shop.example payments"]
 
 
 def test_a_row_that_a_client_moves_is_held_by_no_gate_any_more(db: Connection, payments: Connection) -> None:
@@ -147,14 +147,6 @@ def test_a_row_that_a_client_moves_is_held_by_no_gate_any_more(db: Connection, p
     assert value(payments, "select held_by from pgsched.status") == "host:shop.example"
     call(payments, "reschedule", id=id, fire_at=LATER)
     assert value(payments, "select held_by from pgsched.status") is None
-
-
-def test_a_client_lets_nothing_of_another_leave_its_gate(db: Connection, payments: Connection) -> None:
-    schedule(db, client="billing", fire_at=LATER)
-    db.execute("update pgsched.executions set gate = 'host:shop.example', fire_at = 'infinity'")
-    for partition, id in db.execute("select partition, id from pgsched.executions").fetchall():
-        payments.execute("select pgsched.leave_gate(%s::smallint, %s)", [partition, id])
-    assert value(db, "select held_by from pgsched.status") == "host:shop.example"
 
 
 def test_one_that_a_client_moves_leaves_its_gate_for_good(db: Connection, payments: Connection) -> None:

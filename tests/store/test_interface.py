@@ -9,7 +9,8 @@ from pgsched import errors
 from tests.store.store_arrange import Connection, column
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
-OURS = "pronamespace = 'pgsched'::regnamespace"
+BOTH = "in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace)"
+OURS = f"pronamespace {BOTH}"
 
 
 def test_every_function_and_view_says_what_it_is_for(db: Connection) -> None:
@@ -92,9 +93,9 @@ def test_the_reference_names_every_function_that_a_client_may_call(db: Connectio
     text = (REFERENCE / "sql.md").read_text(encoding="utf-8")
     callable_by_clients = column(
         db,
-        f"select distinct proname from pg_proc where {OURS} and"
-        f" has_function_privilege('pgsched_client', oid, 'execute')"
-        " and prorettype <> 'trigger'::regtype".encode(),
+        b"select distinct proname from pg_proc where pronamespace = 'pgsched'::regnamespace and"
+        b" has_function_privilege('pgsched_client', oid, 'execute')"
+        b" and prorettype <> 'trigger'::regtype",
     )
     assert [name for name in callable_by_clients if f"pgsched.{name}(" not in text] == []
 

@@ -1,4 +1,4 @@
-"""Limits are set whole, for what there can be, and read from pgsched.gates."""
+"""Limits are set whole, for what there can be, and read from pgsched_internal.gates."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,48 +11,48 @@ from tests.store.store_arrange import Connection, call, column, heard, listening
 @pytest.fixture(autouse=True)
 def _no_gates(db: Connection) -> Iterator[None]:
     yield
-    db.execute("delete from pgsched.gates")
+    db.execute("delete from pgsched_internal.gates")
 
 
 def test_a_limit_makes_a_gate(db: Connection) -> None:
     limited = {"kind": "client", "name": "shop", "rate": 100, "per": "1 minute", "burst": 10, "concurrency": 5}
     assert call(db, "set_limit", **limited) is True
-    gate = row(db, "select name, events, period::text, burst, concurrency from pgsched.gates")
+    gate = row(db, "select name, events, period::text, burst, concurrency from pgsched_internal.gates")
     assert gate == ("client:shop", 100, "00:01:00", 10, 5)
 
 
 def test_a_limit_takes_the_place_of_the_one_before(db: Connection) -> None:
     call(db, "set_limit", kind="client", name="shop", rate=100)
     call(db, "set_limit", kind="client", name="shop", concurrency=5)
-    assert row(db, "select events, period, burst, concurrency from pgsched.gates") == (None, None, 1, 5)
+    assert row(db, "select events, period, burst, concurrency from pgsched_internal.gates") == (None, None, 1, 5)
 
 
 def test_the_same_limit_again_changes_nothing(db: Connection) -> None:
     call(db, "set_limit", kind="client", name="shop", rate=100)
-    db.execute("update pgsched.gates set next_at = now()")
+    db.execute("update pgsched_internal.gates set next_at = now()")
     assert call(db, "set_limit", kind="client", name="shop", rate=100) is False
-    assert column(db, "select isfinite(next_at) from pgsched.gates") == [True]
+    assert column(db, "select isfinite(next_at) from pgsched_internal.gates") == [True]
 
 
 @pytest.mark.parametrize(("burst", "most"), [(1, "10 ms"), (20, "200 ms")])
 def test_what_began_under_the_former_rate_is_owed_at_the_new_one(db: Connection, burst: int, most: str) -> None:
     call(db, "set_limit", kind="client", name="shop", rate=1, per="1 hour")
-    db.execute("update pgsched.gates set next_at = now() + interval '1 hour'")
+    db.execute("update pgsched_internal.gates set next_at = now() + interval '1 hour'")
     with db.transaction():
         call(db, "set_limit", kind="client", name="shop", rate=100, burst=burst)
-        assert column(db, "select next_at - now() = %s::interval from pgsched.gates", [most]) == [True]
+        assert column(db, "select next_at - now() = %s::interval from pgsched_internal.gates", [most]) == [True]
 
 
 def test_a_host_is_known_in_lower_case_and_with_its_port(db: Connection) -> None:
     call(db, "set_limit", kind="host", name="Shop.Example:8443", rate=1)
-    assert column(db, "select name from pgsched.gates") == ["host:shop.example:8443"]
+    assert column(db, "select name from pgsched_internal.gates") == ["host:shop.example:8443"]
 
 
 def test_a_dropped_limit_is_gone(db: Connection) -> None:
     call(db, "set_limit", kind="queue", name="default", rate=1)
     assert call(db, "drop_limit", kind="queue", name="default") is True
     assert call(db, "drop_limit", kind="queue", name="default") is False
-    assert column(db, "select name from pgsched.gates") == []
+    assert column(db, "select name from pgsched_internal.gates") == []
 
 
 def test_workers_are_told_and_the_log_is_written(db: Connection, store_url: str) -> None:
@@ -86,4 +86,4 @@ def test_workers_are_told_and_the_log_is_written(db: Connection, store_url: str)
 def test_what_cannot_be_meant_is_refused(db: Connection, state: str, hint: str, given: dict[str, Any]) -> None:
     with refused(state, hint=hint):
         call(db, "set_limit", **{"kind": "client", "name": "shop", **given})
-    assert column(db, "select name from pgsched.gates") == []
+    assert column(db, "select name from pgsched_internal.gates") == []

@@ -184,7 +184,7 @@ async def test_a_window_leads_to_its_emptiest_part(db: Session, worker: Connecti
             db.execute("delete from pgsched.executions where job_id = %s", [busy])
             db.execute(
                 "insert into pgsched.executions (fire_at, target, partition)"
-                " select %s, 'python:x', pgsched.partition_of(j) from pgsched.jobs j where j.id = %s",
+                " select %s, 'python:x', pgsched_internal.partition_of(j) from pgsched.jobs j where j.id = %s",
                 [at, hourly],
             )
     await claim(worker, now=BEGAN)

@@ -222,7 +222,7 @@ async def test_plans_hold_where_the_statistics_saw_an_empty_table(worker: Connec
         await worker.execute("set local pgsched.notify = off")
         await worker.execute("create temp table load on commit drop as select * from pgsched.executions")
         await worker.execute("delete from pgsched.executions")
-        await worker.execute("analyze pgsched.executions_0")
+        await worker.execute("analyze pgsched_internal.executions_0")
         await worker.execute("insert into pgsched.executions select * from load")
         claim = await explain(worker, "claim", CLAIM)
         rows = {**await lease(worker), "code": None, "lease": timedelta(hours=1), **FAILED, "delays": [60.0] * BATCH}
@@ -246,8 +246,8 @@ async def test_an_id_or_key_is_found_by_one_probe_of_each_partition(module_url: 
         if settings == "plain":
             await worker.execute("reset all")
         for query in (
-            "select pgsched.partition_with('00000000-0000-7000-8000-000000000000'::uuid)",
-            "select pgsched.partition_with('payments', 'settle-42')",
+            "select pgsched_internal.partition_with('00000000-0000-7000-8000-000000000000'::uuid)",
+            "select pgsched_internal.partition_with('payments', 'settle-42')",
         ):
             async with worker.transaction():
                 before = await _scanned(worker)

@@ -39,7 +39,9 @@ _OPTIONS = st.fixed_dictionaries(
 )
 _AGES = st.one_of(st.floats(0, 20, allow_nan=False), st.sampled_from([0.05, 89.9, 599.5, 5400.5, 86_401.0, 1e6]))
 _SHARES = st.integers(0, 2**53).map(lambda drawn: drawn / 2**53)  # as random() draws them: nothing below can underflow
-_QUERY = "select status::text, delay, reason from pgsched.after_failure(%s::jsonb, %s, %s, %s, %s, %s::interval, %s)"
+_QUERY = """
+select status::text, delay, reason
+  from pgsched_internal.after_failure(%s::jsonb, %s, %s, %s, %s, %s::interval, %s)"""
 
 
 class Drawn(random.Random):
@@ -86,7 +88,7 @@ def test_what_is_too_late_to_begin_is_so_in_both(
     db: Connection, options: dict[str, Any], attempt: int, age: float
 ) -> None:
     late = lateness(parse_options(orjson.dumps(options)), attempt, age)
-    query = "select status::text, reason from pgsched.lateness(%s::jsonb, %s, %s)"
+    query = "select status::text, reason from pgsched_internal.lateness(%s::jsonb, %s, %s)"
     found = row(db, query, [orjson.dumps(options).decode(), attempt, age])
     assert found == ((late.status, late.reason) if late else (None, None))
 
@@ -95,7 +97,7 @@ def test_what_is_too_late_to_begin_is_so_in_both(
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_length_of_time_is_written_alike(db: Connection, microseconds: int) -> None:
     length = timedelta(microseconds=microseconds)
-    assert value(db, "select pgsched.duration_text(%s)", [length.total_seconds()]) == format_duration(length)
+    assert value(db, "select pgsched_internal.duration_text(%s)", [length.total_seconds()]) == format_duration(length)
 
 
 def test_an_error_is_kept_up_to_the_same_length(db: Connection) -> None:

@@ -136,7 +136,7 @@ def test_what_is_lost_is_taken_back_also_where_nobody_claims(db: Connection) -> 
     handed = claim_one(db)
     run_out(db, handed)
     home = value(db, "select partition from pgsched.executions")
-    assert call(db, "reap_in_hand", partition=home, most=100) == 1
+    assert call(db, "pgsched_internal.reap_in_hand", partition=home, most=100) == 1
     assert status(db, handed.id) == "failed"
 
 
@@ -294,7 +294,7 @@ def test_what_waits_for_it_is_released_with_its_end(db: Connection) -> None:
     before = put(db)
     after = schedule(db, after=[str(before)])
     complete(db, claim_one(db))
-    db.execute("select pgsched.release_dependents(10)")
+    db.execute("select pgsched_internal.release_dependents(10)")
     assert status(db, after) == "scheduled"
 
 
@@ -318,7 +318,7 @@ def test_a_row_whose_jobs_next_row_does_not_stand_is_not_handed_out(db: Connecti
     job = call(db, "schedule", target="queue:", queue="orders", every="1 hour")
     db.execute(
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, target)"
-        " select pgsched.now(), pgsched.now(), j.id, j.revision, pgsched.partition_of(j), j.target"
+        " select pgsched.now(), pgsched.now(), j.id, j.revision, pgsched_internal.partition_of(j), j.target"
         " from pgsched.jobs j where j.id = %s",
         [job],
     )

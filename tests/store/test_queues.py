@@ -57,8 +57,8 @@ def test_its_tables_are_like_those_of_the_default_queue(db: Connection) -> None:
                      left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
                     where a.attrelid = c.oid and a.attnum > 0 order by a.attnum)
         from pg_class c where c.oid = %s::regclass"""
-    model = row(db, like, ["pgsched.executions_0"])
-    assert {str(row(db, like, [f"pgsched.executions_{n}"])) for n in range(16, 32)} == {str(model)}
+    model = row(db, like, ["pgsched_internal.executions_0"])
+    assert {str(row(db, like, [f"pgsched_internal.executions_{n}"])) for n in range(16, 32)} == {str(model)}
 
 
 def test_rows_are_inserted_while_a_queue_is_made(db: Connection, database_url: str) -> None:
@@ -127,7 +127,7 @@ def test_what_cannot_be_meant_is_refused_and_nothing_is_done(
     with refused(state, hint=hint):
         call(db, "create_queue", name="orders", changes=Jsonb(changes))
     assert row(db, "select name, weight, max_waiting, options from pgsched.queues") == ("default", 1, None, None)
-    assert value(db, "select to_regclass('pgsched.executions_16')") is None
+    assert value(db, "select to_regclass('pgsched_internal.executions_16')") is None
 
 
 def test_only_what_is_named_of_a_queue_changes(db: Connection) -> None:
@@ -162,7 +162,7 @@ def test_an_empty_queue_is_dropped_with_its_tables_and_its_number_is_not_used_ag
     id = schedule(db, queue="orders")
     call(db, "cancel", id=id)
     call(db, "drop_queue", name="orders")
-    assert value(db, "select to_regclass('pgsched.executions_16')") is None
+    assert value(db, "select to_regclass('pgsched_internal.executions_16')") is None
     assert queue(db, "mail") == 32
     assert column(db, "select queue from pgsched.status") == [None]
 
@@ -171,7 +171,7 @@ def test_a_dropped_queue_leaves_no_limit_to_the_next_of_its_name(db: Connection)
     queue(db, "orders")
     call(db, "set_limit", kind="queue", name="orders", rate=1)
     call(db, "drop_queue", name="orders", actor="ann")
-    assert column(db, "select name from pgsched.gates") == []
+    assert column(db, "select name from pgsched_internal.gates") == []
     assert column(db, "select action from pgsched.audit_log where actor = 'ann' order by id") == [
         "drop limit",
         "drop queue",
@@ -205,7 +205,7 @@ def test_a_queue_that_consumers_pull_from_takes_no_limit(db: Connection) -> None
     queue(db, "orders", pulled=True)
     with refused("PS011", hint="ask for less"):
         call(db, "set_limit", kind="queue", name="orders", rate=1)
-    assert column(db, "select name from pgsched.gates") == []
+    assert column(db, "select name from pgsched_internal.gates") == []
 
 
 def test_a_queue_in_which_something_waits_or_runs_is_not_dropped(db: Connection) -> None:
@@ -343,7 +343,7 @@ def test_jobs_are_made_planned_and_triggered_though_their_queue_is_full(db: Conn
 def test_an_end_is_told_though_the_queue_is_full(db: Connection) -> None:
     fill(db, "default")
     db.execute(
-        "select pgsched.tell_outcome(pgsched.new_id(), null, 'default', null, 'python:x',"
+        "select pgsched_internal.tell_outcome(pgsched.new_id(), null, 'default', null, 'python:x',"
         " '{\"on_success\": \"python:told\"}', 3::smallint, now(), 1::smallint, 'succeeded', null, null, null)"
     )
     assert column(db, "select target from pgsched.executions") == ["python:told"]

@@ -266,4 +266,4 @@ def test_a_client_reaches_no_replay_of_others(db: Connection, payments: Connecti
     with refused("PS010"):
         call(payments, "cancel_replay", id=id)
     with refused("42501"):
-        payments.execute("select pgsched.advance_replay(%s, 1)", [id])
+        payments.execute("select pgsched_internal.advance_replay(%s, 1)", [id])

@@ -81,7 +81,9 @@ def test_a_queue_of_its_own_has_partitions_of_its_own(database_url: str) -> None
     with psycopg.connect(database_url, autocommit=True) as db:
         db.execute("insert into pgsched.queues values ('orders', 16)")
         for n in range(16, 32):
-            db.execute(f"create table pgsched.executions_{n} partition of pgsched.executions for values in ({n})")
+            db.execute(
+                f"create table pgsched_internal.executions_{n} partition of pgsched.executions for values in ({n})"
+            )
         for _ in range(10):
             schedule(db, queue="orders")
         schedule(db, queue="orders", key="settle-42")
@@ -125,7 +127,7 @@ def test_an_edit_withdraws_the_row_that_was_planned(db: Connection) -> None:
     db.execute(
         "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, target)"
         " select pgsched.now() + interval '1 hour', pgsched.now() + interval '1 hour', id,"
-        " revision, pgsched.partition_of(j), target"
+        " revision, pgsched_internal.partition_of(j), target"
         " from pgsched.jobs j where id = %s",
         [job],
     )

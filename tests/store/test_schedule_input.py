@@ -150,7 +150,7 @@ def test_a_target_that_can_be_called_is_taken(db: Connection, target: str) -> No
     schedule(db, target=target, key="k")
     schedule(db, target=target, every="1 hour")
     assert counts(db) == (2, 1, 0)
-    assert call(db, "check_target", target=target) is True
+    assert call(db, "pgsched_internal.check_target", target=target) is True
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_target_that_can_be_called_is_taken(db: Connection, target: str) -> No
 )
 def test_what_is_nearly_a_target_is_refused(db: Connection, target: str) -> None:
     with refused("PS001"):
-        call(db, "check_target", target=target)
+        call(db, "pgsched_internal.check_target", target=target)
     with refused("PS001"):
         schedule(db, target=target)
     with refused("PS001"), db.cursor().copy("copy pgsched.executions (target, fire_at) from stdin") as copy:

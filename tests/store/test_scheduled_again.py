@@ -6,7 +6,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.store import calls, jobs
+from pgsched.store import jobs
 from pgsched.store.connect import Connection
 from tests.store.jobs_arrange import HOUR
 from tests.store.store_arrange import Connection as Session
@@ -61,13 +61,13 @@ async def test_another_schedule_takes_back_what_was_due(db: Session, worker: Con
 
 
 async def test_another_policy_for_clocks_is_planned_by(db: Session, worker: Connection, store_url: str) -> None:
-    id = await scheduled(db, worker, every=None, cron="30 2 * * *", timezone="Europe/Berlin")
+    await scheduled(db, worker, every=None, cron="30 2 * * *", timezone="Europe/Berlin")
     db.execute("update pgsched.jobs set updated_at = updated_at - interval '1 hour'")
     async with await AsyncConnection.connect(store_url) as connection, connection.transaction():
         await connection.execute(
-            "select pgsched.schedule('python:x', cron => '30 2 * * *', timezone => 'Europe/Berlin', key => 'sync')"
+            "select pgsched.schedule('python:x', cron => '30 2 * * *', timezone => 'Europe/Berlin', key => 'sync',"
+            " gap => 'skip', overlap => 'both')"
         )
-        await calls.set_clock_policy(connection, id, gap="skip", overlap="both")
         assert (await (await connection.execute("select count(*) from pgsched.executions")).fetchone()) == (0,)
     assert (await jobs.plan_jobs(worker, batch=10))[0] == 1
     assert value(db, "select plan = revision from pgsched.executions e join pgsched.jobs j on j.id = e.job_id")

@@ -15,7 +15,7 @@ CIRCUIT = "circuit:shop.example payments"
 def gate(db: Connection, name: str = CIRCUIT, **columns: Any) -> None:
     names = ", ".join(["name", *columns])
     marks = ", ".join(["%s"] * (1 + len(columns)))
-    db.execute(f"insert into pgsched.gates ({names}) values ({marks})".encode(), [name, *columns.values()])
+    db.execute(f"insert into pgsched_internal.gates ({names}) values ({marks})".encode(), [name, *columns.values()])
 
 
 def test_a_host_is_sidelined_for_a_client_or_for_all(db: Connection) -> None:
@@ -41,7 +41,9 @@ async def test_a_host_that_was_sidelined_until_an_instant_recovers_from_then_on(
     assert found.shut_until is not None
     assert found.earliest(found.shut_until - 1) == found.shut_until
     assert found.room(1000, now=found.shut_until, last=found.shut_until + 999_999) == 10
-    db.execute("update pgsched.gates set shut_until = now() - interval '1 s', recovers_from = now() - interval '1 s'")
+    db.execute(
+        "update pgsched_internal.gates set shut_until = now() - interval '1 s', recovers_from = now() - interval '1 s'"
+    )
     assert value(db, "select state from pgsched.sidelined") == "recovering"
 
 
@@ -50,9 +52,11 @@ async def test_of_what_has_recovered_only_limits_stay(db: Connection, worker: Wo
     if limit:
         call(db, "set_limit", kind="host", name="shop.example", rate=5)
     call(db, "sideline", host="shop.example", until="2040-01-01Z")
-    db.execute("update pgsched.gates set shut_until = now() - interval '1 h', recovers_from = now() - interval '1 h'")
+    db.execute(
+        "update pgsched_internal.gates set shut_until = now() - interval '1 h', recovers_from = now() - interval '1 h'"
+    )
     assert await circuits.close(worker, after=timedelta(seconds=14)) == ["host:shop.example"]
-    left = db.execute("select events, shut_until, recovers_from from pgsched.gates").fetchall()
+    left = db.execute("select events, shut_until, recovers_from from pgsched_internal.gates").fetchall()
     assert left == ([(5, None, None)] if limit else [])
 
 
@@ -69,7 +73,11 @@ def test_a_limit_of_a_host_is_there_again_when_the_host_is_restored(db: Connecti
     call(db, "set_limit", kind="host", name="shop.example", rate=5)
     call(db, "sideline", host="shop.example")
     call(db, "restore", host="shop.example")
-    assert row(db, "select events, shut_until, recovers_from is not null from pgsched.gates") == (5, None, True)
+    assert row(db, "select events, shut_until, recovers_from is not null from pgsched_internal.gates") == (
+        5,
+        None,
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,4 +132,4 @@ def test_a_client_that_is_held_is_not_among_them(db: Connection) -> None:
 def test_what_cannot_be_meant_is_refused(db: Connection, given: dict[str, Any], hint: str) -> None:
     with refused("PS000", hint=hint):
         call(db, "sideline", **{"host": "shop.example", **given})
-    assert column(db, "select name from pgsched.gates") == []
+    assert column(db, "select name from pgsched_internal.gates") == []

@@ -25,7 +25,9 @@ def module_url(module_url: str) -> Iterator[str]:
     with psycopg.connect(module_url, autocommit=True) as db:
         db.execute("insert into pgsched.queues values ('orders', 16)")
         for n in range(16, 32):
-            db.execute(f"create table pgsched.executions_{n} partition of pgsched.executions for values in ({n})")
+            db.execute(
+                f"create table pgsched_internal.executions_{n} partition of pgsched.executions for values in ({n})"
+            )
         yield module_url
 
 
@@ -152,12 +154,12 @@ async def test_a_claim_that_fails_in_one_partition_takes_nothing_in_the_others(
     db: Session, worker: Connection, store_url: str
 ) -> None:
     due(db, 1, 20)
-    db.execute("alter table pgsched.executions_20 rename to hidden")
+    db.execute("alter table pgsched_internal.executions_20 rename to hidden")
     try:
         with pytest.raises(psycopg.errors.UndefinedTable):
             await claimed_partitions(worker, 1, 20)
     finally:
-        db.execute("alter table pgsched.hidden rename to executions_20")
+        db.execute("alter table pgsched_internal.hidden rename to executions_20")
     other = await connect(store_url, "other")
     try:
         assert await claimed_partitions(other, 1, 20) == [1, 20]

@@ -62,10 +62,11 @@ def test_triggering_at_the_microsecond_of_another_row_takes_the_next_one(db: Con
 
 def have_two_inserts_meet(db: Connection) -> None:
     """Has the first two rows from now on fall on one instant."""
-    db.execute("create sequence rows_made")
+    db.execute("create sequence rows_made; grant usage on sequence rows_made to pgsched_owner")
     db.execute(
         "create function at_one_instant() returns trigger language plpgsql as $$ begin"
-        "  if nextval('rows_made') <= 2 then new.scheduled_for := '2026-03-01T09:00:00Z'; end if; return new; end $$"
+        "  if nextval('public.rows_made') <= 2 then new.scheduled_for := '2026-03-01T09:00:00Z'; end if;"
+        " return new; end $$"
     )
     db.execute(
         "create trigger at_one_instant before insert on pgsched.executions"

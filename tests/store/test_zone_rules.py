@@ -58,8 +58,8 @@ class Processes:
 @pytest_asyncio.fixture
 async def processes(db: Connection, store_url: str) -> AsyncIterator[Processes]:
     """Starts processes; 2025a is on record."""
-    db.execute("delete from pgsched.facts; delete from pgsched.audit_log")
-    db.execute("insert into pgsched.facts (name, value) values ('tzdata', '2025a')")
+    db.execute("delete from pgsched_internal.facts; delete from pgsched.audit_log")
+    db.execute("insert into pgsched_internal.facts (name, value) values ('tzdata', '2025a')")
     found = Processes(store_url)
     yield found
     for process in found.made:
@@ -90,7 +90,7 @@ def waits_for(db: Connection, job: UUID) -> datetime:
 
 
 def on_record(db: Connection) -> str:
-    return str(value(db, "select value from pgsched.facts where name = 'tzdata'"))
+    return str(value(db, "select value from pgsched_internal.facts where name = 'tzdata'"))
 
 
 async def test_a_misplaced_row_is_moved_and_accounted_for(db: Connection, processes: Processes) -> None:
@@ -232,11 +232,11 @@ async def test_what_an_older_process_planned_meanwhile_is_rechecked_by_the_next_
     assert waits_for(db, job) == right + HOUR
     await processes.start("2025b").work()
     assert waits_for(db, job) == right
-    assert column(db, "select name from pgsched.facts") == ["tzdata"]
+    assert column(db, "select name from pgsched_internal.facts") == ["tzdata"]
 
 
 async def test_the_first_start_of_all_notes_its_version(db: Connection, processes: Processes) -> None:
-    db.execute("delete from pgsched.facts")
+    db.execute("delete from pgsched_internal.facts")
     process = processes.start("2025b")
     await process.work()
     assert (on_record(db), process.told) == ("2025b", [])

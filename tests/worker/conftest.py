@@ -48,7 +48,9 @@ def recorder() -> Recorder:
 @pytest.fixture(scope="session")
 def databases(janitor: Janitor, template: str) -> Iterator[Databases]:
     """With the days that a worker makes in its first turn, so that they are no change to a database's catalog."""
-    with lending_with("select pgsched.prepare_days(7)", "pgsched_days", janitor=janitor, template=template) as found:
+    with lending_with(
+        "select pgsched_internal.prepare_days(7)", "pgsched_days", janitor=janitor, template=template
+    ) as found:
         yield found
 
 

@@ -38,5 +38,5 @@ async def test_each_instant_of_a_backfill_of_a_paused_job_is_run_once(
 
 async def test_a_worker_notes_the_rules_of_time_zones_that_it_plans_by(running: Running, db: Connection) -> None:
     async with running():
-        found = await until(lambda: value(db, "select value from pgsched.facts where name = 'tzdata'"))
+        found = await until(lambda: value(db, "select value from pgsched_internal.facts where name = 'tzdata'"))
     assert found >= "2020a"

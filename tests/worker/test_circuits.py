@@ -11,7 +11,7 @@ CALLS = """
 insert into pgsched.executions (client_id, target, fire_at, options)
 select %s, %s, now() - interval '1 minute' + n * interval '1 ms', '{"backoff": ["1s"], "max_attempts": 100}'
   from generate_series(1, %s) n"""
-CIRCUIT = "select count(*) from pgsched.gates where name like 'circuit:%%'"
+CIRCUIT = "select count(*) from pgsched_internal.gates where name like 'circuit:%%'"
 
 
 class Target:
@@ -66,7 +66,7 @@ async def test_the_fleet_leaves_a_target_alone_for_as_long_as_it_asked_for(
                 lambda: value(db, "select 1 from pgsched.executions where gate is not null having count(*) = 20")
             )
             assert len(receiver.requests) == 1
-    assert await value(db, "select shut_until > now() + interval '50 minutes' from pgsched.gates")
+    assert await value(db, "select shut_until > now() + interval '50 minutes' from pgsched_internal.gates")
 
 
 async def test_another_clients_calls_of_the_same_host_go_on(running: Running, db: Connection, target: Target) -> None:
@@ -85,7 +85,7 @@ async def test_a_probe_that_fails_has_the_target_left_alone_for_longer(
     target.fail()
     async with receiving(target) as receiver, running(sideline_after=1):
         await call(db, receiver, 3)
-        await until(lambda: value(db, "select 1 from pgsched.gates where openings >= 3"))
+        await until(lambda: value(db, "select 1 from pgsched_internal.gates where openings >= 3"))
         requests = len(receiver.requests)
     assert requests <= 6
 
@@ -104,7 +104,8 @@ async def test_a_circuit_is_gone_once_the_target_has_recovered(
     running: Running, db: Connection, target: Target, recorder: Recorder
 ) -> None:
     await db.execute(
-        "insert into pgsched.gates (name, recovers_from) values ('circuit:a.example shop', now() - interval '1 minute')"
+        "insert into pgsched_internal.gates (name, recovers_from) values ('circuit:a.example shop', now() -"
+        " interval '1 minute')"
     )
     async with running():
         await recorder.wait_for("target.recovered")
@@ -118,14 +119,14 @@ async def test_an_answer_that_no_text_can_hold_does_not_keep_its_target_from_bei
     async with receiving(target) as receiver, running(sideline_after=1):
         await call(db, receiver, 3)
         await recorder.wait_for("target.sidelined")
-    assert "a\N{REPLACEMENT CHARACTER}b" in await value(db, "select reason from pgsched.gates")
+    assert "a\N{REPLACEMENT CHARACTER}b" in await value(db, "select reason from pgsched_internal.gates")
 
 
 async def test_a_verdict_that_the_database_refuses_does_not_hold_up_the_next(
     running: Running, db: Connection, target: Target, recorder: Recorder
 ) -> None:
     target.fail()
-    await db.execute("alter table pgsched.gates add check (name not like '%% refused')")
+    await db.execute("alter table pgsched_internal.gates add check (name not like '%% refused')")
     async with receiving(target) as receiver, running(sideline_after=1):
         await call(db, receiver, 1, "refused")
         await recorder.wait_for("target.not_sidelined")

@@ -43,7 +43,7 @@ async def limit(db: Connection, name: str, **columns: Any) -> None:
     names = ", ".join(columns)
     marks = ", ".join(["%s"] * len(columns))
     await db.execute(
-        f"insert into pgsched.gates (name, {names}) values (%s, {marks})".encode(), [name, *columns.values()]
+        f"insert into pgsched_internal.gates (name, {names}) values (%s, {marks})".encode(), [name, *columns.values()]
     )
 
 
@@ -84,7 +84,7 @@ async def test_a_dropped_limit_lets_all_pass(running: Running, db: Connection) -
     await db.execute(FLOOD.encode(), [None, 30])
     async with running(app):
         await until(lambda: value(db, HELD + " having count(*) = 29", "client:flood"))
-        await db.execute("delete from pgsched.gates")
+        await db.execute("delete from pgsched_internal.gates")
         await db.execute("notify pgsched_wake, 'gates'")
         await until_history(db, 30)
 
@@ -106,7 +106,7 @@ async def test_what_is_held_passes_by_priority_and_then_by_instant(running: Runn
     await db.execute(FLOOD.encode(), ['{"priority": 5}', 2])
     async with running(app):
         await until(lambda: value(db, HELD + " having count(*) = 4", "client:flood"))
-        await db.execute("update pgsched.gates set period = '0.2 s', next_at = now()")
+        await db.execute("update pgsched_internal.gates set period = '0.2 s', next_at = now()")
         await until_history(db, 5)
     order = await (
         await db.execute("select (options ->> 'priority')::int from pgsched.history order by finished_at offset 1")
@@ -148,9 +148,9 @@ async def test_what_was_counted_in_vain_is_not_counted_twice(
             await worker.gatekeeper.admit(connection, [row])
         async with connection.transaction():
             await worker.gatekeeper.admit(connection, [row])
-        assert await value(db, "select running from pgsched.gate_use") >= 1
+        assert await value(db, "select running from pgsched_internal.gate_use") >= 1
         worker.gatekeeper.left([row.id])
-        await until(lambda: value(db, "select running = 0 from pgsched.gate_use"))
+        await until(lambda: value(db, "select running = 0 from pgsched_internal.gate_use"))
 
 
 async def test_all_gates_are_fed_from_although_one_look_sees_but_some(

@@ -21,7 +21,9 @@ DONE = "select count(*) = 20 from pgsched.history where client_id = 'default'"
 async def shut(db: Connection, monkeypatch: pytest.MonkeyPatch) -> Connection:
     """A database whose client ``flood`` has passed its limit for this hour; parts of the rear are small."""
     monkeypatch.setattr(rear, "_PART", 50)
-    await db.execute("insert into pgsched.gates (name, events, period) values ('client:flood', 1, interval '1 hour')")
+    await db.execute(
+        "insert into pgsched_internal.gates (name, events, period) values ('client:flood', 1, interval '1 hour')"
+    )
     return db
 
 
@@ -61,5 +63,5 @@ async def test_the_backlog_itself_goes_on_once_its_limit_is_dropped(
     await shut.execute(FLOOD.encode(), [10])
     async with running(app):
         await until(lambda: value(shut, HELD))
-        await shut.execute("delete from pgsched.gates")
+        await shut.execute("delete from pgsched_internal.gates")
         await until_history(shut, 5000, seconds=30)

@@ -83,5 +83,5 @@ async def test_the_upkeep_of_days_moves_dead_letters_out_of_them(
         id = dead_letter(session, ago="40 days")
     async with running():
         await recorder.wait_for("dead_letters.kept")
-        kept = await until(lambda: value(db, "select id from pgsched.kept_dead_letters"))
+        kept = await until(lambda: value(db, "select id from pgsched_internal.kept_dead_letters"))
     assert kept == id

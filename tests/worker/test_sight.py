@@ -147,7 +147,7 @@ async def orders(db: Connection) -> int:
     """The first partition of a second queue, ``orders``."""
     await db.execute("insert into pgsched.queues values ('orders', 16)")
     for n in range(16, 32):
-        table = f"create table pgsched.executions_{n} partition of pgsched.executions for values in ({n})"
+        table = f"create table pgsched_internal.executions_{n} partition of pgsched.executions for values in ({n})"
         await db.execute(table.encode())
     return 16
 

@@ -245,7 +245,7 @@ async def test_a_claim_that_fails_does_not_leave_the_lock_behind(
 ) -> None:
     app, _ = counting_app()
     async with on_watch(db, recorder, running(app, **ALONE)):
-        await db.execute("alter table pgsched.executions_3 rename to hidden")
+        await db.execute("alter table pgsched_internal.executions_3 rename to hidden")
         await recorder.wait_for("database.lost")
         await db.execute("alter table pgsched.hidden rename to executions_3")
         await until(lambda: nobody_watches(db), seconds=5)

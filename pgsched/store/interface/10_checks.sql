@@ -16,197 +16,197 @@ create or replace function pgsched.new_id() returns uuid language sql volatile p
 $$;
 comment on function pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.';
 
-create or replace function pgsched.refuse(code text, message text, hint text) returns boolean
+create or replace function pgsched_internal.refuse(code text, message text, hint text) returns boolean
   language plpgsql volatile parallel safe as $$
 begin
   raise exception using errcode = refuse.code, message = refuse.message, hint = refuse.hint;
 end $$;
-comment on function pgsched.refuse(text, text, text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.';
+comment on function pgsched_internal.refuse(text, text, text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.';
 
-create or replace function pgsched.slot_for(client_id text, key text, ordering_key text) returns smallint
+create or replace function pgsched_internal.slot_for(client_id text, key text, ordering_key text) returns smallint
   language sql immutable parallel safe
   as $$ select (hashtextextended(coalesce('o:' || ordering_key, 'k:' || key), hashtextextended(client_id, 0)) & 15)::smallint $$;
-comment on function pgsched.slot_for(text, text, text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).';
+comment on function pgsched_internal.slot_for(text, text, text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).';
 
-create or replace function pgsched.check_target(target text) returns boolean
-  language plpgsql immutable parallel safe as $$
+create or replace function pgsched_internal.check_target(target text) returns boolean
+  language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
   scheme text := lower(substring(target from '^([A-Za-z][A-Za-z0-9+.-]*):'));
 begin
   if target is null or target = '' then
-    return pgsched.refuse('PS001', 'the target is missing', 'write what to call, such as https://shop.example/settle or python:send_email');
+    return pgsched_internal.refuse('PS001', 'the target is missing', 'write what to call, such as https://shop.example/settle or python:send_email');
   elsif length(target) > 2048 then
-    return pgsched.refuse('PS001', 'the target is longer than 2048 characters', 'put the data into the payload');
+    return pgsched_internal.refuse('PS001', 'the target is longer than 2048 characters', 'put the data into the payload');
   elsif scheme is null or scheme not in ('http', 'https', 'python', 'sql', 'notify', 'queue', 'kafka') then
-    return pgsched.refuse('PS001', format('the target %L has no scheme that pgsched can call', left(target, 100)),
+    return pgsched_internal.refuse('PS001', format('the target %L has no scheme that pgsched can call', left(target, 100)),
       'write one of https://host/path, python:name, sql:schema.function, notify:channel, queue: or kafka:topic');
   elsif scheme in ('http', 'https') then
     if target ~ '@' and target ~ '^[A-Za-z]+://[^/?#]*@' then
-      return pgsched.refuse('PS001', 'the target carries a user or password', 'put credentials into options => ''{"headers": {"Authorization": "…"}}''');
+      return pgsched_internal.refuse('PS001', 'the target carries a user or password', 'put credentials into options => ''{"headers": {"Authorization": "…"}}''');
     elsif target !~ '^[A-Za-z]+://([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?([/?][!-~]*)?$' or target ~ '#' then
-      return pgsched.refuse('PS001', format('the target %L is not a URL that can be called', left(target, 100)),
+      return pgsched_internal.refuse('PS001', format('the target %L is not a URL that can be called', left(target, 100)),
         'write https://host[:port]/path, percent-encoded, with no spaces and no fragment');
     elsif coalesce(substring(target from '^[A-Za-z]+://(?:\[[^]]*\]|[^/:?]*):([0-9]+)')::int, 1) not between 1 and 65535 then
-      return pgsched.refuse('PS001', 'the target''s port is not between 1 and 65535', 'write https://host:8443/path');
+      return pgsched_internal.refuse('PS001', 'the target''s port is not between 1 and 65535', 'write https://host:8443/path');
     end if;
   elsif scheme = 'python' and target !~ '^python:[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
-    return pgsched.refuse('PS001', 'a python: target names a handler', 'write python:send_email, the name given to @app.handler');
+    return pgsched_internal.refuse('PS001', 'a python: target names a handler', 'write python:send_email, the name given to @app.handler');
   elsif scheme = 'sql' and target !~ '^sql:[A-Za-z_][A-Za-z0-9_$]*\.[A-Za-z_][A-Za-z0-9_$]*$' then
-    return pgsched.refuse('PS001', 'a sql: target names a function with its schema', 'write sql:billing.settle');
+    return pgsched_internal.refuse('PS001', 'a sql: target names a function with its schema', 'write sql:billing.settle');
   elsif scheme = 'notify' and target !~ '^notify:[A-Za-z_][A-Za-z0-9_]{0,62}$' then
-    return pgsched.refuse('PS001', 'a notify: target names a channel', 'write notify:orders');
+    return pgsched_internal.refuse('PS001', 'a notify: target names a channel', 'write notify:orders');
   elsif scheme = 'queue' and target <> 'queue:' then
-    return pgsched.refuse('PS001', 'a queue: target has nothing behind the colon', 'write queue: and name the queue with queue => ''orders''');
+    return pgsched_internal.refuse('PS001', 'a queue: target has nothing behind the colon', 'write queue: and name the queue with queue => ''orders''');
   elsif scheme = 'kafka' and target !~ '^kafka:[A-Za-z0-9._-]{1,249}$' then
-    return pgsched.refuse('PS001', 'a kafka: target names a topic', 'write kafka:orders');
+    return pgsched_internal.refuse('PS001', 'a kafka: target names a topic', 'write kafka:orders');
   end if;
   return true;
 end $$;
-comment on function pgsched.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.';
+comment on function pgsched_internal.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.';
 
-create or replace function pgsched.is_duration(value jsonb, low interval, high interval) returns boolean
+create or replace function pgsched_internal.is_duration(value jsonb, low interval, high interval) returns boolean
   language sql immutable parallel safe as $$
   select case when jsonb_typeof(value) = 'string'
                and value #>> '{}' ~ '^(P(\d{1,9}W)?(\d{1,9}D)?(T(\d{1,9}H)?(\d{1,9}M)?(\d{1,9}(\.\d{1,9})?S)?)?|(\d{1,9}w)?(\d{1,9}d)?(\d{1,9}h)?(\d{1,9}m)?(\d{1,9}(\.\d{1,9})?s)?(\d{1,9}ms)?)$'
                and value #>> '{}' ~ '\d'
          then (value #>> '{}')::interval between low and high else false end
 $$;
-comment on function pgsched.is_duration(jsonb, interval, interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.';
+comment on function pgsched_internal.is_duration(jsonb, interval, interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.';
 
-create or replace function pgsched.check_options(options jsonb) returns boolean
-  language plpgsql immutable parallel safe as $$
+create or replace function pgsched_internal.check_options(options jsonb) returns boolean
+  language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
   backoff jsonb;
   unknown text;
 begin
   if jsonb_typeof(options) <> 'object' then
-    return pgsched.refuse('PS004', 'options must be a JSON object', 'write options => ''{"timeout": "PT5S"}''');
+    return pgsched_internal.refuse('PS004', 'options must be a JSON object', 'write options => ''{"timeout": "PT5S"}''');
   end if;
   backoff := coalesce(options -> 'backoff', '{}');
   select string_agg(name, ', ') into unknown from jsonb_object_keys(options) as name
    where name not in ('timeout', 'max_attempts', 'backoff', 'relevant_for', 'max_retry_age', 'deadline', 'method', 'headers',
                       'retry_on', 'fail_on', 'on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering', 'deferred');
   if unknown is not null then
-    return pgsched.refuse('PS004', format('unknown option: %s', unknown),
+    return pgsched_internal.refuse('PS004', format('unknown option: %s', unknown),
       'the options are timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, retry_on, fail_on, '
       'on_success, on_failure, on_expired, limit_key, priority, ordering and deferred');
   elsif options ? 'max_attempts' and (jsonb_typeof(options -> 'max_attempts') <> 'number'
       or (options ->> 'max_attempts')::numeric not between 1 and 1000
       or (options ->> 'max_attempts')::numeric % 1 <> 0) then
-    return pgsched.refuse('PS004', 'max_attempts must be a whole number from 1 to 1000', 'write {"max_attempts": 5}');
-  elsif options ? 'timeout' and not pgsched.is_duration(options -> 'timeout', '0.1 s', '24 h') then
-    return pgsched.refuse('PS004', 'timeout must be a duration from 0.1 s to 24 h', 'write {"timeout": "PT5S"} or {"timeout": "5s"}');
-  elsif options ? 'deferred' and not pgsched.is_duration(options -> 'deferred', '1 s', '30 days') then
-    return pgsched.refuse('PS004', 'deferred must be a duration from 1 s to 30 days', 'write {"deferred": "1h"}');
+    return pgsched_internal.refuse('PS004', 'max_attempts must be a whole number from 1 to 1000', 'write {"max_attempts": 5}');
+  elsif options ? 'timeout' and not pgsched_internal.is_duration(options -> 'timeout', '0.1 s', '24 h') then
+    return pgsched_internal.refuse('PS004', 'timeout must be a duration from 0.1 s to 24 h', 'write {"timeout": "PT5S"} or {"timeout": "5s"}');
+  elsif options ? 'deferred' and not pgsched_internal.is_duration(options -> 'deferred', '1 s', '30 days') then
+    return pgsched_internal.refuse('PS004', 'deferred must be a duration from 1 s to 30 days', 'write {"deferred": "1h"}');
   elsif options ? 'headers' and (jsonb_typeof(options -> 'headers') <> 'object'
       or jsonb_path_exists(options -> 'headers', '$.* ? (@.type() != "string")')) then
-    return pgsched.refuse('PS004', 'headers must be an object of strings', 'write {"headers": {"X-Shop": "42"}}');
+    return pgsched_internal.refuse('PS004', 'headers must be an object of strings', 'write {"headers": {"X-Shop": "42"}}');
   elsif options ? 'method' and (jsonb_typeof(options -> 'method') <> 'string'
       or options ->> 'method' not in ('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD')) then
-    return pgsched.refuse('PS004', 'method must be GET, POST, PUT, PATCH, DELETE or HEAD', 'write {"method": "POST"}');
+    return pgsched_internal.refuse('PS004', 'method must be GET, POST, PUT, PATCH, DELETE or HEAD', 'write {"method": "POST"}');
   elsif exists (select from unnest(array['relevant_for', 'max_retry_age', 'deadline']) as span
-                 where options ? span and not pgsched.is_duration(options -> span, '0.1 s', '3653 days')) then
-    return pgsched.refuse('PS004', 'relevant_for, max_retry_age and deadline must be durations from 0.1 s to 3653 days',
+                 where options ? span and not pgsched_internal.is_duration(options -> span, '0.1 s', '3653 days')) then
+    return pgsched_internal.refuse('PS004', 'relevant_for, max_retry_age and deadline must be durations from 0.1 s to 3653 days',
       'write {"relevant_for": "10m"}');
   elsif (case when jsonb_typeof(backoff) = 'array' then jsonb_array_length(backoff) not between 1 and 100 or exists (
-          select from jsonb_array_elements(backoff) as wait where not pgsched.is_duration(wait, '1 ms', '7 days')) end) then
-    return pgsched.refuse('PS004', 'a list as backoff has 1 to 100 waits, each a duration from 1 ms to 7 days',
+          select from jsonb_array_elements(backoff) as wait where not pgsched_internal.is_duration(wait, '1 ms', '7 days')) end) then
+    return pgsched_internal.refuse('PS004', 'a list as backoff has 1 to 100 waits, each a duration from 1 ms to 7 days',
       'write {"backoff": ["5s", "1m", "10m"]}');
   elsif jsonb_typeof(backoff) <> 'array' and (jsonb_typeof(backoff) <> 'object'
       or exists (select from jsonb_object_keys(case jsonb_typeof(backoff) when 'object' then backoff else '{}' end) k
                   where k not in ('initial', 'factor', 'maximum'))
-      or (backoff ? 'initial' and not pgsched.is_duration(backoff -> 'initial', '1 ms', '24 h'))
-      or (backoff ? 'maximum' and not pgsched.is_duration(backoff -> 'maximum', '1 ms', '7 days'))
+      or (backoff ? 'initial' and not pgsched_internal.is_duration(backoff -> 'initial', '1 ms', '24 h'))
+      or (backoff ? 'maximum' and not pgsched_internal.is_duration(backoff -> 'maximum', '1 ms', '7 days'))
       or (backoff ? 'factor' and not coalesce(jsonb_path_match(backoff, '$.factor >= 1 && $.factor <= 100', silent => true), false))) then
-    return pgsched.refuse('PS004', 'backoff has initial and maximum, which are durations, and factor, from 1 to 100; or it is a list of waits',
+    return pgsched_internal.refuse('PS004', 'backoff has initial and maximum, which are durations, and factor, from 1 to 100; or it is a list of waits',
       'write {"backoff": {"initial": "1s", "factor": 2, "maximum": "1h"}}');
   elsif exists (select from (values (options -> 'retry_on'), (options -> 'fail_on')) as l(codes)
                  where codes is not null and (jsonb_typeof(codes) <> 'array' or jsonb_path_exists(codes,
                        'strict $[*] ? (@.type() != "number" || @ < 300 || @ > 599 || @.floor() != @)', silent => true))) then
-    return pgsched.refuse('PS004', 'retry_on and fail_on are lists of status codes from 300 to 599', 'write {"retry_on": [404], "fail_on": [500]}');
+    return pgsched_internal.refuse('PS004', 'retry_on and fail_on are lists of status codes from 300 to 599', 'write {"retry_on": [404], "fail_on": [500]}');
   elsif options ? 'limit_key' and (jsonb_typeof(options -> 'limit_key') <> 'string'
       or length(options ->> 'limit_key') not between 1 and 200) then
-    return pgsched.refuse('PS004', 'limit_key must be text of 1 to 200 characters', 'write {"limit_key": "merchant-42"}');
+    return pgsched_internal.refuse('PS004', 'limit_key must be text of 1 to 200 characters', 'write {"limit_key": "merchant-42"}');
   elsif options ? 'priority' and (jsonb_typeof(options -> 'priority') <> 'number' or (options ->> 'priority')::numeric not between -100 and 100
       or (options ->> 'priority')::numeric % 1 <> 0 or (options ->> 'priority') !~ '^-?\d+$') then
-    return pgsched.refuse('PS004', 'priority must be a whole number from -100 to 100', 'write {"priority": 10}');
+    return pgsched_internal.refuse('PS004', 'priority must be a whole number from -100 to 100', 'write {"priority": 10}');
   elsif options ? 'ordering' and options -> 'ordering' not in ('"continue"', '"block"') then
-    return pgsched.refuse('PS004', 'ordering must be continue or block', 'write {"ordering": "block"}');
+    return pgsched_internal.refuse('PS004', 'ordering must be continue or block', 'write {"ordering": "block"}');
   elsif options ?| array['on_success', 'on_failure', 'on_expired'] then
-    perform pgsched.check_told(options, name) from unnest(array['on_success', 'on_failure', 'on_expired']) as name;
+    perform pgsched_internal.check_told(options, name) from unnest(array['on_success', 'on_failure', 'on_expired']) as name;
   end if;
   return true;
 end $$;
-create or replace function pgsched.check_told(options jsonb, name text) returns boolean
-  language plpgsql immutable parallel safe as $$
+create or replace function pgsched_internal.check_told(options jsonb, name text) returns boolean
+  language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if options ? name and jsonb_typeof(options -> name) <> 'string' then
-    return pgsched.refuse('PS004', format('%s must be a target', name), format('write {"%s": "https://shop.example/told"}', name));
+    return pgsched_internal.refuse('PS004', format('%s must be a target', name), format('write {"%s": "https://shop.example/told"}', name));
   end if;
-  return not options ? name or pgsched.check_target(options ->> name);
+  return not options ? name or pgsched_internal.check_target(options ->> name);
 end $$;
-comment on function pgsched.check_told(jsonb, text)
+comment on function pgsched_internal.check_told(jsonb, text)
   is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.';
 
-comment on function pgsched.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.';
+comment on function pgsched_internal.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.';
 
-create or replace function pgsched.check_defaults(options jsonb) returns boolean
-  language plpgsql immutable parallel safe as $$
+create or replace function pgsched_internal.check_defaults(options jsonb) returns boolean
+  language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if jsonb_typeof(options) = 'object' and options ?| array['on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering', 'deferred'] then
-    return pgsched.refuse('PS004', 'on_success, on_failure, on_expired, limit_key, priority, ordering and deferred cannot be defaults', 'give them with each execution or job');
+    return pgsched_internal.refuse('PS004', 'on_success, on_failure, on_expired, limit_key, priority, ordering and deferred cannot be defaults', 'give them with each execution or job');
   end if;
-  return pgsched.check_options(options);
+  return pgsched_internal.check_options(options);
 end $$;
-comment on function pgsched.check_defaults(jsonb)
+comment on function pgsched_internal.check_defaults(jsonb)
   is 'True for options that can be the defaults of a client or a queue; raises PS004 with what to write otherwise.';
 
-create or replace function pgsched.attempts_in(options jsonb) returns numeric
+create or replace function pgsched_internal.attempts_in(options jsonb) returns numeric
   language sql immutable parallel safe as $$
   select coalesce((options ->> 'max_attempts')::numeric,
                   case jsonb_typeof(options -> 'backoff') when 'array' then jsonb_array_length(options -> 'backoff') + 1 end)
 $$;
-comment on function pgsched.attempts_in(jsonb) is 'How many attempts these options allow; null where they do not say.';
+comment on function pgsched_internal.attempts_in(jsonb) is 'How many attempts these options allow; null where they do not say.';
 
 -- Not in SQL: a statement would inline its body anew, which costs more than the insert of a row.
-create or replace function pgsched.check_partition(partition smallint, client_id text, key text, ordering_key text)
-  returns boolean language plpgsql immutable parallel safe as $$
+create or replace function pgsched_internal.check_partition(partition smallint, client_id text, key text, ordering_key text)
+  returns boolean language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  return (partition & 15) = pgsched.slot_for(client_id, key, ordering_key)
-    or pgsched.refuse('PS000', 'a row with a key or an ordering key lives in the partition of that key',
+  return (partition & 15) = pgsched_internal.slot_for(client_id, key, ordering_key)
+    or pgsched_internal.refuse('PS000', 'a row with a key or an ordering key lives in the partition of that key',
          'set partition to pgsched.partition_for(queue, client_id, key, ordering_key), or call pgsched.schedule');
 end $$;
-comment on function pgsched.check_partition(smallint, text, text, text)
+comment on function pgsched_internal.check_partition(smallint, text, text, text)
   is 'True for the partition in which a key lives; raises PS000 with what to write otherwise.';
 
 -- The queue default has the first partitions, as the default of the column partition says too: no need to look.
 create or replace function pgsched.partition_for(queue text, client_id text, key text default null, ordering_key text default null)
-  returns smallint language plpgsql volatile parallel safe as $$
+  returns smallint language plpgsql volatile parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
   first smallint := 0;
 begin
   if queue is distinct from 'default' then
     select q.first_partition into first from pgsched.queues q where q.name = partition_for.queue;
     if first is null then
-      perform pgsched.refuse('PS010', format('there is no queue %L', partition_for.queue), 'the names are in pgsched.queues');
+      perform pgsched_internal.refuse('PS010', format('there is no queue %L', partition_for.queue), 'the names are in pgsched.queues');
     end if;
   end if;
-  return first + coalesce(pgsched.slot_for(client_id, key, ordering_key), floor(random() * 16)::smallint);
+  return first + coalesce(pgsched_internal.slot_for(client_id, key, ordering_key), floor(random() * 16)::smallint);
 end $$;
 comment on function pgsched.partition_for(text, text, text, text)
   is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.';
 
 -- Where a row lives when only its id or its key is known: one probe of each partition's own index.
-create or replace function pgsched.partition_with(id uuid) returns smallint language plpgsql stable parallel safe as $$
+create or replace function pgsched_internal.partition_with(id uuid) returns smallint language plpgsql stable parallel safe as $$
 declare
   home smallint;
 begin
   select e.partition into home from pgsched.executions e where e.id = partition_with.id;
   return home;
 end $$;
-comment on function pgsched.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.';
+comment on function pgsched_internal.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.';
 
-create or replace function pgsched.partition_with(client text, key text, besides smallint default null) returns smallint
+create or replace function pgsched_internal.partition_with(client text, key text, besides smallint default null) returns smallint
   language plpgsql stable parallel safe as $$
 declare
   home smallint;
@@ -217,5 +217,5 @@ begin
    limit 1;
   return home;
 end $$;
-comment on function pgsched.partition_with(text, text, smallint)
+comment on function pgsched_internal.partition_with(text, text, smallint)
   is 'The partition, besides the one given, in which a client''s key has its live row; null where it has none.';

@@ -1,8 +1,8 @@
 -- What SQL can say of a job's recurrence by itself. Whether an expression ever occurs is for a worker to find out, but for
 -- days that no month named has; it marks the job invalid, with the reason.
 
-create or replace function pgsched.check_cron(cron text) returns boolean
-  language plpgsql immutable parallel safe as $$
+create or replace function pgsched_internal.check_cron(cron text) returns boolean
+  language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
   fields text[] := regexp_split_to_array(btrim(upper(cron)), '\s+');
   names constant text[] := array['second', 'minute', 'hour', 'day-of-month', 'month', 'day-of-week'];
@@ -15,7 +15,7 @@ begin
   if cron is null or fields[1] ~ '^@(HOURLY|DAILY|MIDNIGHT|WEEKLY|MONTHLY|YEARLY|ANNUALLY)$' and cardinality(fields) = 1 then
     return true;
   elsif cardinality(fields) not in (5, 6) or length(cron) > 256 or fields[1] like '@%' then
-    return pgsched.refuse('PS002', format('%L is not a cron expression', left(cron, 100)),
+    return pgsched_internal.refuse('PS002', format('%L is not a cron expression', left(cron, 100)),
       'write five fields (minute hour day month weekday), six with seconds first, or @daily and its like');
   end if;
   for n in 1..cardinality(fields) loop
@@ -24,12 +24,12 @@ begin
       if item !~ '^(\*|\?|H(\(\d{1,2}-\d{1,2}\))?|(\d{1,2}|[A-Z]{3}|L)(-(\d{1,2}|[A-Z]{3}|L))?)(/\d{1,3})?$'
          and not (at = 4 and item ~ '^(\d{1,2}W|LW?|W\d{1,2})$')
          and not (at = 6 and item ~ '^((\d|[A-Z]{3})#[1-5]|L[0-7]|L?[A-Z]{3}|[0-7]L)$') then
-        return pgsched.refuse('PS002', format('cron %s %L cannot be read', names[at], left(item, 64)),
+        return pgsched_internal.refuse('PS002', format('cron %s %L cannot be read', names[at], left(item, 64)),
           format('write numbers from %s to %s, lists (1,15), ranges (1-5) and steps (*/10)', lows[at], highs[at]));
       end if;
       for number in select m[1] from regexp_matches(regexp_replace(item, '[/#].*$', ''), '(\d+)', 'g') m loop
         if number::int not between lows[at] and highs[at] then
-          return pgsched.refuse('PS002', format('cron %s %L is out of range', names[at], left(item, 64)),
+          return pgsched_internal.refuse('PS002', format('cron %s %L is out of range', names[at], left(item, 64)),
             format('write numbers from %s to %s', lows[at], highs[at]));
         end if;
       end loop;
@@ -37,14 +37,14 @@ begin
   end loop;
   if cron ~* '\s3[01](,3[01])*\s+(2|02|FEB)\s+[*?]\s*$'
      or cron ~* '\s31\s+(0?[2469]|11|FEB|APR|JUN|SEP|NOV)(,(0?[2469]|11|FEB|APR|JUN|SEP|NOV))*\s+[*?]\s*$' then
-    return pgsched.refuse('PS002', format('cron %L never occurs', left(cron, 100)),
+    return pgsched_internal.refuse('PS002', format('cron %L never occurs', left(cron, 100)),
       'write a day that one of the months has, or L for the last one');
   end if;
   return true;
 end $$;
-comment on function pgsched.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.';
+comment on function pgsched_internal.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.';
 
-create or replace function pgsched.is_instant(value jsonb) returns boolean
+create or replace function pgsched_internal.is_instant(value jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 begin
   return jsonb_typeof(value) = 'string'
@@ -53,37 +53,37 @@ begin
 exception when others then
   return false;
 end $$;
-comment on function pgsched.is_instant(jsonb) is 'True for JSON text such as "2026-03-01T09:00:00+01:00".';
+comment on function pgsched_internal.is_instant(jsonb) is 'True for JSON text such as "2026-03-01T09:00:00+01:00".';
 
-create or replace function pgsched.is_day(value text) returns boolean
+create or replace function pgsched_internal.is_day(value text) returns boolean
   language plpgsql immutable parallel safe as $$
 begin
   return value ~ '^\d{4}-\d\d-\d\d$' and value::date is not null;
 exception when others then
   return false;
 end $$;
-comment on function pgsched.is_day(text) is 'True for text such as 2026-12-25.';
+comment on function pgsched_internal.is_day(text) is 'True for text such as 2026-12-25.';
 
-create or replace function pgsched.check_exclusion(exclusion jsonb) returns boolean
+create or replace function pgsched_internal.check_exclusion(exclusion jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 declare
   words constant text := case jsonb_typeof(exclusion) when 'string' then btrim(exclusion #>> '{}') end;
   ends constant text[] := string_to_array(words, '/');
 begin
   if words ~ '\s' and words !~ '^\d{4}-' or words like '@%' then
-    return pgsched.check_cron(words);
-  elsif words is null or not (pgsched.is_day(ends[1]) and pgsched.is_day(coalesce(ends[2], ends[1])) and ends[1] <= coalesce(ends[2], ends[1])
-          or cardinality(ends) = 2 and pgsched.is_instant(to_jsonb(ends[1])) and pgsched.is_instant(to_jsonb(ends[2])))
+    return pgsched_internal.check_cron(words);
+  elsif words is null or not (pgsched_internal.is_day(ends[1]) and pgsched_internal.is_day(coalesce(ends[2], ends[1])) and ends[1] <= coalesce(ends[2], ends[1])
+          or cardinality(ends) = 2 and pgsched_internal.is_instant(to_jsonb(ends[1])) and pgsched_internal.is_instant(to_jsonb(ends[2])))
         or cardinality(ends) > 2 then
-    return pgsched.refuse('PS002', format('exclude has %s', left(exclusion::text, 100)),
+    return pgsched_internal.refuse('PS002', format('exclude has %s', left(exclusion::text, 100)),
       'write a date (2026-12-25), a range (2026-12-24/2026-12-31) of dates or instants, or a cron expression');
   end if;
   return true;
 end $$;
-comment on function pgsched.check_exclusion(jsonb)
+comment on function pgsched_internal.check_exclusion(jsonb)
   is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.';
 
-create or replace function pgsched.check_spec(spec jsonb) returns boolean
+create or replace function pgsched_internal.check_spec(spec jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 declare
   given constant text[] := (case jsonb_typeof(spec) when 'object' then array(select jsonb_object_keys(spec)) end);
@@ -91,22 +91,22 @@ declare
   companions constant jsonb := '{"cron": ["cron", "timezone", "gap", "overlap"], "every": ["every", "anchor"], "at": ["at"]}';
 begin
   if kind is null or not companions -> kind @> to_jsonb(given)
-     or spec ? 'every' and not pgsched.is_duration(spec -> 'every', '1 s', '3653 days')
-     or spec ? 'anchor' and not pgsched.is_instant(spec -> 'anchor')
-     or spec ? 'at' and not pgsched.is_instant(spec -> 'at')
+     or spec ? 'every' and not pgsched_internal.is_duration(spec -> 'every', '1 s', '3653 days')
+     or spec ? 'anchor' and not pgsched_internal.is_instant(spec -> 'anchor')
+     or spec ? 'at' and not pgsched_internal.is_instant(spec -> 'at')
      or spec ? 'cron' and jsonb_typeof(spec -> 'cron') <> 'string'
      or spec ? 'timezone' and jsonb_typeof(spec -> 'timezone') <> 'string'
      or spec ? 'gap' and not coalesce(spec ->> 'gap' in ('shift', 'skip'), false)
      or spec ? 'overlap' and not coalesce(spec ->> 'overlap' in ('first', 'second', 'both'), false) then
-    return pgsched.refuse('PS002', format('also has %s', left(spec::text, 100)),
+    return pgsched_internal.refuse('PS002', format('also has %s', left(spec::text, 100)),
       'write {"cron": "0 9 * * MON", "timezone": "Europe/Berlin"}, {"every": "1h"} or {"at": "2026-03-01T09:00:00Z"}');
   end if;
-  return pgsched.check_cron(spec ->> 'cron');
+  return pgsched_internal.check_cron(spec ->> 'cron');
 end $$;
-comment on function pgsched.check_spec(jsonb) is 'True for one more schedule of a job; raises PS002 with what to write otherwise.';
+comment on function pgsched_internal.check_spec(jsonb) is 'True for one more schedule of a job; raises PS002 with what to write otherwise.';
 
-create or replace function pgsched.check_rules(rules jsonb) returns boolean
-  language plpgsql immutable parallel safe as $$
+create or replace function pgsched_internal.check_rules(rules jsonb) returns boolean
+  language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
   known constant text[] := array['also', 'exclude', 'starts_at', 'ends_at', 'max_runs', 'jitter', 'window', 'anchor', 'after_completion',
     'on_overlap', 'on_missed', 'catch_up', 'pause_after', 'delete_after'];
@@ -114,7 +114,7 @@ declare
   hint text;
 begin
   if jsonb_typeof(rules) <> 'object' then
-    return pgsched.refuse('PS002', 'rules must be a JSON object', 'write rules => ''{"on_overlap": "skip"}''');
+    return pgsched_internal.refuse('PS002', 'rules must be a JSON object', 'write rules => ''{"on_overlap": "skip"}''');
   end if;
   select format('there is no rule %L', name), format('the rules are %s', array_to_string(known, ', ')) into problem, hint
     from jsonb_object_keys(rules) as name where name <> all (known) limit 1;
@@ -128,7 +128,7 @@ begin
     select format('%s cannot be %s', r.name, left((rules -> r.name)::text, 100)), format('write a duration from %s to %s, such as "5m" or "PT5M"', r.low, r.high) into problem, hint
       from (values ('jitter', '1 ms', '24 hours'), ('window', '1 s', '24 hours'), ('catch_up', '1 s', '3653 days'),
                    ('delete_after', '1 s', '3653 days')) as r(name, low, high)
-     where rules ? r.name and not pgsched.is_duration(rules -> r.name, r.low::interval, r.high::interval) limit 1;
+     where rules ? r.name and not pgsched_internal.is_duration(rules -> r.name, r.low::interval, r.high::interval) limit 1;
   end if;
   if problem is null then
     select format('%s cannot be %s', r.name, left((rules -> r.name)::text, 100)), format('write a whole number from 1 to %s', r.high) into problem, hint
@@ -139,7 +139,7 @@ begin
   if problem is null then
     select format('%s cannot be %s', name, left((rules -> name)::text, 100)), 'write an instant with an offset, such as 2026-03-01T09:00:00Z' into problem, hint
       from unnest(array['starts_at', 'ends_at', 'anchor']) as name
-     where rules ? name and not pgsched.is_instant(rules -> name) limit 1;
+     where rules ? name and not pgsched_internal.is_instant(rules -> name) limit 1;
   end if;
   if problem is null and rules ? 'after_completion' and jsonb_typeof(rules -> 'after_completion') <> 'boolean' then
     problem := 'after_completion is true or false';
@@ -151,23 +151,23 @@ begin
     problem := 'exclude is a list of 1 to 1000 dates, ranges and cron expressions';
   end if;
   if problem is not null then
-    return pgsched.refuse('PS002', problem, coalesce(hint, 'look it up in the reference of schedules'));
+    return pgsched_internal.refuse('PS002', problem, coalesce(hint, 'look it up in the reference of schedules'));
   end if;
-  perform pgsched.check_spec(spec) from jsonb_array_elements(rules -> 'also') as spec;
-  perform pgsched.check_exclusion(exclusion) from jsonb_array_elements(rules -> 'exclude') as exclusion;
+  perform pgsched_internal.check_spec(spec) from jsonb_array_elements(rules -> 'also') as spec;
+  perform pgsched_internal.check_exclusion(exclusion) from jsonb_array_elements(rules -> 'exclude') as exclusion;
   return true;
 end $$;
-comment on function pgsched.check_rules(jsonb) is 'True for rules of recurrence that pgsched knows; raises PS002 with what to write otherwise.';
+comment on function pgsched_internal.check_rules(jsonb) is 'True for rules of recurrence that pgsched knows; raises PS002 with what to write otherwise.';
 
-create or replace function pgsched.check_labels(labels jsonb) returns boolean
-  language plpgsql immutable parallel safe as $$
+create or replace function pgsched_internal.check_labels(labels jsonb) returns boolean
+  language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 begin
   if jsonb_typeof(labels) <> 'object' or jsonb_path_exists(labels, 'strict $.* ? (@.type() != "string")', silent => true)
      or exists (select from jsonb_each_text(case jsonb_typeof(labels) when 'object' then labels else '{}' end) l
                  where length(l.key) not between 1 and 63 or length(l.value) > 200)
      or (select count(*) from jsonb_object_keys(case jsonb_typeof(labels) when 'object' then labels else '{}' end)) > 32 then
-    return pgsched.refuse('PS000', 'labels are an object of at most 32 texts', 'write labels => ''{"team": "payments"}''');
+    return pgsched_internal.refuse('PS000', 'labels are an object of at most 32 texts', 'write labels => ''{"team": "payments"}''');
   end if;
   return true;
 end $$;
-comment on function pgsched.check_labels(jsonb) is 'True for labels, an object of texts; raises PS000 with what to write otherwise.';
+comment on function pgsched_internal.check_labels(jsonb) is 'True for labels, an object of texts; raises PS000 with what to write otherwise.';

@@ -1,6 +1,6 @@
 -- Changing a job. What shall be different is said as JSON, with members called as the columns are; what is not named stays.
 
-create or replace function pgsched.check_changes(changes jsonb) returns boolean
+create or replace function pgsched_internal.check_changes(changes jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 declare
   known constant text[] := array['target', 'payload', 'options', 'rules', 'labels', 'queue', 'ordering_key', 'cron', 'every',
@@ -9,45 +9,45 @@ declare
   wrong text;
 begin
   if jsonb_typeof(changes) is distinct from 'object' then
-    return pgsched.refuse('PS000', 'changes must be a JSON object', 'write changes => ''{"cron": "0 9 * * *"}''');
+    return pgsched_internal.refuse('PS000', 'changes must be a JSON object', 'write changes => ''{"cron": "0 9 * * *"}''');
   end if;
   select min(name) into wrong from jsonb_object_keys(changes) as name where name <> all (known);
   if wrong in ('client', 'client_id', 'key', 'id') then
-    return pgsched.refuse('PS000', format('a job keeps its %s', wrong), 'schedule another job, and cancel this one');
+    return pgsched_internal.refuse('PS000', format('a job keeps its %s', wrong), 'schedule another job, and cancel this one');
   elsif wrong is not null then
-    return pgsched.refuse('PS000', format('a job has no %L to change', wrong), format('what can be changed is %s', array_to_string(known, ', ')));
+    return pgsched_internal.refuse('PS000', format('a job has no %L to change', wrong), format('what can be changed is %s', array_to_string(known, ', ')));
   end if;
   select min(c.key) into wrong from jsonb_each(changes) c
    where c.key = any (texts) and jsonb_typeof(c.value) not in ('string', 'null') or c.key in ('target', 'queue') and c.value = 'null';
   if wrong is not null then
-    return pgsched.refuse('PS000', format('%s cannot be %s', wrong, left((changes -> wrong)::text, 100)), 'write it as text, in quotes');
+    return pgsched_internal.refuse('PS000', format('%s cannot be %s', wrong, left((changes -> wrong)::text, 100)), 'write it as text, in quotes');
   elsif changes ->> 'cron' is not null and changes ->> 'every' is not null then
-    return pgsched.refuse('PS002', 'cron and every exclude each other', 'give one of them: it takes the place of the other');
-  elsif changes ->> 'every' is not null and not pgsched.is_duration(changes -> 'every', '1 s', '3653 days') then
-    return pgsched.refuse('PS002', format('every cannot be %s', left((changes -> 'every')::text, 100)),
+    return pgsched_internal.refuse('PS002', 'cron and every exclude each other', 'give one of them: it takes the place of the other');
+  elsif changes ->> 'every' is not null and not pgsched_internal.is_duration(changes -> 'every', '1 s', '3653 days') then
+    return pgsched_internal.refuse('PS002', format('every cannot be %s', left((changes -> 'every')::text, 100)),
       'write a duration from 1 s to 3653 days, such as "15m" or "PT15M"');
-  elsif changes ->> 'anchor' is not null and not pgsched.is_instant(changes -> 'anchor') then
-    return pgsched.refuse('PS002', format('anchor cannot be %s', left((changes -> 'anchor')::text, 100)),
+  elsif changes ->> 'anchor' is not null and not pgsched_internal.is_instant(changes -> 'anchor') then
+    return pgsched_internal.refuse('PS002', format('anchor cannot be %s', left((changes -> 'anchor')::text, 100)),
       'write an instant with an offset, such as "2026-03-01T09:00:00Z"');
   elsif changes ->> 'gap' not in ('shift', 'skip') or changes ->> 'overlap' not in ('first', 'second', 'both') then
-    return pgsched.refuse('PS002', 'gap or overlap is none that there is', 'write shift or skip as gap, first, second or both as overlap');
+    return pgsched_internal.refuse('PS002', 'gap or overlap is none that there is', 'write shift or skip as gap, first, second or both as overlap');
   end if;
   return true;
 end $$;
-comment on function pgsched.check_changes(jsonb)
+comment on function pgsched_internal.check_changes(jsonb)
   is 'True for what pgsched.edit can read; raises PS000 or PS002 with what to write otherwise.';
 
 -- cron takes the place of every, and the reverse. A null is the default where there is one; what is given of payload, options,
 -- rules and labels takes the place of all that was there.
-create or replace function pgsched.edited(job pgsched.jobs, changes jsonb) returns pgsched.jobs
+create or replace function pgsched_internal.edited(job pgsched.jobs, changes jsonb) returns pgsched.jobs
   language plpgsql stable as $$
 declare
   given jsonb := changes;
   after pgsched.jobs;
 begin
-  perform pgsched.check_changes(changes);
+  perform pgsched_internal.check_changes(changes);
   if job.state = 'cancelled' then
-    perform pgsched.refuse('PS011', format('job %s is cancelled', job.id), 'schedule it again');
+    perform pgsched_internal.refuse('PS011', format('job %s is cancelled', job.id), 'schedule it again');
   end if;
   if given ->> 'cron' is not null then
     given := given || '{"every": null}';
@@ -59,74 +59,70 @@ begin
    where given -> d.name = 'null';
   after := jsonb_populate_record(job, given);
   if num_nonnulls(after.cron, after.every) <> 1 then
-    perform pgsched.refuse('PS002', 'a job needs either cron or every', 'give the one that takes the other''s place');
+    perform pgsched_internal.refuse('PS002', 'a job needs either cron or every', 'give the one that takes the other''s place');
   end if;
   if after.cron is null and num_nonnulls(changes ->> 'gap', changes ->> 'overlap') > 0 then
-    perform pgsched.refuse('PS002', 'gap and overlap go with cron only', 'leave them out, or give cron');
+    perform pgsched_internal.refuse('PS002', 'gap and overlap go with cron only', 'leave them out, or give cron');
   end if;
   if changes ->> 'anchor' is not null and after.every is null then
-    perform pgsched.refuse('PS002', 'anchor goes with every only', 'leave it out, or give every');
+    perform pgsched_internal.refuse('PS002', 'anchor goes with every only', 'leave it out, or give every');
   elsif changes ->> 'anchor' is not null and after.rules ? 'anchor' then
-    perform pgsched.refuse('PS002', 'the rules have an anchor, which is the one that counts', 'give it in the rules');
+    perform pgsched_internal.refuse('PS002', 'the rules have an anchor, which is the one that counts', 'give it in the rules');
   end if;
   if after.timezone <> job.timezone then
-    perform pgsched.check_zone(after.timezone);
+    perform pgsched_internal.check_zone(after.timezone);
   end if;
   if (after.queue, after.ordering_key) is distinct from (job.queue, job.ordering_key) then
     perform pgsched.partition_for(after.queue, after.client_id, after.key, after.ordering_key);
   end if;
   if (after.queue, after.target) is distinct from (job.queue, job.target) then
-    perform pgsched.check_pulled(after.target, after.queue);
+    perform pgsched_internal.check_pulled(after.target, after.queue);
   end if;
   return after;
 end $$;
-comment on function pgsched.edited(pgsched.jobs, jsonb) is 'A job as it would be after pgsched.edit; nothing is written.';
+comment on function pgsched_internal.edited(pgsched.jobs, jsonb) is 'A job as it would be after pgsched.edit; nothing is written.';
 
-create or replace function pgsched.moves_instants(before pgsched.jobs, after pgsched.jobs) returns boolean
+create or replace function pgsched_internal.moves_instants(before pgsched.jobs, after pgsched.jobs) returns boolean
   language sql stable parallel safe as $$
   select (before.cron, before.every, before.timezone, before.gap, before.overlap, before.anchor)
            is distinct from (after.cron, after.every, after.timezone, after.gap, after.overlap, after.anchor)
       or coalesce(before.rules, '{}') - array['on_overlap', 'on_missed', 'catch_up', 'pause_after', 'delete_after']
            <> coalesce(after.rules, '{}') - array['on_overlap', 'on_missed', 'catch_up', 'pause_after', 'delete_after']
 $$;
-comment on function pgsched.moves_instants(pgsched.jobs, pgsched.jobs) is 'Whether an edit has to do with when the job fires.';
+comment on function pgsched_internal.moves_instants(pgsched.jobs, pgsched.jobs) is 'Whether an edit has to do with when the job fires.';
 
 create or replace function pgsched.edit(job_id uuid, changes jsonb, actor text default null) returns boolean
-  language plpgsql volatile as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  before pgsched.jobs;
+  before constant pgsched.jobs := pgsched_internal.lock_job(edit.job_id);
   after pgsched.jobs;
   changed text[];
   fires_anew boolean;
   comes_back boolean;
 begin
-  select * into before from pgsched.jobs j where j.id = edit.job_id for update;
-  if not found then
-    perform pgsched.refuse('PS010', format('there is no job %s', edit.job_id), 'look it up in pgsched.jobs');
-  end if;
-  after := pgsched.edited(before, edit.changes);
+  after := pgsched_internal.edited(before, edit.changes);
   changed := array(select b.key from jsonb_each(to_jsonb(before)) b where b.value is distinct from to_jsonb(after) -> b.key order by b.key);
   if changed = '{}' then
     return false;
   end if;
-  fires_anew := pgsched.moves_instants(before, after);
+  fires_anew := pgsched_internal.moves_instants(before, after);
   comes_back := before.state = 'invalid' or before.state = 'finished' and fires_anew;
   update pgsched.jobs j
      set target = after.target, payload = after.payload, options = after.options, rules = after.rules, labels = after.labels,
          queue = after.queue, ordering_key = after.ordering_key, cron = after.cron, every = after.every, timezone = after.timezone,
          gap = after.gap, overlap = after.overlap, anchor = after.anchor, updated_at = pgsched.now(),
          revision = j.revision + (comes_back or changed <> array['labels'])::int,
-         accounted_to = pgsched.accounted_to(j, fires_anew),
+         accounted_to = pgsched_internal.accounted_to(j, fires_anew),
          state = case when comes_back then 'active' else j.state end,
          reason = case when comes_back then null else j.reason end,
          runs = case when comes_back and j.state = 'finished' then 0 else j.runs end
    where j.id = edit.job_id;
-  if fires_anew or comes_back or pgsched.partition_of(before) <> pgsched.partition_of(after) then
-    perform pgsched.withdraw(edit.job_id, 'edited');
+  if fires_anew or comes_back or pgsched_internal.partition_of(before) <> pgsched_internal.partition_of(after) then
+    perform pgsched_internal.withdraw(edit.job_id, 'edited');
   elsif changed <> array['labels'] then
-    perform pgsched.bring_along(edit.job_id);
+    perform pgsched_internal.bring_along(edit.job_id);
   end if;
-  perform pgsched.log_change('edit', edit.job_id, edit.actor, jsonb_build_object('changed', changed));
+  perform pgsched_internal.write_log('edit', edit.job_id, edit.actor, jsonb_build_object('changed', changed));
   return true;
 end $$;
 comment on function pgsched.edit(uuid, jsonb, text)
@@ -134,10 +130,9 @@ comment on function pgsched.edit(uuid, jsonb, text)
 it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for
 an unknown job, PS011 for one that is cancelled.';
 
--- With the owner's rights, since a client may not touch by which revision a row is planned. Where a worker has the row in
--- hand at this moment, the job stays unplanned, and a planner goes on from that row.
-create or replace function pgsched.bring_along(job_id uuid) returns void
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+-- Where a worker has the row in hand at this moment, the job stays unplanned, and a planner goes on from that row.
+create or replace function pgsched_internal.bring_along(job_id uuid) returns void
+  language plpgsql volatile as $$
 declare
   job pgsched.jobs;
 begin
@@ -145,9 +140,6 @@ begin
    where j.id = bring_along.job_id and j.state = 'active' and j.planned_revision = j.revision - 1 for update;
   if not found then
     return;
-  elsif not pgsched.acts_for(job.client_id) then
-    perform pgsched.refuse('PS012', format('%I may not change a job of client %L', pgsched.acting_role(), job.client_id),
-      'act as a role of that client');
   end if;
   update pgsched.executions e
      set target = job.target, payload = job.payload, options = job.options, ordering_key = job.ordering_key, plan = job.revision
@@ -158,9 +150,8 @@ begin
   if found then
     update pgsched.jobs j set planned_revision = j.revision where j.id = job.id;
   else
-    perform pgsched.account_from_claimed(job.id, job.planned_revision);
+    perform pgsched_internal.account_from_claimed(job.id, job.planned_revision);
   end if;
 end $$;
-comment on function pgsched.bring_along(uuid)
-  is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit. PS012 where the session acts
-as another client.';
+comment on function pgsched_internal.bring_along(uuid)
+  is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit.';

@@ -1,6 +1,6 @@
 -- Failures in a row, counted on the job where its rules ask for it, in the transaction that settles the run.
 
-create or replace function pgsched.count_outcome(job_id uuid, status pgsched.execution_status) returns boolean
+create or replace function pgsched_internal.count_outcome(job_id uuid, status pgsched.execution_status) returns boolean
   language plpgsql volatile as $$
 declare
   counted pgsched.jobs;
@@ -21,6 +21,6 @@ begin
   end if;
   return true;
 end $$;
-comment on function pgsched.count_outcome(uuid, pgsched.execution_status)
+comment on function pgsched_internal.count_outcome(uuid, pgsched.execution_status)
   is 'Counts a job''s failures in a row and pauses it after as many as its rule pause_after says; called with each settle
 of a run of a job that has the rule.';

@@ -1,60 +1,61 @@
 -- The same for all jobs of a client, or with some labels. They are locked one by one, in the order of their ids; one whose
 -- state has changed by then is passed over.
 
-create or replace function pgsched.check_filter(client text, labels jsonb) returns boolean
+create or replace function pgsched_internal.check_filter(client text, labels jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 begin
   if labels is not null then
-    perform pgsched.check_labels(labels);
+    perform pgsched_internal.check_labels(labels);
   end if;
   if client is null and coalesce(labels, '{}') = '{}' then
-    return pgsched.refuse('PS000', 'there is no filter', 'give client, labels or both: there is no way to mean all jobs of everybody');
+    return pgsched_internal.refuse('PS000', 'there is no filter', 'give client, labels or both: there is no way to mean all jobs of everybody');
   end if;
   return true;
 end $$;
-comment on function pgsched.check_filter(text, jsonb) is 'True where a filter of jobs names a client or labels; raises PS000 otherwise.';
+comment on function pgsched_internal.check_filter(text, jsonb) is 'True where a filter of jobs names a client or labels; raises PS000 otherwise.';
 
-create or replace function pgsched.lock_jobs(client text, labels jsonb, states pgsched.job_state[]) returns setof uuid
+create or replace function pgsched_internal.lock_jobs(client text, labels jsonb, states pgsched.job_state[]) returns setof uuid
   language plpgsql volatile as $$
 declare
+  whose constant text[] := pgsched_internal.clients_acted_for();
   found_id uuid;
 begin
-  perform pgsched.check_filter(lock_jobs.client, lock_jobs.labels);
+  perform pgsched_internal.check_filter(lock_jobs.client, lock_jobs.labels);
   for found_id in
     select j.id from pgsched.jobs j
-     where (lock_jobs.client is null or j.client_id = lock_jobs.client)
+     where (lock_jobs.client is null or j.client_id = lock_jobs.client) and (whose is null or j.client_id = any (whose))
        and (lock_jobs.labels is null or j.labels @> lock_jobs.labels) and j.state = any (states)
      order by j.id
   loop
     return query select j.id from pgsched.jobs j where j.id = found_id and j.state = any (states) for update;
   end loop;
 end $$;
-comment on function pgsched.lock_jobs(text, jsonb, pgsched.job_state[])
+comment on function pgsched_internal.lock_jobs(text, jsonb, pgsched.job_state[])
   is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.';
 
 create or replace function pgsched.pause_all(
   client text default null, labels jsonb default null, note text default null, actor text default null
-) returns integer language sql volatile as $$
+) returns integer language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   select count(*) filter (where pgsched.pause(job.id, pause_all.note, pause_all.actor))::int
-    from pgsched.lock_jobs(pause_all.client, pause_all.labels, '{active}') as job(id)
+    from pgsched_internal.lock_jobs(pause_all.client, pause_all.labels, '{active}') as job(id)
 $$;
 comment on function pgsched.pause_all(text, jsonb, text, text)
   is 'Pauses the active jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.';
 
 create or replace function pgsched.resume_all(
   client text default null, labels jsonb default null, note text default null, actor text default null
-) returns integer language sql volatile as $$
+) returns integer language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   select count(*) filter (where pgsched.resume(job.id, resume_all.note, resume_all.actor))::int
-    from pgsched.lock_jobs(resume_all.client, resume_all.labels, '{paused}') as job(id)
+    from pgsched_internal.lock_jobs(resume_all.client, resume_all.labels, '{paused}') as job(id)
 $$;
 comment on function pgsched.resume_all(text, jsonb, text, text)
   is 'Resumes the paused jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.';
 
 create or replace function pgsched.cancel_all(
   client text default null, labels jsonb default null, note text default null, actor text default null
-) returns integer language sql volatile as $$
+) returns integer language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   select count(*) filter (where pgsched.cancel(job.id, cancel_all.note, cancel_all.actor))::int
-    from pgsched.lock_jobs(cancel_all.client, cancel_all.labels, '{active,paused,invalid,finished}') as job(id)
+    from pgsched_internal.lock_jobs(cancel_all.client, cancel_all.labels, '{active,paused,invalid,finished}') as job(id)
 $$;
 comment on function pgsched.cancel_all(text, jsonb, text, text)
   is 'Cancels the jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.';

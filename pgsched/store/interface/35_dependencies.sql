@@ -3,39 +3,39 @@
 -- everywhere: the one that waits, then those it waits for by partition and id, as settles take them, then dependencies;
 -- never the ordering of a partition (see 45_ordering.sql), which workers lock after their rows.
 
-create or replace function pgsched.notify_release() returns void language plpgsql volatile as $$
+create or replace function pgsched_internal.notify_release() returns void language plpgsql volatile as $$
 begin
   if current_setting('pgsched.notify', true) is distinct from 'off' then
     perform pg_notify('pgsched_wake', 'release');
   end if;
 end $$;
-comment on function pgsched.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.';
+comment on function pgsched_internal.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.';
 
-create or replace function pgsched.check_after(after text[], after_outcome text, on_conflict text, recurrence text) returns boolean
+create or replace function pgsched_internal.check_after(after text[], after_outcome text, on_conflict text, recurrence text) returns boolean
   language plpgsql immutable parallel safe as $$
 begin
   if after_outcome is null or after_outcome not in ('success', 'any') then
-    return pgsched.refuse('PS000', format('after_outcome cannot be %L', after_outcome), 'write success or any');
+    return pgsched_internal.refuse('PS000', format('after_outcome cannot be %L', after_outcome), 'write success or any');
   elsif after is null then
-    return pgsched.refuse('PS000', 'after_outcome goes with after', 'give after => array[''<id or key>''], or leave after_outcome out');
+    return pgsched_internal.refuse('PS000', 'after_outcome goes with after', 'give after => array[''<id or key>''], or leave after_outcome out');
   elsif recurrence is not null and cardinality(after) > 0 then
-    return pgsched.refuse('PS002', 'after goes with a single execution, and a job has many',
+    return pgsched_internal.refuse('PS002', 'after goes with a single execution, and a job has many',
       'leave cron and every out, or let the execution before schedule the job');
   elsif cardinality(after) > 100 then
-    return pgsched.refuse('PS000', format('after names %s executions, and 100 are the most', cardinality(after)),
+    return pgsched_internal.refuse('PS000', format('after names %s executions, and 100 are the most', cardinality(after)),
       'let some of them wait for an execution of their own, and wait for that');
   elsif array_position(after, null) is not null then
-    return pgsched.refuse('PS000', 'after has a null', 'give the id or the key of each execution to wait for');
+    return pgsched_internal.refuse('PS000', 'after has a null', 'give the id or the key of each execution to wait for');
   elsif on_conflict = 'debounce' and cardinality(after) > 0 then
-    return pgsched.refuse('PS000', 'debounce moves an instant, and after decides it', 'write replace, keep or reject');
+    return pgsched_internal.refuse('PS000', 'debounce moves an instant, and after decides it', 'write replace, keep or reject');
   end if;
   return true;
 end $$;
-comment on function pgsched.check_after(text[], text, text, text)
+comment on function pgsched_internal.check_after(text[], text, text, text)
   is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.';
 
 -- What lives first, what has ended second: a row on its way from one to the other is found by the later statement.
-create or replace function pgsched.find_execution(client text, name text) returns uuid language plpgsql stable as $$
+create or replace function pgsched_internal.find_execution(client text, name text) returns uuid language plpgsql stable as $$
 declare
   named constant uuid := case when name ~ '^[0-9A-Fa-f]{8}(-?[0-9A-Fa-f]{4}){3}-?[0-9A-Fa-f]{12}$' then name::uuid end;
   found_id uuid;
@@ -56,33 +56,32 @@ begin
   if found_id is null then
     perform from pgsched.jobs j where j.client_id = client and (j.id = named or j.key = name and j.state <> 'cancelled');
     if found then
-      perform pgsched.refuse('PS011', format('%L is a job, which never ends', left(name, 100)),
+      perform pgsched_internal.refuse('PS011', format('%L is a job, which never ends', left(name, 100)),
         'give the id of one of its executions, from pgsched.status');
     end if;
-    perform pgsched.refuse('PS010', format('client %L has no execution %L to wait for', client, left(name, 100)),
+    perform pgsched_internal.refuse('PS010', format('client %L has no execution %L to wait for', client, left(name, 100)),
       'give the id that scheduling answered with, or the key of an execution that waits, runs or is in history');
   end if;
   return found_id;
 end $$;
-comment on function pgsched.find_execution(text, text)
+comment on function pgsched_internal.find_execution(text, text)
   is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none,
 PS011 for a job.';
 
-create or replace function pgsched.check_no_circle(execution_id uuid, after_id uuid) returns boolean
-  language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+create or replace function pgsched_internal.check_no_circle(execution_id uuid, after_id uuid) returns boolean
+  language plpgsql volatile as $$
 begin
   perform from (with recursive before(id) as (
       select check_no_circle.after_id
       union select d.after_id from pgsched.dependencies d join before b on d.execution_id = b.id)
     select from before where id = check_no_circle.execution_id) circle;
-  return not found or pgsched.refuse('PS011', format('executions %s and %s would wait for each other', execution_id, after_id),
+  return not found or pgsched_internal.refuse('PS011', format('executions %s and %s would wait for each other', execution_id, after_id),
     'leave one of the two out');
 end $$;
-comment on function pgsched.check_no_circle(uuid, uuid)
+comment on function pgsched_internal.check_no_circle(uuid, uuid)
   is 'True unless an execution would wait for itself, directly or through others; called by pgsched.wait_for. PS011 if so.';
 
--- Locks the one that waits, then the one waited for: its end has to wait for this transaction, and then knows. Nobody may
--- change a running row, so the function has its owner's rights. The update is HOT: awaited is in no index of live rows.
+-- Locks the one that waits, then the one waited for: its end has to wait for this transaction, and then knows. The update is HOT: awaited is in no index of live rows.
 -- A dependency closes a circle only where somebody waits for the one that is to wait. Only then is looked for one, and
 -- for a client's by one transaction at a time: neither of two would see what the other adds.
 create or replace function pgsched.wait_for(
@@ -91,9 +90,9 @@ create or replace function pgsched.wait_for(
 declare
   waiting pgsched.executions;
 begin
-  select * into waiting from pgsched.executions e where e.id = wait_for.execution_id and e.lease_token is null for update;
-  if not found or not pgsched.acts_for(waiting.client_id) then
-    perform pgsched.refuse('PS010', format('there is no execution %s that waits', execution_id), 'schedule it first');
+  waiting := pgsched_internal.lock_execution(wait_for.execution_id);
+  if waiting.id is null or waiting.lease_token is not null then
+    perform pgsched_internal.refuse('PS010', format('there is no execution %s that waits', execution_id), 'schedule it first');
   end if;
   update pgsched.executions e set awaited = true
    where e.id = wait_for.after_id and e.client_id = waiting.client_id;
@@ -101,7 +100,7 @@ begin
     return false;
   elsif waiting.awaited or execution_id = after_id then
     perform pg_advisory_xact_lock(hashtext('pgsched dependencies'), hashtext(waiting.client_id));
-    perform pgsched.check_no_circle(execution_id, after_id);
+    perform pgsched_internal.check_no_circle(execution_id, after_id);
   end if;
   if waiting.at_head then  -- it gives its place up: others may begin before it, and it may wait for one of them
     update pgsched.executions e set at_head = null where e.partition = waiting.partition and e.id = waiting.id;
@@ -109,9 +108,9 @@ begin
   insert into pgsched.dependencies (execution_id, after_id, outcome, delay)
   values (wait_for.execution_id, wait_for.after_id, coalesce(wait_for.outcome, 'success'), wait_for.delay)
   on conflict do nothing;
-  perform pgsched.notify_release();
+  perform pgsched_internal.notify_release();
   if waiting.ordering_key is not null then
-    perform pgsched.notify_turns();
+    perform pgsched_internal.notify_turns();
   end if;
   return true;
 end $$;
@@ -119,31 +118,29 @@ comment on function pgsched.wait_for(uuid, uuid, text, interval)
   is 'Has an execution that is held (fire_at infinity) wait for another of its client: until it has succeeded, or with the
 outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.';
 
--- With the owner's rights, since a client may not change dependencies; harmless for whoever calls it, for it acts only
--- on what is not held.
-create or replace function pgsched.forget_dependencies(execution_id uuid) returns void
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pgsched_internal.forget_dependencies(execution_id uuid) returns void
+  language plpgsql volatile as $$
 begin
   delete from pgsched.dependencies d
    where d.execution_id = forget_dependencies.execution_id
      and (select e.id from pgsched.executions e
            where e.id = d.execution_id and e.fire_at = 'infinity' and e.lease_token is null) is null;
 end $$;
-comment on function pgsched.forget_dependencies(uuid) is 'Removes what an execution waited for that is not held any more.';
+comment on function pgsched_internal.forget_dependencies(uuid) is 'Removes what an execution waited for that is not held any more.';
 
-create or replace function pgsched.check_ended(id uuid, outcome text) returns boolean language plpgsql stable as $$
+create or replace function pgsched_internal.check_ended(id uuid, outcome text) returns boolean language plpgsql stable as $$
 declare
   ended pgsched.execution_status;
 begin
   select h.status into ended from pgsched.history h where h.id = check_ended.id order by h.finished_at desc limit 1;
   return outcome = 'any' or coalesce(ended = 'succeeded', false)
-    or pgsched.refuse('PS011', format('execution %s has ended: %s', check_ended.id, coalesce(ended::text, 'its client keeps no history')),
+    or pgsched_internal.refuse('PS011', format('execution %s has ended: %s', check_ended.id, coalesce(ended::text, 'its client keeps no history')),
          'leave it out, or give after_outcome => ''any''');
 end $$;
-comment on function pgsched.check_ended(uuid, text)
+comment on function pgsched_internal.check_ended(uuid, text)
   is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.';
 
-create or replace function pgsched.schedule_after(
+create or replace function pgsched_internal.schedule_after(
   target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb,
   on_conflict text, after text[], after_outcome text
 ) returns uuid language plpgsql volatile as $$
@@ -157,15 +154,15 @@ declare
   before_id uuid;
   waits boolean := false;
 begin
-  before_ids := array(select id from (select distinct pgsched.find_execution(client, name) from unnest(after) as name) b(id)
-                       order by pgsched.partition_with(id), id);
+  before_ids := array(select id from (select distinct pgsched_internal.find_execution(client, name) from unnest(after) as name) b(id)
+                       order by pgsched_internal.partition_with(id), id);
   perform set_config('pgsched.notify', 'off', true);  -- it is held before anybody could claim it
   if key is null then
     insert into pgsched.executions as e (id, fire_at, client_id, target, payload, options, ordering_key, partition)
     values (new_id, instant, client, schedule_after.target, schedule_after.payload, schedule_after.options,
             schedule_after.ordering_key, pgsched.partition_for(queue, client, null, schedule_after.ordering_key));
   else
-    found_id := pgsched.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options, on_conflict, new_id);
+    found_id := pgsched_internal.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options, on_conflict, new_id);
   end if;
   perform set_config('pgsched.notify', told, true);
   update pgsched.executions e set fire_at = 'infinity', scheduled_for = schedule_after.fire_at
@@ -179,14 +176,14 @@ begin
     if pgsched.wait_for(found_id, before_id, after_outcome) then
       waits := true;
     else
-      perform pgsched.check_ended(before_id, after_outcome);
+      perform pgsched_internal.check_ended(before_id, after_outcome);
     end if;
   end loop;
   if not waits then
     update pgsched.executions e set fire_at = instant, scheduled_for = null where e.partition = home and e.id = found_id;
-    perform pgsched.notify_wake(home, instant);
+    perform pgsched_internal.notify_wake(home, instant);
   end if;
   return found_id;
 end $$;
-comment on function pgsched.schedule_after(text, jsonb, timestamptz, text, text, text, text, jsonb, text, text[], text)
+comment on function pgsched_internal.schedule_after(text, jsonb, timestamptz, text, text, text, text, jsonb, text, text[], text)
   is 'One execution that waits for others; called by pgsched.schedule.';

@@ -1,33 +1,33 @@
 -- Running a range of instants of a job that have passed. Both verbs run with their owner's rights, since no client may
 -- write a backfill's progress or the audit log, and judge by the role that the session acts as.
 
-create or replace function pgsched.check_backfill(job_id uuid, starts_at timestamptz, ends_at timestamptz, rate double precision default 10)
+create or replace function pgsched_internal.check_backfill(job_id uuid, starts_at timestamptz, ends_at timestamptz, rate double precision default 10)
   returns boolean language plpgsql stable as $$
 declare
   job pgsched.jobs;
 begin
   select * into job from pgsched.jobs j where j.id = check_backfill.job_id;
-  if not found or not pgsched.acts_for(job.client_id) then
-    perform pgsched.refuse('PS010', format('there is no job %s', check_backfill.job_id), 'look it up in pgsched.jobs');
+  if not found or not pgsched_internal.acts_for(job.client_id) then
+    perform pgsched_internal.refuse('PS010', format('there is no job %s', check_backfill.job_id), 'look it up in pgsched.jobs');
   elsif job.state in ('cancelled', 'invalid') then
-    perform pgsched.refuse('PS011', format('job %s is %s', job.id, job.state), 'schedule it again');
+    perform pgsched_internal.refuse('PS011', format('job %s is %s', job.id, job.state), 'schedule it again');
   elsif coalesce((job.rules ->> 'after_completion')::boolean, false) then
-    perform pgsched.refuse('PS011', format('job %s counts from the end of each run and has no instants of its own', job.id),
+    perform pgsched_internal.refuse('PS011', format('job %s counts from the end of each run and has no instants of its own', job.id),
       'trigger it instead');
   elsif starts_at is null or ends_at is null or not isfinite(starts_at) or not isfinite(ends_at) or starts_at >= ends_at then
-    perform pgsched.refuse('PS002', 'a backfill must end after it starts', 'give the range as the earlier instant and the later one');
+    perform pgsched_internal.refuse('PS002', 'a backfill must end after it starts', 'give the range as the earlier instant and the later one');
   elsif starts_at < '1970-01-01 00:00+00' then
-    perform pgsched.refuse('PS002', 'a backfill cannot start before 1970', 'give a later start');
+    perform pgsched_internal.refuse('PS002', 'a backfill cannot start before 1970', 'give a later start');
   elsif ends_at > pgsched.now() then
-    perform pgsched.refuse('PS002', 'a backfill cannot end in the future', 'end it at now() or before: what is to come is planned anyway');
+    perform pgsched_internal.refuse('PS002', 'a backfill cannot end in the future', 'end it at now() or before: what is to come is planned anyway');
   elsif starts_at < ends_at - interval '3653 days' then
-    perform pgsched.refuse('PS002', 'a backfill is of at most 3653 days', 'give a shorter range, and the rest when it is done');
+    perform pgsched_internal.refuse('PS002', 'a backfill is of at most 3653 days', 'give a shorter range, and the rest when it is done');
   elsif rate is null or not (rate > 0 and rate <= 100000) then
-    perform pgsched.refuse('PS002', format('rate cannot be %s', rate), 'write how many rows a second, from above 0 to 100000, such as 10');
+    perform pgsched_internal.refuse('PS002', format('rate cannot be %s', rate), 'write how many rows a second, from above 0 to 100000, such as 10');
   end if;
   return true;
 end $$;
-comment on function pgsched.check_backfill(uuid, timestamptz, timestamptz, double precision)
+comment on function pgsched_internal.check_backfill(uuid, timestamptz, timestamptz, double precision)
   is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.';
 
 create or replace function pgsched.backfill(
@@ -38,16 +38,16 @@ declare
   new_id uuid;
 begin
   perform from pgsched.jobs j where j.id = backfill.job_id for no key update;
-  perform pgsched.check_backfill(backfill.job_id, backfill.starts_at, backfill.ends_at, backfill.rate);
+  perform pgsched_internal.check_backfill(backfill.job_id, backfill.starts_at, backfill.ends_at, backfill.rate);
   select b.id into other from pgsched.backfills b
    where b.job_id = backfill.job_id and b.state = 'active' and b.starts_at < backfill.ends_at and b.ends_at > backfill.starts_at;
   if found then
-    perform pgsched.refuse('PS011', format('backfill %s of this job has a part of the range in hand', other),
+    perform pgsched_internal.refuse('PS011', format('backfill %s of this job has a part of the range in hand', other),
       'wait until it has finished, or cancel it');
   end if;
   insert into pgsched.backfills as b (job_id, starts_at, ends_at, rate)
   values (backfill.job_id, backfill.starts_at, backfill.ends_at, backfill.rate) returning b.id into new_id;
-  perform pgsched.log_change('backfill', backfill.job_id, backfill.actor,
+  perform pgsched_internal.write_log('backfill', backfill.job_id, backfill.actor,
     jsonb_build_object('backfill', new_id, 'from', backfill.starts_at, 'to', backfill.ends_at, 'rate', backfill.rate));
   perform pg_notify('pgsched_wake', 'backfill');
   return new_id;
@@ -63,8 +63,8 @@ declare
   waiting pgsched.executions;
 begin
   select b.* into asked from pgsched.backfills b where b.id = cancel_backfill.id for update;
-  if not found or not pgsched.acts_for((select j.client_id from pgsched.jobs j where j.id = asked.job_id)) then
-    perform pgsched.refuse('PS010', format('there is no backfill %s', cancel_backfill.id), 'look it up in pgsched.backfills');
+  if not found or not pgsched_internal.acts_for((select j.client_id from pgsched.jobs j where j.id = asked.job_id)) then
+    perform pgsched_internal.refuse('PS010', format('there is no backfill %s', cancel_backfill.id), 'look it up in pgsched.backfills');
   elsif asked.state <> 'active' then
     return false;
   end if;
@@ -76,9 +76,9 @@ begin
        for update skip locked
   loop
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
-    perform pgsched.finish_waiting(waiting, 'cancelled', 'backfill cancelled');
+    perform pgsched_internal.finish_waiting(waiting, 'cancelled', 'backfill cancelled');
   end loop;
-  perform pgsched.log_change('cancel backfill', asked.job_id, cancel_backfill.actor, jsonb_build_object('backfill', asked.id));
+  perform pgsched_internal.write_log('cancel backfill', asked.job_id, cancel_backfill.actor, jsonb_build_object('backfill', asked.id));
   return true;
 end $$;
 comment on function pgsched.cancel_backfill(uuid, text)

@@ -1,7 +1,7 @@
 -- What the end of an execution brings about: those that waited for it are released or skipped, and a target is told.
 
 -- Called with the rows that wait locked, and one by one for those alone that never will fire.
-create or replace function pgsched.skip_dependents(ids uuid[]) returns uuid[] language plpgsql volatile as $$
+create or replace function pgsched_internal.skip_dependents(ids uuid[]) returns uuid[] language plpgsql volatile as $$
 declare
   failed record;
   waiting pgsched.executions;
@@ -15,16 +15,16 @@ begin
     delete from pgsched.executions e where e.id = failed.execution_id returning * into waiting;
     waiting.scheduled_for := coalesce(waiting.scheduled_for, pgsched.now());
     waiting.fire_at := waiting.scheduled_for;
-    perform pgsched.finish_waiting(waiting, 'skipped', format('execution %s it waited for %s%s', failed.after_id,
+    perform pgsched_internal.finish_waiting(waiting, 'skipped', format('execution %s it waited for %s%s', failed.after_id,
       case when failed.status in ('cancelled', 'skipped') then 'was ' else '' end, failed.status));
     skipped := skipped || failed.execution_id;
   end loop;
   return skipped;
 end $$;
-comment on function pgsched.skip_dependents(uuid[])
+comment on function pgsched_internal.skip_dependents(uuid[])
   is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.';
 
-create or replace function pgsched.fire_dependents(ids uuid[]) returns uuid[] language plpgsql volatile as $$
+create or replace function pgsched_internal.fire_dependents(ids uuid[]) returns uuid[] language plpgsql volatile as $$
 declare
   fired record;
   all_fired uuid[] := '{}';
@@ -43,19 +43,19 @@ begin
     )
     select partition, min(fire_at) as fire_at, array_agg(id) as ids from moved group by partition
   loop
-    perform pgsched.notify_wake(fired.partition, fired.fire_at);
+    perform pgsched_internal.notify_wake(fired.partition, fired.fire_at);
     all_fired := all_fired || fired.ids;
   end loop;
   return all_fired;
 end $$;
-comment on function pgsched.fire_dependents(uuid[])
+comment on function pgsched_internal.fire_dependents(uuid[])
   is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.';
 
 -- Locks the rows that wait, and passes over what somebody has locked just now: that dependency stays open, for a later
 -- turn. What is still waited for is looked at in a later statement: of two that end in two transactions at the same
 -- moment, the second to be noted sees the first.
 -- An end decides for executions of its own client alone; one that stands in for what is nowhere (client null) for all.
-create or replace function pgsched.note_ends(ids uuid[], statuses pgsched.execution_status[], ends timestamptz[], clients text[])
+create or replace function pgsched_internal.note_ends(ids uuid[], statuses pgsched.execution_status[], ends timestamptz[], clients text[])
   returns integer language plpgsql volatile as $$
 declare
   waiting uuid[];
@@ -71,7 +71,7 @@ begin
    where d.after_id = any (array[ended.id]) and d.execution_id = any (waiting)
      and (ended.client_id is null
           or ended.client_id = (select e.client_id from pgsched.executions e where e.id = d.execution_id limit 1));
-  decided := pgsched.skip_dependents(waiting) || pgsched.fire_dependents(waiting);
+  decided := pgsched_internal.skip_dependents(waiting) || pgsched_internal.fire_dependents(waiting);
   delete from pgsched.dependencies d where d.execution_id = any (decided);
   delete from pgsched.dependencies d
    where d.after_id = any (ids)  -- a scalar subquery: an anti-join might read the executions whole
@@ -79,10 +79,10 @@ begin
            where e.id = d.execution_id and e.fire_at = 'infinity' and e.lease_token is null limit 1) is null;
   return cardinality(decided);
 end $$;
-comment on function pgsched.note_ends(uuid[], pgsched.execution_status[], timestamptz[], text[])
+comment on function pgsched_internal.note_ends(uuid[], pgsched.execution_status[], timestamptz[], text[])
   is 'Notes ends with all that wait for them; returns how many were released or skipped for that.';
 
-create or replace function pgsched.release_dependents(most integer, out noted integer, out decided integer)
+create or replace function pgsched_internal.release_dependents(most integer, out noted integer, out decided integer)
   language plpgsql volatile as $$
 declare
   ids uuid[];
@@ -102,11 +102,11 @@ begin
     return;
   end if;
   begin
-    decided := pgsched.note_ends(ids, statuses, ends, clients);
+    decided := pgsched_internal.note_ends(ids, statuses, ends, clients);
   exception when data_exception or integrity_constraint_violation or cardinality_violation or too_many_rows then
     for n in 1..cardinality(ids) loop  -- one of them cannot be noted, such as where two rows were given one id
       begin
-        decided := decided + pgsched.note_ends(ids[n:n], statuses[n:n], ends[n:n], clients[n:n]);
+        decided := decided + pgsched_internal.note_ends(ids[n:n], statuses[n:n], ends[n:n], clients[n:n]);
       exception when data_exception or integrity_constraint_violation or cardinality_violation or too_many_rows then
         raise warning 'what waits for execution % stays held: %', ids[n], sqlerrm;
         unclear := unclear || ids[n];
@@ -121,12 +121,12 @@ begin
               and ended.client_id = (select e.client_id from pgsched.executions e where e.id = d.execution_id limit 1)) = 0);
   get diagnostics noted = row_count;
 end $$;
-comment on function pgsched.release_dependents(integer)
+comment on function pgsched_internal.release_dependents(integer)
   is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends; returns how many were
 noted with all that wait for them, and how many executions were decided by that.';
 
 -- What was deleted by hand, or taken back before its instant, leaves nothing in history that would be found.
-create or replace function pgsched.release_abandoned(most integer) returns integer language plpgsql volatile as $$
+create or replace function pgsched_internal.release_abandoned(most integer) returns integer language plpgsql volatile as $$
 declare
   gone uuid[];
 begin
@@ -136,13 +136,13 @@ begin
                    and (select e.id from pgsched.executions e where e.id = d.after_id limit 1) is null
                    and (select h.id from pgsched.history h where h.id = d.after_id limit 1) is null
                  limit most);
-  return pgsched.note_ends(gone, array_fill('cancelled'::pgsched.execution_status, array[cardinality(gone)]),
+  return pgsched_internal.note_ends(gone, array_fill('cancelled'::pgsched.execution_status, array[cardinality(gone)]),
     array_fill(pgsched.now(), array[cardinality(gone)]), array_fill(null::text, array[cardinality(gone)]));
 end $$;
-comment on function pgsched.release_abandoned(integer)
+comment on function pgsched_internal.release_abandoned(integer)
   is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled.';
 
-create or replace function pgsched.tell_outcome(
+create or replace function pgsched_internal.tell_outcome(
   id uuid, job_id uuid, client_id text, key text, target text, options jsonb, partition smallint, scheduled_for timestamptz,
   attempt smallint, status pgsched.execution_status, status_code smallint, result jsonb, reason text
 ) returns uuid language plpgsql volatile as $$
@@ -161,7 +161,7 @@ begin
   perform set_config('pgsched.notify', 'on', true);  -- a settling session is silent
   perform set_config('pgsched.unbounded', 'on', true);  -- an end is told also where its queue is full
   insert into pgsched.executions as e (fire_at, client_id, target, partition, payload)
-  values (pgsched.now(), tell_outcome.client_id, told, pgsched.queue_to_tell(tell_outcome.partition, told) + floor(random() * 16)::smallint,
+  values (pgsched.now(), tell_outcome.client_id, told, pgsched_internal.queue_to_tell(tell_outcome.partition, told) + floor(random() * 16)::smallint,
     jsonb_build_object('execution', id, 'job', job_id, 'client', client_id, 'key', key, 'target', target, 'status', status,
         'scheduled_for', scheduled_for, 'finished_at', pgsched.now(), 'attempt', attempt, 'status_code', status_code, 'reason', reason)
       || case when coalesce(pg_column_size(result), 0) <= 524288 then jsonb_build_object('result', result) else '{}' end)
@@ -170,7 +170,7 @@ begin
   perform set_config('pgsched.notify', before, true);
   return new_id;
 end $$;
-comment on function pgsched.tell_outcome(uuid, uuid, text, text, text, jsonb, smallint, timestamptz, smallint,
+comment on function pgsched_internal.tell_outcome(uuid, uuid, text, text, text, jsonb, smallint, timestamptz, smallint,
                                          pgsched.execution_status, smallint, jsonb, text)
   is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the
 options name no target for this outcome. A failure is told to its client''s dead_letter_target where they name none.';

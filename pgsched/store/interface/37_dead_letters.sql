@@ -3,14 +3,14 @@
 -- first did. The verbs run with their owner's rights, since no client may change history, and judge by the role that the
 -- session acts as.
 
-create or replace function pgsched.target_host(target text) returns text language sql immutable parallel safe as $$
+create or replace function pgsched_internal.target_host(target text) returns text language sql immutable parallel safe as $$
   select lower(substring(target from '^[Hh][Tt][Tt][Pp][Ss]?://(\[[^]]*\]|[^/:?]*)'))
 $$;
-comment on function pgsched.target_host(text) is 'The host that an http: or https: target names, in lower case; null for others.';
+comment on function pgsched_internal.target_host(text) is 'The host that an http: or https: target names, in lower case; null for others.';
 
 -- The status is asked for outside the union: so its halves are read in the order of their ids, by their own indexes.
 create or replace view pgsched.dead_letters with (security_invoker = true) as
-select d.id, d.client_id, d.key, d.job_id, q.name as queue, d.target, pgsched.target_host(d.target) as host, d.payload, d.options,
+select d.id, d.client_id, d.key, d.job_id, q.name as queue, d.target, pgsched_internal.target_host(d.target) as host, d.payload, d.options,
        d.ordering_key, d.scheduled_for, d.created_at, d.finished_at, d.attempt, d.status_code, d.reason,
        case when d.dealt_with_at is null then 'open' when d.replayed_as is null then 'discarded' else 'replayed' end as state,
        d.replayed_as, d.dealt_with_at, d.dealt_with_by,
@@ -23,76 +23,76 @@ select d.id, d.client_id, d.key, d.job_id, q.name as queue, d.target, pgsched.ta
         select k.id, k.client_id, k.key, k.job_id, k.target, k.payload, k.options, k.ordering_key, k.scheduled_for, k.created_at,
                k.finished_at, k.attempt, k.status_code, k.reason, k.replayed_as, k.dealt_with_at, k.dealt_with_by, k.partition,
                k.status
-          from pgsched.kept_dead_letters k) d
+          from pgsched_internal.kept_dead_letters k) d
   left join pgsched.queues q on q.first_partition = (d.partition & ~15)
   left join pgsched.clients c on c.client_id = d.client_id
  where d.status = 'failed' and d.finished_at + coalesce(c.dead_letters_for, interval '365 days') > pgsched.now();
 comment on view pgsched.dead_letters is 'The executions that failed for good and what was done about them, until they expire.';
 
 -- An unknown one and another client's are told apart by nothing.
-create or replace function pgsched.lock_dead_letter(id uuid, out letter pgsched.history) language plpgsql volatile as $$
+create or replace function pgsched_internal.lock_dead_letter(id uuid, out letter pgsched.history) language plpgsql volatile as $$
 declare
   shown boolean;
 begin
   select h.* into letter from pgsched.history h
    where h.id = lock_dead_letter.id order by h.status = 'failed' desc, h.finished_at desc limit 1 for update;
   if not found then  -- in a later statement: one that was being moved has arrived
-    select k.* into letter from pgsched.kept_dead_letters k where k.id = lock_dead_letter.id for update;
+    select k.* into letter from pgsched_internal.kept_dead_letters k where k.id = lock_dead_letter.id for update;
   end if;
   if letter.id is null then
     select e.id, e.client_id into letter.id, letter.client_id from pgsched.executions e where e.id = lock_dead_letter.id;
   end if;
-  if letter.id is null or not pgsched.acts_for(letter.client_id) then
-    perform pgsched.refuse('PS010', format('there is no dead letter %s', lock_dead_letter.id), 'look it up in pgsched.dead_letters');
+  if letter.id is null or not pgsched_internal.acts_for(letter.client_id) then
+    perform pgsched_internal.refuse('PS010', format('there is no dead letter %s', lock_dead_letter.id), 'look it up in pgsched.dead_letters');
   elsif letter.status is null then
-    perform pgsched.refuse('PS011', format('execution %s has not ended', lock_dead_letter.id),
+    perform pgsched_internal.refuse('PS011', format('execution %s has not ended', lock_dead_letter.id),
       'wait for its end: only what has failed is replayed or discarded');
   elsif letter.status <> 'failed' then
-    perform pgsched.refuse('PS011', format('execution %s has ended as %s', lock_dead_letter.id, letter.status),
+    perform pgsched_internal.refuse('PS011', format('execution %s has ended as %s', lock_dead_letter.id, letter.status),
       'only what has failed is replayed or discarded; schedule it anew');
   end if;
   select exists (select from pgsched.dead_letters d where d.id = lock_dead_letter.id) into shown;
   if not shown then
-    perform pgsched.refuse('PS011', format('dead letter %s has expired', lock_dead_letter.id),
+    perform pgsched_internal.refuse('PS011', format('dead letter %s has expired', lock_dead_letter.id),
       'schedule it anew; pgsched.clients.dead_letters_for says how long they are kept');
   end if;
 end $$;
-comment on function pgsched.lock_dead_letter(uuid)
+comment on function pgsched_internal.lock_dead_letter(uuid)
   is 'Locks a dead letter that is the caller''s and has not expired; PS010 or PS011 otherwise.';
 
-create or replace function pgsched.unblock_after(ids uuid[]) returns void language plpgsql volatile as $$
+create or replace function pgsched_internal.unblock_after(ids uuid[]) returns void language plpgsql volatile as $$
 declare
   freed pgsched.blocked_keys;
 begin
   for freed in delete from pgsched.blocked_keys b where b.execution_id = any (ids) returning b.* loop
-    perform pgsched.let_next(freed.partition, freed.client_id, freed.ordering_key);
+    perform pgsched_internal.let_next(freed.partition, freed.client_id, freed.ordering_key);
   end loop;
 end $$;
-comment on function pgsched.unblock_after(uuid[])
+comment on function pgsched_internal.unblock_after(uuid[])
   is 'Lets ordering keys go on that were blocked by these dead letters, since somebody has decided about them.';
 
-create or replace function pgsched.mark_dead_letter(letter pgsched.history, replayed_as uuid, actor text) returns void
+create or replace function pgsched_internal.mark_dead_letter(letter pgsched.history, replayed_as uuid, actor text) returns void
   language plpgsql volatile as $$
 begin
   update pgsched.history h
      set replayed_as = mark_dead_letter.replayed_as, dealt_with_at = pgsched.now(),
-         dealt_with_by = coalesce(mark_dead_letter.actor, pgsched.acting_role())
+         dealt_with_by = coalesce(mark_dead_letter.actor, pgsched_internal.acting_role())
    where h.id = letter.id and h.finished_at = letter.finished_at;
   if not found then
-    update pgsched.kept_dead_letters k
+    update pgsched_internal.kept_dead_letters k
        set replayed_as = mark_dead_letter.replayed_as, dealt_with_at = pgsched.now(),
-           dealt_with_by = coalesce(mark_dead_letter.actor, pgsched.acting_role())
+           dealt_with_by = coalesce(mark_dead_letter.actor, pgsched_internal.acting_role())
      where k.id = letter.id;
   end if;
   if letter.ordering_key is not null then
-    perform pgsched.unblock_after(array[letter.id]);
+    perform pgsched_internal.unblock_after(array[letter.id]);
   end if;
 end $$;
-comment on function pgsched.mark_dead_letter(pgsched.history, uuid, text)
+comment on function pgsched_internal.mark_dead_letter(pgsched.history, uuid, text)
   is 'Notes on a dead letter that is locked what was done about it, and by whom; an ordering key that it blocked goes on.';
 
 -- Its work, where it has a name by which that can be told, is under way or has been done since.
-create or replace function pgsched.superseded_by(letter pgsched.history) returns uuid language plpgsql stable as $$
+create or replace function pgsched_internal.superseded_by(letter pgsched.history) returns uuid language plpgsql stable as $$
 declare
   found_id uuid;
 begin
@@ -114,13 +114,13 @@ begin
   end if;
   return found_id;
 end $$;
-comment on function pgsched.superseded_by(pgsched.history)
+comment on function pgsched_internal.superseded_by(pgsched.history)
   is 'The execution that waits, runs or has succeeded under the same key since, or for the same instant of the job; else null.';
 
 -- It keeps its nominal instant, which may be what its work is about; what bounds an execution by its age is left out, for
 -- that instant passed long ago. A plan of 0 says so for what its client gives by default. It belongs to no job: the job's
 -- own runs neither wait for it nor end it.
-create or replace function pgsched.revive(
+create or replace function pgsched_internal.revive(
   letter pgsched.history, fire_at timestamptz, target text, payload jsonb, options jsonb, actor text
 ) returns uuid language plpgsql volatile as $$
 declare
@@ -128,12 +128,12 @@ declare
   is_first boolean;  -- of its key: its place is before what was to come at the same instant, too
   new_id uuid;
 begin
-  if pgsched.superseded_by(letter) is not null then
+  if pgsched_internal.superseded_by(letter) is not null then
     return null;
   elsif queue is null then
-    perform pgsched.refuse('PS011', format('the queue in which dead letter %s was is dropped', letter.id), 'schedule it anew, in a queue that there is');
+    perform pgsched_internal.refuse('PS011', format('the queue in which dead letter %s was is dropped', letter.id), 'schedule it anew, in a queue that there is');
   end if;
-  perform pgsched.check_pulled(coalesce(revive.target, letter.target), queue);
+  perform pgsched_internal.check_pulled(coalesce(revive.target, letter.target), queue);
   if letter.ordering_key is not null then
     perform pg_advisory_xact_lock(1885631332, letter.partition);
     is_first := not exists (
@@ -149,11 +149,11 @@ begin
           letter.key, letter.ordering_key, nullif(is_first, false))
   on conflict do nothing returning e.id into new_id;
   if new_id is not null then
-    perform pgsched.mark_dead_letter(letter, new_id, revive.actor);
+    perform pgsched_internal.mark_dead_letter(letter, new_id, revive.actor);
   end if;
   return new_id;
 end $$;
-comment on function pgsched.revive(pgsched.history, timestamptz, text, jsonb, jsonb, text)
+comment on function pgsched_internal.revive(pgsched.history, timestamptz, text, jsonb, jsonb, text)
   is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its
 work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.';
 
@@ -162,15 +162,15 @@ create or replace function pgsched.replay(
   actor text default null
 ) returns uuid language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  letter constant pgsched.history := pgsched.lock_dead_letter(replay.id);
+  letter constant pgsched.history := pgsched_internal.lock_dead_letter(replay.id);
   ended pgsched.execution_status;
   new_id uuid;
 begin
   if replay.target is not null then
-    perform pgsched.check_target(replay.target);
+    perform pgsched_internal.check_target(replay.target);
   end if;
   if replay.options is not null then
-    perform pgsched.check_options(replay.options);
+    perform pgsched_internal.check_options(replay.options);
   end if;
   if letter.replayed_as is not null then
     select h.status into ended from pgsched.history h where h.id = letter.replayed_as order by h.finished_at desc limit 1;
@@ -180,14 +180,14 @@ begin
       return letter.replayed_as;
     end if;  -- it was taken back, or expired, and never ran to an end
   elsif letter.dealt_with_at is not null then
-    perform pgsched.refuse('PS011', format('dead letter %s was discarded by %s', letter.id, letter.dealt_with_by), 'schedule it anew');
+    perform pgsched_internal.refuse('PS011', format('dead letter %s was discarded by %s', letter.id, letter.dealt_with_by), 'schedule it anew');
   end if;
-  new_id := pgsched.revive(letter, pgsched.now(), replay.target, replay.payload, replay.options, replay.actor);
+  new_id := pgsched_internal.revive(letter, pgsched.now(), replay.target, replay.payload, replay.options, replay.actor);
   if new_id is null then
-    perform pgsched.refuse('PS011', format('what dead letter %s was to do waits, runs or has succeeded as execution %s', letter.id,
-      coalesce(pgsched.superseded_by(letter)::text, 'of another call')), 'discard the dead letter; or schedule it anew, under another key');
+    perform pgsched_internal.refuse('PS011', format('what dead letter %s was to do waits, runs or has succeeded as execution %s', letter.id,
+      coalesce(pgsched_internal.superseded_by(letter)::text, 'of another call')), 'discard the dead letter; or schedule it anew, under another key');
   end if;
-  perform pgsched.write_log('replay', letter.id, replay.actor,
+  perform pgsched_internal.write_log('replay', letter.id, replay.actor,
     jsonb_strip_nulls(jsonb_build_object('execution', new_id, 'note', replay.note)));
   return new_id;
 end $$;
@@ -200,16 +200,16 @@ whose work is under way or was done since.';
 create or replace function pgsched.discard(id uuid, note text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  letter constant pgsched.history := pgsched.lock_dead_letter(discard.id);
+  letter constant pgsched.history := pgsched_internal.lock_dead_letter(discard.id);
 begin
   if letter.replayed_as is not null then
-    perform pgsched.refuse('PS011', format('dead letter %s was replayed as %s', letter.id, letter.replayed_as),
+    perform pgsched_internal.refuse('PS011', format('dead letter %s was replayed as %s', letter.id, letter.replayed_as),
       'cancel that execution, or discard it once it has failed');
   elsif letter.dealt_with_at is not null then
     return false;
   end if;
-  perform pgsched.mark_dead_letter(letter, null, discard.actor);
-  perform pgsched.write_log('discard', letter.id, discard.actor, pgsched.detail_of(discard.note));
+  perform pgsched_internal.mark_dead_letter(letter, null, discard.actor);
+  perform pgsched_internal.write_log('discard', letter.id, discard.actor, pgsched_internal.detail_of(discard.note));
   return true;
 end $$;
 comment on function pgsched.discard(uuid, text, text)

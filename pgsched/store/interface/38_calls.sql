@@ -9,17 +9,17 @@ declare
   client pgsched.clients;
 begin
   if octet_length(result::text) > 1048576 then
-    perform pgsched.refuse('PS003', 'the result is over the limit of 1 MiB', 'store it elsewhere and return a reference to it');
+    perform pgsched_internal.refuse('PS003', 'the result is over the limit of 1 MiB', 'store it elsewhere and return a reference to it');
   end if;
   -- The partition's own table: a plan over all of them would be made, or its tables be opened, each time.
-  execute format('delete from pgsched.executions_%s e where e.id = $1 and e.lease_token = $2 returning e.*', partition)
+  execute format('delete from pgsched_internal.executions_%s e where e.id = $1 and e.lease_token = $2 returning e.*', partition)
      into settled using settle_called.id, token;
   if settled.id is null then
-    perform pgsched.refuse('PS013', format('execution %s was leased anew, or has ended', settle_called.id), 'drop the result');
+    perform pgsched_internal.refuse('PS013', format('execution %s was leased anew, or has ended', settle_called.id), 'drop the result');
   end if;
   select c.* into client from pgsched.clients c where c.client_id = settled.client_id;
-  if client.database_role is not null and not pgsched.acts_for(settled.client_id) then
-    perform pgsched.refuse('PS012', format('%I may not settle for client %s', pgsched.acting_role(), settled.client_id),
+  if not pgsched_internal.acts_for(settled.client_id) then
+    perform pgsched_internal.refuse('PS012', format('%I may not settle for client %s', pgsched_internal.acting_role(), settled.client_id),
       'act as a role of its client');
   end if;
   if settled.key is not null or settled.awaited or coalesce(client.keep, 'all') = 'all' then
@@ -30,16 +30,16 @@ begin
             settled.payload, settled.options, settled.key, settled.ordering_key, settled.awaited, settle_called.result);
   end if;
   if settled.options ? 'on_success' then
-    perform pgsched.tell_outcome(settled.id, settled.job_id, settled.client_id, settled.key, settled.target, settled.options,
+    perform pgsched_internal.tell_outcome(settled.id, settled.job_id, settled.client_id, settled.key, settled.target, settled.options,
       settled.partition, coalesce(settled.scheduled_for, settled.fire_at), settled.attempt, 'succeeded', null,
       settle_called.result, null);
   end if;
   if settled.job_id is not null and coalesce(settled.plan, 1) > 0
      and exists (select from pgsched.jobs j where j.id = settled.job_id and j.rules ? 'pause_after') then
-    perform pgsched.count_outcome(settled.job_id, 'succeeded');
+    perform pgsched_internal.count_outcome(settled.job_id, 'succeeded');
   end if;
   if settled.ordering_key is not null then
-    perform pgsched.let_next(settled.partition, settled.client_id, settled.ordering_key);
+    perform pgsched_internal.let_next(settled.partition, settled.client_id, settled.ordering_key);
   end if;
 end $$;
 comment on function pgsched.settle_called(smallint, uuid, bigint, jsonb)

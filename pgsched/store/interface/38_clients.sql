@@ -2,84 +2,100 @@
 -- their owner's rights, since nobody else may write clients or the audit log; a client's own role may use those that it
 -- was granted, for itself.
 
-create or replace function pgsched.check_may_set(client text) returns boolean
+create or replace function pgsched_internal.check_may_set(client text) returns boolean
   language plpgsql stable as $$
 begin
   if client is null or length(client) not between 1 and 100 then
-    return pgsched.refuse('PS000', 'a client is named by 1 to 100 characters', 'write client => ''payments''');
-  elsif not pgsched.acts_for(client) then
-    return pgsched.refuse('PS012', format('%I may not change what is set for client %L', pgsched.acting_role(), client),
+    return pgsched_internal.refuse('PS000', 'a client is named by 1 to 100 characters', 'write client => ''payments''');
+  elsif not pgsched_internal.acts_for(client) then
+    return pgsched_internal.refuse('PS012', format('%I may not change what is set for client %L', pgsched_internal.acting_role(), client),
       'act as a role of that client, or as one that runs workers');
   end if;
   return true;
 end $$;
-comment on function pgsched.check_may_set(text)
+comment on function pgsched_internal.check_may_set(text)
   is 'True where the session may change what is set for a client; raises PS000 or PS012 otherwise.';
 
 -- In the name of whoever calls the functions that call this: they judge who may.
-create or replace function pgsched.log_setting(action text, actor text, detail jsonb) returns void
+create or replace function pgsched_internal.log_setting(action text, actor text, detail jsonb) returns void
   language plpgsql volatile as $$
 begin
   if length(log_setting.actor) not between 1 and 200 then
-    perform pgsched.refuse('PS000', 'actor must be text of 1 to 200 characters', 'write actor => ''ann'', or leave it out');
+    perform pgsched_internal.refuse('PS000', 'actor must be text of 1 to 200 characters', 'write actor => ''ann'', or leave it out');
   end if;
   insert into pgsched.audit_log (actor, action, detail)
-  values (coalesce(log_setting.actor, pgsched.acting_role()), log_setting.action, jsonb_strip_nulls(log_setting.detail));
+  values (coalesce(log_setting.actor, pgsched_internal.acting_role()), log_setting.action, jsonb_strip_nulls(log_setting.detail));
 end $$;
-comment on function pgsched.log_setting(text, text, jsonb)
+comment on function pgsched_internal.log_setting(text, text, jsonb)
   is 'Writes into the audit log what was set of a client, a queue or a limit; called by the functions that set it.';
 
-create or replace function pgsched.check_members(changes jsonb, known text[]) returns boolean
+create or replace function pgsched_internal.check_members(changes jsonb, known text[]) returns boolean
   language plpgsql immutable parallel safe as $$
 declare
   unknown text;
 begin
   if jsonb_typeof(changes) is distinct from 'object' then
-    return pgsched.refuse('PS000', 'changes must be a JSON object', 'write changes => ''{"weight": 5}''');
+    return pgsched_internal.refuse('PS000', 'changes must be a JSON object', 'write changes => ''{"weight": 5}''');
   end if;
   select min(name) into unknown from jsonb_object_keys(changes) as name where name <> all (known);
   if unknown is not null then
-    return pgsched.refuse('PS000', format('there is no %L to set', unknown), format('what can be set is %s', array_to_string(known, ', ')));
-  elsif changes ->> 'weight' is not null and not pgsched.is_whole(changes -> 'weight', 1, 100) then
-    return pgsched.refuse('PS000', format('weight cannot be %s', left((changes -> 'weight')::text, 100)), 'write a whole number from 1 to 100');
+    return pgsched_internal.refuse('PS000', format('there is no %L to set', unknown), format('what can be set is %s', array_to_string(known, ', ')));
+  elsif changes ->> 'weight' is not null and not pgsched_internal.is_whole(changes -> 'weight', 1, 100) then
+    return pgsched_internal.refuse('PS000', format('weight cannot be %s', left((changes -> 'weight')::text, 100)), 'write a whole number from 1 to 100');
   elsif changes ->> 'options' is not null then
-    return pgsched.check_defaults(changes -> 'options');
+    return pgsched_internal.check_defaults(changes -> 'options');
   end if;
   return true;
 end $$;
-comment on function pgsched.check_members(jsonb, text[])
+comment on function pgsched_internal.check_members(jsonb, text[])
   is 'True for what can be set of a client or a queue, weight and options among it; raises PS000, PS001 or PS004 otherwise.';
 
-create or replace function pgsched.is_whole(value jsonb, low bigint, high bigint) returns boolean
+create or replace function pgsched_internal.is_whole(value jsonb, low bigint, high bigint) returns boolean
   language sql immutable parallel safe as $$
   select case when jsonb_typeof(value) = 'number' and value #>> '{}' ~ '^[0-9]{1,12}$' then (value #>> '{}')::bigint between low and high
               else false end
 $$;
-comment on function pgsched.is_whole(jsonb, bigint, bigint) is 'Whether a JSON value is a whole number within these bounds.';
+comment on function pgsched_internal.is_whole(jsonb, bigint, bigint) is 'Whether a JSON value is a whole number within these bounds.';
 
-create or replace function pgsched.check_client_changes(changes jsonb) returns boolean
+-- Functions of sql: targets run as this role, so it may be none with which more could be done than a client may do: no rights of
+-- administration, none of PostgreSQL's own roles and none of pgsched's, neither by itself nor by a role that it is a member of.
+create or replace function pgsched_internal.is_privileged(role name) returns boolean language sql stable as $$
+  select coalesce(bool_or(p.rolsuper or p.rolcreaterole or p.rolcreatedb or p.rolreplication or p.rolbypassrls
+                          or p.rolname like 'pg\_%' or p.rolname in ('pgsched_owner', 'pgsched_worker', 'pgsched_reader')
+                          or p.oid in (select n.nspowner from pg_catalog.pg_namespace n where n.nspname in ('pgsched', 'pgsched_internal'))),
+                  true)
+    from pg_catalog.pg_roles r join pg_catalog.pg_roles p on p.oid = r.oid or pg_catalog.pg_has_role(r.oid, p.oid, 'MEMBER')
+   where r.rolname = is_privileged.role
+$$;
+comment on function pgsched_internal.is_privileged(name)
+  is 'Whether a role may do more than a client should; true too where there is no such role.';
+
+create or replace function pgsched_internal.check_client_changes(changes jsonb) returns boolean
   language plpgsql stable as $$
 begin
-  perform pgsched.check_members(changes, array['keep', 'options', 'weight', 'database_role', 'dead_letter_target', 'dead_letters_for']);
+  perform pgsched_internal.check_members(changes, array['keep', 'options', 'weight', 'database_role', 'dead_letter_target', 'dead_letters_for']);
   if changes ? 'keep' and (jsonb_typeof(changes -> 'keep') not in ('string', 'null')
       or changes ->> 'keep' not in ('all', 'failures', 'nothing')) then
-    return pgsched.refuse('PS000', format('keep cannot be %s', left((changes -> 'keep')::text, 100)), 'write all, failures or nothing');
+    return pgsched_internal.refuse('PS000', format('keep cannot be %s', left((changes -> 'keep')::text, 100)), 'write all, failures or nothing');
   elsif jsonb_typeof(changes -> 'database_role') not in ('string', 'null') or changes ->> 'database_role' is not null
       and not exists (select from pg_catalog.pg_roles r where r.rolname = changes ->> 'database_role') then
-    return pgsched.refuse('PS000', format('there is no database role %s', left((changes -> 'database_role')::text, 100)),
+    return pgsched_internal.refuse('PS000', format('there is no database role %s', left((changes -> 'database_role')::text, 100)),
       'create it first: create role payments login in role pgsched_client');
-  elsif changes ? 'database_role' and not has_table_privilege(pgsched.acting_role(), 'pgsched.clients', 'UPDATE') then
-    return pgsched.refuse('PS012', format('%I may not say who acts for a client', pgsched.acting_role()),
+  elsif changes ? 'database_role' and not has_table_privilege(pgsched_internal.acting_role(), 'pgsched.executions', 'UPDATE') then
+    return pgsched_internal.refuse('PS012', format('%I may not say who acts for a client', pgsched_internal.acting_role()),
       'leave database_role out, or ask whoever runs pgsched');
-  elsif changes ->> 'dead_letters_for' is not null and not pgsched.is_duration(changes -> 'dead_letters_for', '1 hour', '3653 days') then
-    return pgsched.refuse('PS000', format('dead letters cannot be kept for %s', left((changes -> 'dead_letters_for')::text, 100)),
+  elsif changes ->> 'database_role' is not null and pgsched_internal.is_privileged((changes ->> 'database_role')::name) then
+    return pgsched_internal.refuse('PS000', format('the role %I may do more than a client should', changes ->> 'database_role'),
+      'name a role of its own: create role payments login in role pgsched_client');
+  elsif changes ->> 'dead_letters_for' is not null and not pgsched_internal.is_duration(changes -> 'dead_letters_for', '1 hour', '3653 days') then
+    return pgsched_internal.refuse('PS000', format('dead letters cannot be kept for %s', left((changes -> 'dead_letters_for')::text, 100)),
       'write 1 hour to 3653 days, such as "90d"');
   elsif changes ->> 'dead_letter_target' is not null then
-    return pgsched.check_target(changes ->> 'dead_letter_target');
+    return pgsched_internal.check_target(changes ->> 'dead_letter_target');
   end if;
   return true;
 end $$;
-comment on function pgsched.check_client_changes(jsonb)
+comment on function pgsched_internal.check_client_changes(jsonb)
   is 'True for what pgsched.set_client can read; raises PS000, PS001, PS004 or PS012 with what to write otherwise.';
 
 create or replace function pgsched.set_client(client text, changes jsonb default '{}', actor text default null) returns boolean
@@ -91,8 +107,8 @@ declare
   after pgsched.clients;
   made boolean;
 begin
-  perform pgsched.check_may_set(client);
-  perform pgsched.check_client_changes(changes);
+  perform pgsched_internal.check_may_set(client);
+  perform pgsched_internal.check_client_changes(changes);
   select given || coalesce(jsonb_object_agg(d.key, d.value), '{}') into given from jsonb_each(defaults) d where given -> d.key = 'null';
   insert into pgsched.clients (client_id) values (client) on conflict do nothing;
   made := found;
@@ -106,7 +122,7 @@ begin
   elsif not made then
     return false;
   end if;
-  perform pgsched.log_setting('set client', set_client.actor, jsonb_build_object('client', client)
+  perform pgsched_internal.log_setting('set client', set_client.actor, jsonb_build_object('client', client)
     || jsonb_build_object('changed', (select jsonb_agg(name) from jsonb_object_keys(changes) as name)));
   return true;
 end $$;
@@ -118,17 +134,17 @@ may not.';
 create or replace function pgsched.drop_client(client text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform pgsched.check_may_set(client);
+  perform pgsched_internal.check_may_set(client);
   if client = 'default' then
-    perform pgsched.refuse('PS011', 'the client default is always there', 'set what shall be different: pgsched.set_client');
+    perform pgsched_internal.refuse('PS011', 'the client default is always there', 'set what shall be different: pgsched.set_client');
   elsif exists (select from pgsched.api_keys k where k.client_id = client) then
-    perform pgsched.refuse('PS011', format('client %L has API keys', client), 'delete them first');
+    perform pgsched_internal.refuse('PS011', format('client %L has API keys', client), 'delete them first');
   end if;
   delete from pgsched.clients c where c.client_id = client;
   if not found then
     return false;
   end if;
-  perform pgsched.log_setting('drop client', drop_client.actor, jsonb_build_object('client', client));
+  perform pgsched_internal.log_setting('drop client', drop_client.actor, jsonb_build_object('client', client));
   return true;
 end $$;
 comment on function pgsched.drop_client(text, text)
@@ -138,14 +154,14 @@ where nothing was set. PS011 for the client default and for one with API keys.';
 create or replace function pgsched.hold_client(client text, note text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform pgsched.check_may_set(client);
+  perform pgsched_internal.check_may_set(client);
   insert into pgsched.clients (client_id) values (client) on conflict do nothing;
   update pgsched.clients c set state = 'held', reason = hold_client.note where c.client_id = client and c.state <> 'held';
   if not found then
     return false;
   end if;
-  perform pgsched.shut_gate('client:' || client, 'infinity', hold_client.note);
-  perform pgsched.log_setting('hold client', hold_client.actor, jsonb_build_object('client', client, 'note', hold_client.note));
+  perform pgsched_internal.shut_gate('client:' || client, 'infinity', hold_client.note);
+  perform pgsched_internal.log_setting('hold client', hold_client.actor, jsonb_build_object('client', client, 'note', hold_client.note));
   return true;
 end $$;
 comment on function pgsched.hold_client(text, text, text)
@@ -154,13 +170,13 @@ comment on function pgsched.hold_client(text, text, text)
 create or replace function pgsched.release_client(client text, note text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform pgsched.check_may_set(client);
+  perform pgsched_internal.check_may_set(client);
   update pgsched.clients c set state = 'active', reason = null where c.client_id = client and c.state = 'held';
   if not found then
     return false;
   end if;
-  perform pgsched.open_gate('client:' || client);
-  perform pgsched.log_setting('release client', release_client.actor, jsonb_build_object('client', client, 'note', release_client.note));
+  perform pgsched_internal.open_gate('client:' || client);
+  perform pgsched_internal.log_setting('release client', release_client.actor, jsonb_build_object('client', client, 'note', release_client.note));
   return true;
 end $$;
 comment on function pgsched.release_client(text, text, text) is 'Ends the hold of a client; false if it was not held.';

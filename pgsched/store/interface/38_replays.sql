@@ -2,48 +2,48 @@
 -- long, or locks more than it deals with, however many there are. The functions that do it forbid sorting: where the
 -- statistics lag behind, all dead letters would be read and sorted for each part of them.
 
-create or replace function pgsched.check_dead_letter_filter(filter jsonb) returns boolean
+create or replace function pgsched_internal.check_dead_letter_filter(filter jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 declare
   unknown text;
   wrong text;
 begin
   if filter is null or jsonb_typeof(filter) <> 'object' then
-    return pgsched.refuse('PS000', 'the filter must be a JSON object', 'write {"client": "payments", "host": "shop.example"}');
+    return pgsched_internal.refuse('PS000', 'the filter must be a JSON object', 'write {"client": "payments", "host": "shop.example"}');
   end if;
   select string_agg(name, ', ') into unknown from jsonb_object_keys(filter) as name
    where name not in ('client', 'target', 'host', 'job', 'key', 'from', 'to', 'reason', 'status_code');
   if unknown is not null then
-    return pgsched.refuse('PS000', format('dead letters cannot be filtered by %s', left(unknown, 200)),
+    return pgsched_internal.refuse('PS000', format('dead letters cannot be filtered by %s', left(unknown, 200)),
       'the filters are client, target, host, job, key, from, to, reason and status_code');
   elsif filter = '{}' then
-    return pgsched.refuse('PS000', 'there is no filter', 'give at least one, such as {"client": "payments"}');
+    return pgsched_internal.refuse('PS000', 'there is no filter', 'give at least one, such as {"client": "payments"}');
   end if;
   select string_agg(name, ', ') into wrong from jsonb_each(filter) as f(name, value)
    where name <> 'status_code' and (jsonb_typeof(value) <> 'string' or value = '""');
   if wrong is not null then
-    return pgsched.refuse('PS000', format('%s must be text', wrong), 'write {"client": "payments", "host": "shop.example"}');
+    return pgsched_internal.refuse('PS000', format('%s must be text', wrong), 'write {"client": "payments", "host": "shop.example"}');
   elsif filter ? 'job' and filter ->> 'job' !~* '^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$' then
-    return pgsched.refuse('PS000', 'job must be the id of a job', 'look it up in pgsched.jobs');
-  elsif exists (select from unnest(array['from', 'to']) as bound where filter ? bound and not pgsched.is_instant(filter -> bound)) then
-    return pgsched.refuse('PS002', 'from and to must be instants with an offset', 'write {"from": "2026-03-01T09:00:00Z"}');
+    return pgsched_internal.refuse('PS000', 'job must be the id of a job', 'look it up in pgsched.jobs');
+  elsif exists (select from unnest(array['from', 'to']) as bound where filter ? bound and not pgsched_internal.is_instant(filter -> bound)) then
+    return pgsched_internal.refuse('PS002', 'from and to must be instants with an offset', 'write {"from": "2026-03-01T09:00:00Z"}');
   elsif filter ? 'status_code' and (jsonb_typeof(filter -> 'status_code') <> 'number'
       or (filter ->> 'status_code')::numeric not between 100 and 599 or (filter ->> 'status_code')::numeric % 1 <> 0) then
-    return pgsched.refuse('PS000', 'status_code must be a whole number from 100 to 599', 'write {"status_code": 503}');
+    return pgsched_internal.refuse('PS000', 'status_code must be a whole number from 100 to 599', 'write {"status_code": 503}');
   end if;
   return true;
 end $$;
-comment on function pgsched.check_dead_letter_filter(jsonb)
+comment on function pgsched_internal.check_dead_letter_filter(jsonb)
   is 'True for a filter of dead letters with at least one member; raises PS000 or PS002 with what to write otherwise.';
 
-create or replace function pgsched.clients_acted_for() returns text[] language sql stable parallel safe as $$
-  select case when not pg_catalog.has_table_privilege(pgsched.acting_role(), 'pgsched.executions', 'UPDATE') then
+create or replace function pgsched_internal.clients_acted_for() returns text[] language sql stable parallel safe as $$
+  select case when not pg_catalog.has_table_privilege(pgsched_internal.acting_role(), 'pgsched.executions', 'UPDATE') then
     array(select c.client_id from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
-           where pg_catalog.pg_has_role(pgsched.acting_role(), r.oid, 'MEMBER')) end
+           where pg_catalog.pg_has_role(pgsched_internal.acting_role(), r.oid, 'MEMBER')) end
 $$;
-comment on function pgsched.clients_acted_for() is 'The clients that the session acts for; null where it may do everything.';
+comment on function pgsched_internal.clients_acted_for() is 'The clients that the session acts for; null where it may do everything.';
 
-create or replace function pgsched.look_through_dead_letters(
+create or replace function pgsched_internal.look_through_dead_letters(
   filter jsonb, clients text[], after uuid, before timestamptz, many integer
 ) returns table (id uuid, finished_at timestamptz, named boolean) language sql stable as $$
   select d.id, d.finished_at,
@@ -60,23 +60,24 @@ create or replace function pgsched.look_through_dead_letters(
    where d.id > coalesce(after, '00000000-0000-0000-0000-000000000000') and d.dealt_with_at is null and d.finished_at < before
    order by d.id limit many
 $$;
-comment on function pgsched.look_through_dead_letters(jsonb, text[], uuid, timestamptz, integer)
+comment on function pgsched_internal.look_through_dead_letters(jsonb, text[], uuid, timestamptz, integer)
   is 'The next open dead letters after an id, and which of them a filter names.';
 
 create or replace function pgsched.count_dead_letters(
   filter jsonb, within interval default '5 seconds', out matched bigint, out complete boolean
-) language plpgsql volatile set enable_sort = off set enable_hashjoin = off as $$
+) language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_sort = off set enable_hashjoin = off as $$
 declare
   until constant timestamptz := clock_timestamp() + within;
+  whose constant text[] := pgsched_internal.clients_acted_for();
   seen integer;
   named bigint;
   reached uuid;
 begin
-  perform pgsched.check_dead_letter_filter(filter);
+  perform pgsched_internal.check_dead_letter_filter(filter);
   matched := 0;
   loop
     select count(*), count(*) filter (where f.named), (array_agg(f.id order by f.id desc))[1] into seen, named, reached
-      from pgsched.look_through_dead_letters(filter, null, reached, pgsched.now() + interval '1 hour', 10000) f;
+      from pgsched_internal.look_through_dead_letters(filter, whose, reached, pgsched.now() + interval '1 hour', 10000) f;
     matched := matched + named;
     complete := seen < 10000;
     exit when complete or clock_timestamp() > until;
@@ -90,39 +91,39 @@ create or replace function pgsched.discard_all(
 ) language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_sort = off set enable_hashjoin = off as $$
 declare
   until constant timestamptz := clock_timestamp() + interval '5 seconds';
-  whose constant text[] := pgsched.clients_acted_for();
+  whose constant text[] := pgsched_internal.clients_acted_for();
   ids uuid[];
   changed integer;
   reached uuid;
 begin
-  perform pgsched.check_dead_letter_filter(filter);
+  perform pgsched_internal.check_dead_letter_filter(filter);
   if most is null or most not between 1 and 1000000 then
-    perform pgsched.refuse('PS000', 'most must be from 1 to 1000000', 'leave it out, and call again until it is complete');
+    perform pgsched_internal.refuse('PS000', 'most must be from 1 to 1000000', 'leave it out, and call again until it is complete');
   end if;
   discarded := 0;
   loop
     select array_agg(f.id order by f.id) filter (where f.named), (array_agg(f.id order by f.id desc))[1], count(*) < 1000
       into ids, reached, complete
-      from pgsched.look_through_dead_letters(filter, whose, reached, pgsched.now() + interval '1 hour', 1000) f;
+      from pgsched_internal.look_through_dead_letters(filter, whose, reached, pgsched.now() + interval '1 hour', 1000) f;
     if cardinality(ids) > most - discarded then
       ids := ids[:most - discarded];
       complete := false;
     end if;
     perform from pgsched.history h where h.id = any (ids) and h.status = 'failed' order by h.id for update;
-    update pgsched.history h set dealt_with_at = pgsched.now(), dealt_with_by = coalesce(discard_all.actor, pgsched.acting_role())
+    update pgsched.history h set dealt_with_at = pgsched.now(), dealt_with_by = coalesce(discard_all.actor, pgsched_internal.acting_role())
      where h.id = any (ids) and h.status = 'failed' and h.dealt_with_at is null;
     get diagnostics changed = row_count;
     discarded := discarded + changed;
-    perform from pgsched.kept_dead_letters k where k.id = any (ids) order by k.id for update;
-    update pgsched.kept_dead_letters k set dealt_with_at = pgsched.now(), dealt_with_by = coalesce(discard_all.actor, pgsched.acting_role())
+    perform from pgsched_internal.kept_dead_letters k where k.id = any (ids) order by k.id for update;
+    update pgsched_internal.kept_dead_letters k set dealt_with_at = pgsched.now(), dealt_with_by = coalesce(discard_all.actor, pgsched_internal.acting_role())
      where k.id = any (ids) and k.dealt_with_at is null;
     get diagnostics changed = row_count;
     discarded := discarded + changed;
-    perform pgsched.unblock_after(ids);
+    perform pgsched_internal.unblock_after(ids);
     exit when complete or discarded >= most or clock_timestamp() > until;
   end loop;
   if discarded > 0 then
-    perform pgsched.write_log('discard all', null, discard_all.actor,
+    perform pgsched_internal.write_log('discard all', null, discard_all.actor,
       jsonb_strip_nulls(jsonb_build_object('filter', filter, 'discarded', discarded, 'note', discard_all.note)));
   end if;
 end $$;
@@ -136,21 +137,21 @@ create or replace function pgsched.replay_all(
 declare
   new_id uuid;
 begin
-  perform pgsched.check_dead_letter_filter(filter);
+  perform pgsched_internal.check_dead_letter_filter(filter);
   if replay_all.target is not null then
-    perform pgsched.check_target(replay_all.target);
+    perform pgsched_internal.check_target(replay_all.target);
   end if;
   if rate is null or not (rate > 0 and rate <= 100000) then
-    perform pgsched.refuse('PS002', format('rate cannot be %s', rate), 'write how many a second, from above 0 to 100000, such as 10');
-  elsif filter ? 'client' and not pgsched.acts_for(filter ->> 'client') then
-    perform pgsched.refuse('PS012', format('%I may not replay dead letters of client %L', pgsched.acting_role(), filter ->> 'client'),
+    perform pgsched_internal.refuse('PS002', format('rate cannot be %s', rate), 'write how many a second, from above 0 to 100000, such as 10');
+  elsif filter ? 'client' and not pgsched_internal.acts_for(filter ->> 'client') then
+    perform pgsched_internal.refuse('PS012', format('%I may not replay dead letters of client %L', pgsched_internal.acting_role(), filter ->> 'client'),
       'act as a role of that client');
   end if;
   insert into pgsched.replays as r (clients, filter, target, rate, actor)
-  values (pgsched.clients_acted_for(), replay_all.filter, replay_all.target, replay_all.rate,
-          coalesce(replay_all.actor, pgsched.acting_role()))
+  values (pgsched_internal.clients_acted_for(), replay_all.filter, replay_all.target, replay_all.rate,
+          coalesce(replay_all.actor, pgsched_internal.acting_role()))
   returning r.id into new_id;
-  perform pgsched.write_log('replay all', new_id, replay_all.actor, jsonb_strip_nulls(jsonb_build_object(
+  perform pgsched_internal.write_log('replay all', new_id, replay_all.actor, jsonb_strip_nulls(jsonb_build_object(
     'filter', filter, 'rate', rate, 'target', replay_all.target, 'note', replay_all.note)));
   perform pg_notify('pgsched_wake', 'replay');
   return new_id;
@@ -164,16 +165,16 @@ create or replace function pgsched.cancel_replay(id uuid, actor text default nul
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   asked pgsched.replays;
-  whose constant text[] := pgsched.clients_acted_for();
+  whose constant text[] := pgsched_internal.clients_acted_for();
 begin
   select r.* into asked from pgsched.replays r where r.id = cancel_replay.id for update;
   if not found or not (whose is null or coalesce(asked.clients <@ whose, false)) then
-    perform pgsched.refuse('PS010', format('there is no replay %s', cancel_replay.id), 'look it up in pgsched.replays');
+    perform pgsched_internal.refuse('PS010', format('there is no replay %s', cancel_replay.id), 'look it up in pgsched.replays');
   elsif asked.state <> 'active' then
     return false;
   end if;
   update pgsched.replays r set state = 'cancelled', updated_at = pgsched.now() where r.id = asked.id;
-  perform pgsched.write_log('cancel replay', asked.id, cancel_replay.actor, null);
+  perform pgsched_internal.write_log('cancel replay', asked.id, cancel_replay.actor, null);
   return true;
 end $$;
 comment on function pgsched.cancel_replay(uuid, text)
@@ -181,7 +182,7 @@ comment on function pgsched.cancel_replay(uuid, text)
 unknown id.';
 
 -- One of these cannot be scheduled, such as where its queue is gone: it is passed over, and stays a dead letter.
-create or replace function pgsched.replay_next(asked pgsched.replays, id uuid, finished_at timestamptz) returns uuid
+create or replace function pgsched_internal.replay_next(asked pgsched.replays, id uuid, finished_at timestamptz) returns uuid
   language plpgsql volatile as $$
 declare
   letter pgsched.history;
@@ -189,23 +190,23 @@ begin
   select h.* into letter from pgsched.history h
    where h.id = replay_next.id and h.finished_at = replay_next.finished_at and h.status = 'failed' limit 1 for update;
   if not found then
-    select k.* into letter from pgsched.kept_dead_letters k where k.id = replay_next.id for update;
+    select k.* into letter from pgsched_internal.kept_dead_letters k where k.id = replay_next.id for update;
   end if;
   if letter.id is null or letter.dealt_with_at is not null then
     return null;
   end if;
-  return pgsched.revive(letter, asked.paced_until, asked.target, null, null, asked.actor);
+  return pgsched_internal.revive(letter, asked.paced_until, asked.target, null, null, asked.actor);
 exception when data_exception or check_violation or sqlstate 'PS000' or sqlstate 'PS001' or sqlstate 'PS003' or sqlstate 'PS004'
     or sqlstate 'PS011' then
   raise warning 'dead letter % is passed over: %', replay_next.id, sqlerrm;
   return null;
 end $$;
-comment on function pgsched.replay_next(pgsched.replays, uuid, timestamptz)
+comment on function pgsched_internal.replay_next(pgsched.replays, uuid, timestamptz)
   is 'Replays one of the dead letters of a replay of many; its new id, or null where it is passed over.';
 
 -- Two seconds ahead of its pace at most, so that little is left to run once it is cancelled. The next chunk begins behind
 -- what this one has looked at, in the same transaction: a crash between two loses and doubles nothing.
-create or replace function pgsched.advance_replay(
+create or replace function pgsched_internal.advance_replay(
   id uuid, most integer, out replayed integer, out more boolean, out finished boolean
 ) language plpgsql volatile set enable_sort = off set enable_hashjoin = off as $$
 declare
@@ -230,12 +231,12 @@ begin
     return;
   end if;
   for letter in
-    select f.* from pgsched.look_through_dead_letters(asked.filter, asked.clients, asked.reached, asked.created_at, 1000) f
+    select f.* from pgsched_internal.look_through_dead_letters(asked.filter, asked.clients, asked.reached, asked.created_at, 1000) f
   loop
     looked := looked + 1;
     asked.reached := letter.id;
     if letter.named then
-      if pgsched.replay_next(asked, letter.id, letter.finished_at) is null then
+      if pgsched_internal.replay_next(asked, letter.id, letter.finished_at) is null then
         passed := passed + 1;
       else
         replayed := replayed + 1;
@@ -251,6 +252,6 @@ begin
          passed_over = r.passed_over + passed, state = case when finished then 'finished' else r.state end, updated_at = pgsched.now()
    where r.id = asked.id;
 end $$;
-comment on function pgsched.advance_replay(uuid, integer)
+comment on function pgsched_internal.advance_replay(uuid, integer)
   is 'Replays the next dead letters of a replay of many, no more than so many and than its pace allows: how many, whether the
 next chunk need not wait, and whether that was the last.';

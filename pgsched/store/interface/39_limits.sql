@@ -1,37 +1,37 @@
 -- Limits: how many executions of a client, for a host, in a queue or under a key may begin in a while, or run at once. Workers
--- read them from pgsched.gates and keep to them.
+-- read them from pgsched_internal.gates and keep to them.
 
-create or replace function pgsched.gate_of(kind text, name text) returns text
+create or replace function pgsched_internal.gate_of(kind text, name text) returns text
   language plpgsql immutable parallel safe as $$
 begin
   if kind is null or kind not in ('client', 'host', 'queue', 'key') then
-    perform pgsched.refuse('PS000', format('there is no kind of limit %L', left(kind, 100)), 'write client, host, queue or key');
+    perform pgsched_internal.refuse('PS000', format('there is no kind of limit %L', left(kind, 100)), 'write client, host, queue or key');
   elsif name is null or length(name) not between 1 and 300 then
-    perform pgsched.refuse('PS000', 'a limit is for a name of 1 to 300 characters', 'write name => ''payments''');
+    perform pgsched_internal.refuse('PS000', 'a limit is for a name of 1 to 300 characters', 'write name => ''payments''');
   elsif kind = 'key' and name !~ '^.{1,100}/.{1,200}$' then
-    perform pgsched.refuse('PS000', format('%L is no limit key', left(name, 100)), 'write the client and the key, such as payments/merchant-42');
+    perform pgsched_internal.refuse('PS000', format('%L is no limit key', left(name, 100)), 'write the client and the key, such as payments/merchant-42');
   elsif kind = 'host' and lower(name) !~ '^([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$' then
-    perform pgsched.refuse('PS000', format('%L is no host', left(name, 100)), 'write it as targets have it, without scheme and path: shop.example or shop.example:8443');
+    perform pgsched_internal.refuse('PS000', format('%L is no host', left(name, 100)), 'write it as targets have it, without scheme and path: shop.example or shop.example:8443');
   end if;
   return kind || ':' || case kind when 'host' then lower(name) else name end;
 end $$;
-comment on function pgsched.gate_of(text, text) is 'The gate of a limit, such as client:payments; PS000 for a kind or name that cannot be.';
+comment on function pgsched_internal.gate_of(text, text) is 'The gate of a limit, such as client:payments; PS000 for a kind or name that cannot be.';
 
-create or replace function pgsched.check_limit(rate integer, per interval, burst integer, concurrency integer) returns boolean
+create or replace function pgsched_internal.check_limit(rate integer, per interval, burst integer, concurrency integer) returns boolean
   language plpgsql immutable parallel safe as $$
 begin
   if num_nonnulls(rate, concurrency) = 0 then
-    return pgsched.refuse('PS000', 'a limit needs rate, concurrency or both', 'write rate => 100, per => ''1 second'', or concurrency => 10');
+    return pgsched_internal.refuse('PS000', 'a limit needs rate, concurrency or both', 'write rate => 100, per => ''1 second'', or concurrency => 10');
   elsif rate not between 1 and 1000000 or concurrency not between 1 and 1000000 or burst not between 1 and 1000000 then
-    return pgsched.refuse('PS000', 'rate, burst and concurrency are whole numbers from 1 to 1000000', 'write rate => 100');
+    return pgsched_internal.refuse('PS000', 'rate, burst and concurrency are whole numbers from 1 to 1000000', 'write rate => 100');
   elsif per is null or per not between interval '1 ms' and interval '366 days' then
-    return pgsched.refuse('PS000', 'per is an interval from 1 ms to 366 days', 'write per => ''1 second''');
+    return pgsched_internal.refuse('PS000', 'per is an interval from 1 ms to 366 days', 'write per => ''1 second''');
   elsif burst is not null and rate is null then
-    return pgsched.refuse('PS000', 'burst goes with rate', 'leave it out, or write rate => 100');
+    return pgsched_internal.refuse('PS000', 'burst goes with rate', 'leave it out, or write rate => 100');
   end if;
   return true;
 end $$;
-comment on function pgsched.check_limit(integer, interval, integer, integer)
+comment on function pgsched_internal.check_limit(integer, interval, integer, integer)
   is 'True for what pgsched.set_limit can mean; raises PS000 with what to write otherwise.';
 
 create or replace function pgsched.set_limit(
@@ -39,16 +39,16 @@ create or replace function pgsched.set_limit(
   concurrency integer default null, actor text default null
 ) returns boolean language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  gate constant text := pgsched.gate_of(kind, name);
+  gate constant text := pgsched_internal.gate_of(kind, name);
 begin
-  perform pgsched.check_limit(rate, per, burst, concurrency);
+  perform pgsched_internal.check_limit(rate, per, burst, concurrency);
   if kind = 'queue' and not exists (select from pgsched.queues q where q.name = set_limit.name) then
-    perform pgsched.refuse('PS010', format('there is no queue %L', set_limit.name), 'the names are in pgsched.queues');
+    perform pgsched_internal.refuse('PS010', format('there is no queue %L', set_limit.name), 'the names are in pgsched.queues');
   elsif kind = 'queue' and (select q.pulled from pgsched.queues q where q.name = set_limit.name) then
-    perform pgsched.refuse('PS011', format('the queue %L is pulled: consumers take from it as much as they ask for', set_limit.name),
+    perform pgsched_internal.refuse('PS011', format('the queue %L is pulled: consumers take from it as much as they ask for', set_limit.name),
       'have them ask for less, or pause the queue');
   end if;
-  insert into pgsched.gates as g (name, events, period, burst, concurrency)
+  insert into pgsched_internal.gates as g (name, events, period, burst, concurrency)
   values (gate, rate, case when rate is not null then per end, coalesce(set_limit.burst, 1), set_limit.concurrency)
   on conflict on constraint gates_pkey do update
     set events = excluded.events, period = excluded.period, burst = excluded.burst, concurrency = excluded.concurrency,
@@ -61,7 +61,7 @@ begin
     return false;
   end if;
   perform pg_notify('pgsched_wake', 'gates');
-  perform pgsched.log_setting('set limit', set_limit.actor, jsonb_build_object('kind', kind, 'name', set_limit.name, 'rate', rate,
+  perform pgsched_internal.log_setting('set limit', set_limit.actor, jsonb_build_object('kind', kind, 'name', set_limit.name, 'rate', rate,
     'per', case when rate is not null then per end, 'burst', set_limit.burst, 'concurrency', set_limit.concurrency));
   return true;
 end $$;
@@ -73,16 +73,16 @@ different now. PS000 for what cannot be meant, PS010 for an unknown queue, PS011
 create or replace function pgsched.drop_limit(kind text, name text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  gate constant text := pgsched.gate_of(kind, name);
+  gate constant text := pgsched_internal.gate_of(kind, name);
 begin
-  update pgsched.gates g set events = null, period = null, concurrency = null, updated_at = pgsched.now()
+  update pgsched_internal.gates g set events = null, period = null, concurrency = null, updated_at = pgsched.now()
    where g.name = gate and num_nonnulls(g.events, g.concurrency) > 0;
   if not found then
     return false;
   end if;
-  delete from pgsched.gates g where g.name = gate and g.shut_until is null and g.recovers_from is null;
+  delete from pgsched_internal.gates g where g.name = gate and g.shut_until is null and g.recovers_from is null;
   perform pg_notify('pgsched_wake', 'gates');
-  perform pgsched.log_setting('drop limit', drop_limit.actor, jsonb_build_object('kind', kind, 'name', drop_limit.name));
+  perform pgsched_internal.log_setting('drop limit', drop_limit.actor, jsonb_build_object('kind', kind, 'name', drop_limit.name));
   return true;
 end $$;
 comment on function pgsched.drop_limit(text, text, text)

@@ -1,28 +1,28 @@
 -- Queues: making and dropping them, and what is set for them. With the owner's rights, since it takes those to make tables.
 
-create or replace function pgsched.lock_queue(name text) returns pgsched.queues language plpgsql volatile as $$
+create or replace function pgsched_internal.lock_queue(name text) returns pgsched.queues language plpgsql volatile as $$
 declare
   queue pgsched.queues;
 begin
   select * into queue from pgsched.queues q where q.name = lock_queue.name for update;
   if not found then
-    perform pgsched.refuse('PS010', format('there is no queue %L', lock_queue.name), 'the names are in pgsched.queues');
+    perform pgsched_internal.refuse('PS010', format('there is no queue %L', lock_queue.name), 'the names are in pgsched.queues');
   end if;
   return queue;
 end $$;
-comment on function pgsched.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.';
+comment on function pgsched_internal.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.';
 
-create or replace function pgsched.check_queue_changes(changes jsonb) returns boolean
+create or replace function pgsched_internal.check_queue_changes(changes jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 begin
-  perform pgsched.check_members(changes, array['options', 'weight', 'max_waiting']);
-  if changes ->> 'max_waiting' is not null and not pgsched.is_whole(changes -> 'max_waiting', 1, 100000000) then
-    return pgsched.refuse('PS000', format('max_waiting cannot be %s', left((changes -> 'max_waiting')::text, 100)),
+  perform pgsched_internal.check_members(changes, array['options', 'weight', 'max_waiting']);
+  if changes ->> 'max_waiting' is not null and not pgsched_internal.is_whole(changes -> 'max_waiting', 1, 100000000) then
+    return pgsched_internal.refuse('PS000', format('max_waiting cannot be %s', left((changes -> 'max_waiting')::text, 100)),
       'write a whole number from 1 to 100000000, or null for no maximum; to stop a queue, pause it');
   end if;
   return true;
 end $$;
-comment on function pgsched.check_queue_changes(jsonb)
+comment on function pgsched_internal.check_queue_changes(jsonb)
   is 'True for what pgsched.set_queue can read; raises PS000 or PS004 with what to write otherwise.';
 
 create or replace function pgsched.set_queue(name text, changes jsonb, actor text default null) returns boolean
@@ -31,8 +31,8 @@ declare
   before pgsched.queues;
   after pgsched.queues;
 begin
-  perform pgsched.check_queue_changes(changes);
-  before := pgsched.lock_queue(name);
+  perform pgsched_internal.check_queue_changes(changes);
+  before := pgsched_internal.lock_queue(name);
   after := jsonb_populate_record(before, changes || case when changes -> 'weight' = 'null' then '{"weight": 1}' else '{}' end::jsonb);
   if after is not distinct from before then
     return false;
@@ -41,7 +41,7 @@ begin
      set options = after.options, weight = after.weight, max_waiting = after.max_waiting,
          full_since = case when after.max_waiting >= before.max_waiting then before.full_since end
    where q.name = set_queue.name;
-  perform pgsched.log_setting('set queue', set_queue.actor, jsonb_build_object('queue', name)
+  perform pgsched_internal.log_setting('set queue', set_queue.actor, jsonb_build_object('queue', name)
     || jsonb_build_object('changed', (select jsonb_agg(member) from jsonb_object_keys(changes) as member)));
   return true;
 end $$;
@@ -51,32 +51,32 @@ anything is different now. PS010 for an unknown queue, PS000 or PS004 for what c
 
 -- Numbers of dropped queues are not given again as long as there are others, so that history does not tell of them
 -- under the name of another queue.
-create or replace function pgsched.next_queue_number() returns integer language plpgsql volatile as $$
+create or replace function pgsched_internal.next_queue_number() returns integer language plpgsql volatile as $$
 declare
   number integer;
 begin
-  insert into pgsched.facts as f (name, value) values ('queues', '1')
+  insert into pgsched_internal.facts as f (name, value) values ('queues', '1')
   on conflict (name) do update set value = (f.value::int + 1)::text, updated_at = pgsched.now()
   returning f.value::int into number;
   select min(n) into number from generate_series(1, 2047) n
    where not exists (select from pgsched.queues q where q.first_partition = n * 16)
      and (n >= number or number > 2047);
   if number is null then
-    perform pgsched.refuse('PS011', 'there are 2048 queues, as many as there can be', 'drop one that is not needed');
+    perform pgsched_internal.refuse('PS011', 'there are 2048 queues, as many as there can be', 'drop one that is not needed');
   end if;
-  update pgsched.facts f set value = number::text where f.name = 'queues' and f.value::int < number;
+  update pgsched_internal.facts f set value = number::text where f.name = 'queues' and f.value::int < number;
   return number;
 end $$;
-comment on function pgsched.next_queue_number() is 'The number of the next queue: its partitions are 16 times as much and the fifteen after it.';
+comment on function pgsched_internal.next_queue_number() is 'The number of the next queue: its partitions are 16 times as much and the fifteen after it.';
 
 -- A table that stands by itself is made and then attached: that takes a lock which lets others go on reading and writing,
 -- while a table made as a partition would lock all of them out. It has what the tables of the queue default have: the
 -- same storage settings and rights.
-create or replace function pgsched.make_partition(partition integer) returns void
+create or replace function pgsched_internal.make_partition(partition integer) returns void
   language plpgsql volatile as $$
 declare
-  model constant regclass := 'pgsched.executions_0';
-  made constant text := format('pgsched.executions_%s', partition);
+  model constant regclass := 'pgsched_internal.executions_0';
+  made constant text := format('pgsched_internal.executions_%s', partition);
   item record;
 begin
   execute format('create table %s (like pgsched.executions including defaults including constraints including indexes) with (%s)',
@@ -88,7 +88,7 @@ begin
   end loop;
   execute format('alter table pgsched.executions attach partition %s for values in (%s)', made, partition);
 end $$;
-comment on function pgsched.make_partition(integer) is 'Makes the table of one more partition of pgsched.executions.';
+comment on function pgsched_internal.make_partition(integer) is 'Makes the table of one more partition of pgsched.executions.';
 
 create or replace function pgsched.create_queue(name text, changes jsonb default '{}', actor text default null) returns smallint
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
@@ -97,21 +97,21 @@ declare
   first integer;
 begin
   if name is null or name !~ '^[a-z][a-z0-9_-]{0,62}$' then
-    perform pgsched.refuse('PS000', format('%L is no name for a queue', left(name, 100)),
+    perform pgsched_internal.refuse('PS000', format('%L is no name for a queue', left(name, 100)),
       'write 1 to 63 lower case letters, digits, - and _, a letter first, such as orders');
   end if;
   if jsonb_typeof(changes) = 'object' and jsonb_typeof(pulled) <> 'boolean' then
-    perform pgsched.refuse('PS000', format('pulled cannot be %s', left(pulled::text, 100)), 'write true for a queue that consumers pull from');
+    perform pgsched_internal.refuse('PS000', format('pulled cannot be %s', left(pulled::text, 100)), 'write true for a queue that consumers pull from');
   end if;
-  perform pgsched.check_queue_changes(case when jsonb_typeof(changes) = 'object' then changes - 'pulled' else changes end);
+  perform pgsched_internal.check_queue_changes(case when jsonb_typeof(changes) = 'object' then changes - 'pulled' else changes end);
   perform pg_advisory_xact_lock(hashtext('pgsched.queues'));
   if exists (select from pgsched.queues q where q.name = create_queue.name) then
-    perform pgsched.refuse('PS011', format('there is a queue %L already', name), 'set what shall be different: pgsched.set_queue');
+    perform pgsched_internal.refuse('PS011', format('there is a queue %L already', name), 'set what shall be different: pgsched.set_queue');
   end if;
-  first := pgsched.next_queue_number() * 16;
+  first := pgsched_internal.next_queue_number() * 16;
   for try in 1..10 loop
     begin
-      perform pgsched.make_partition(p) from generate_series(first, first + 15) p;
+      perform pgsched_internal.make_partition(p) from generate_series(first, first + 15) p;
       exit;
     exception when lock_not_available then
       if try = 10 then
@@ -121,7 +121,7 @@ begin
   end loop;
   insert into pgsched.queues (name, first_partition, pulled) values (name, first, pulled::boolean);
   perform pgsched.set_queue(name, changes - 'pulled', actor);
-  perform pgsched.log_setting('create queue', create_queue.actor, jsonb_build_object('queue', name, 'first_partition', first));
+  perform pgsched_internal.log_setting('create queue', create_queue.actor, jsonb_build_object('queue', name, 'first_partition', first));
   return first;
 end $$;
 comment on function pgsched.create_queue(text, jsonb, text)
@@ -135,21 +135,21 @@ declare
   jobs bigint;
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
-    perform pgsched.refuse('PS011', 'this transaction might not see what waits in the queue', 'begin one that is read committed');
+    perform pgsched_internal.refuse('PS011', 'this transaction might not see what waits in the queue', 'begin one that is read committed');
   end if;
   perform pg_advisory_xact_lock(hashtext('pgsched.queues'));
-  queue := pgsched.lock_queue(name);
+  queue := pgsched_internal.lock_queue(name);
   select count(*) into jobs from pgsched.jobs j where j.queue = drop_queue.name and j.state <> 'cancelled';
   if name = 'default' then
-    perform pgsched.refuse('PS011', 'the queue default is always there', 'pause it: pgsched.pause_queue(''default'')');
+    perform pgsched_internal.refuse('PS011', 'the queue default is always there', 'pause it: pgsched.pause_queue(''default'')');
   elsif jobs > 0 then
-    perform pgsched.refuse('PS011', format('%s jobs are in the queue %L', jobs, name), 'cancel them, or move them by pgsched.edit');
+    perform pgsched_internal.refuse('PS011', format('%s jobs are in the queue %L', jobs, name), 'cancel them, or move them by pgsched.edit');
   end if;
-  perform pgsched.check_empty(queue);
+  perform pgsched_internal.check_empty(queue);
   update pgsched.jobs j set queue = 'default' where j.queue = drop_queue.name;
   for try in 1..25 loop
     begin
-      perform pgsched.drop_partitions(queue);
+      perform pgsched_internal.drop_partitions(queue);
       exit;
     exception when lock_not_available then  -- whoever scheduled meanwhile had to wait, so: a moment for them
       if try = 25 then
@@ -160,33 +160,33 @@ begin
   end loop;
   delete from pgsched.queues q where q.name = drop_queue.name;
   perform pgsched.drop_limit('queue', name, drop_queue.actor);
-  perform pgsched.log_setting('drop queue', drop_queue.actor, jsonb_build_object('queue', name));
+  perform pgsched_internal.log_setting('drop queue', drop_queue.actor, jsonb_build_object('queue', name));
 end $$;
 comment on function pgsched.drop_queue(text, text)
   is 'Drops a queue in which nothing waits or runs, its partitions and its limit; history stays. PS010 for an unknown queue, PS011 for one
 that is not empty or has jobs, and for default.';
 
-create or replace function pgsched.check_empty(queue pgsched.queues) returns boolean language plpgsql stable as $$
+create or replace function pgsched_internal.check_empty(queue pgsched.queues) returns boolean language plpgsql stable as $$
 declare
-  live bigint := pgsched.count_live(queue.name, 1000000);
+  live bigint := pgsched_internal.count_live(queue.name, 1000000);
 begin
-  return live = 0 or pgsched.refuse('PS011', format('the queue %L has %s%s executions that wait or run', queue.name,
+  return live = 0 or pgsched_internal.refuse('PS011', format('the queue %L has %s%s executions that wait or run', queue.name,
       case when live = 1000000 then 'at least ' else '' end, live), 'wait until they have ended, or cancel them');
 end $$;
-comment on function pgsched.check_empty(pgsched.queues) is 'True where nothing waits or runs in a queue; raises PS011 otherwise.';
+comment on function pgsched_internal.check_empty(pgsched.queues) is 'True where nothing waits or runs in a queue; raises PS011 otherwise.';
 
 -- Under the lock nobody can be adding rows: who was about to, finds no partition for them.
-create or replace function pgsched.drop_partitions(queue pgsched.queues) returns void language plpgsql volatile as $$
+create or replace function pgsched_internal.drop_partitions(queue pgsched.queues) returns void language plpgsql volatile as $$
 begin
   lock table only pgsched.executions in access exclusive mode;
-  perform pgsched.check_empty(queue);
+  perform pgsched_internal.check_empty(queue);
   for partition in queue.first_partition..queue.first_partition + 15 loop
-    execute format('drop table pgsched.executions_%s', partition);
+    execute format('drop table pgsched_internal.executions_%s', partition);
   end loop;
 end $$;
-comment on function pgsched.drop_partitions(pgsched.queues) is 'Drops the tables of a queue, which must be empty.';
+comment on function pgsched_internal.drop_partitions(pgsched.queues) is 'Drops the tables of a queue, which must be empty.';
 
-create or replace function pgsched.count_live(queue text, most bigint, waiting boolean default false) returns bigint language plpgsql stable as $$
+create or replace function pgsched_internal.count_live(queue text, most bigint, waiting boolean default false) returns bigint language plpgsql stable as $$
 declare
   first constant integer := (select q.first_partition from pgsched.queues q where q.name = count_live.queue);
 begin
@@ -194,19 +194,19 @@ begin
                                  where e.partition between first and first + 15 and (e.lease_token is null or not waiting)
                                  limit most) found);
 end $$;
-comment on function pgsched.count_live(text, bigint, boolean)
+comment on function pgsched_internal.count_live(text, bigint, boolean)
   is 'How many executions of a queue wait or run, or with waiting only wait, counted up to a bound; of those that the role may see.';
 
 create or replace function pgsched.pause_queue(name text, note text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  queue constant pgsched.queues := pgsched.lock_queue(name);
+  queue constant pgsched.queues := pgsched_internal.lock_queue(name);
 begin
   if queue.paused_at is not null then
     return false;
   end if;
   update pgsched.queues q set paused_at = pgsched.now(), reason = pause_queue.note where q.name = pause_queue.name;
-  perform pgsched.log_setting('pause queue', pause_queue.actor, jsonb_build_object('queue', name, 'note', pause_queue.note));
+  perform pgsched_internal.log_setting('pause queue', pause_queue.actor, jsonb_build_object('queue', name, 'note', pause_queue.note));
   return true;
 end $$;
 comment on function pgsched.pause_queue(text, text, text)
@@ -215,13 +215,13 @@ comment on function pgsched.pause_queue(text, text, text)
 create or replace function pgsched.resume_queue(name text, note text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  queue constant pgsched.queues := pgsched.lock_queue(name);
+  queue constant pgsched.queues := pgsched_internal.lock_queue(name);
 begin
   if queue.paused_at is null then
     return false;
   end if;
   update pgsched.queues q set paused_at = null, reason = null where q.name = resume_queue.name;
-  perform pgsched.log_setting('resume queue', resume_queue.actor, jsonb_build_object('queue', name, 'note', resume_queue.note));
+  perform pgsched_internal.log_setting('resume queue', resume_queue.actor, jsonb_build_object('queue', name, 'note', resume_queue.note));
   return true;
 end $$;
 comment on function pgsched.resume_queue(text, text, text) is 'Ends the pause of a queue; false if it was not paused.';

@@ -1,10 +1,10 @@
 -- Targets that are left alone, and clients that are held: gates that nothing passes. A circuit between one client and a
 -- host is also shut by the workers, when the target fails.
 
-create or replace function pgsched.shut_gate(gate text, until timestamptz, reason text) returns boolean
+create or replace function pgsched_internal.shut_gate(gate text, until timestamptz, reason text) returns boolean
   language plpgsql volatile as $$
 begin  -- a host that is shut until an instant recovers from then on; a circuit is probed first
-  insert into pgsched.gates as g (name, shut_until, recovers_from, reason)
+  insert into pgsched_internal.gates as g (name, shut_until, recovers_from, reason)
   values (gate, until, case when gate like 'host:%' and isfinite(until) then until end, reason)
   on conflict on constraint gates_pkey do update set shut_until = excluded.shut_until, recovers_from = excluded.recovers_from, reason = excluded.reason,
      openings = 0, updated_at = pgsched.now()
@@ -15,51 +15,51 @@ begin  -- a host that is shut until an instant recovers from then on; a circuit 
   perform pg_notify('pgsched_wake', 'gates');
   return true;
 end $$;
-comment on function pgsched.shut_gate(text, timestamptz, text) is 'Lets nothing pass a gate before this instant; false if so it was.';
+comment on function pgsched_internal.shut_gate(text, timestamptz, text) is 'Lets nothing pass a gate before this instant; false if so it was.';
 
-create or replace function pgsched.open_gate(gate text, gradually boolean default false) returns boolean
+create or replace function pgsched_internal.open_gate(gate text, gradually boolean default false) returns boolean
   language plpgsql volatile as $$
 begin
-  update pgsched.gates g
+  update pgsched_internal.gates g
      set shut_until = null, reason = null, updated_at = pgsched.now(),
          recovers_from = case when gradually then pgsched.now() end, next_at = greatest(g.next_at, pgsched.now())
    where g.name = gate and g.shut_until is not null;
   if not found then
     return false;
   end if;
-  delete from pgsched.gates g where g.name = gate and g.recovers_from is null and g.events is null and g.concurrency is null;
+  delete from pgsched_internal.gates g where g.name = gate and g.recovers_from is null and g.events is null and g.concurrency is null;
   perform pg_notify('pgsched_wake', 'gates');
   return true;
 end $$;
-comment on function pgsched.open_gate(text, boolean)
+comment on function pgsched_internal.open_gate(text, boolean)
   is 'Lets executions pass a gate that was shut, all at once or more and more; what limits it limits it again. False if it was open.';
 
-create or replace function pgsched.circuit_of(host text, client text) returns text
+create or replace function pgsched_internal.circuit_of(host text, client text) returns text
   language plpgsql immutable parallel safe as $$
 declare
-  gate constant text := pgsched.gate_of('host', host);
+  gate constant text := pgsched_internal.gate_of('host', host);
 begin
   if client is null then
     return gate;
   elsif length(client) not between 1 and 100 then
-    perform pgsched.refuse('PS000', 'a client is named by 1 to 100 characters', 'write client => ''payments''');
+    perform pgsched_internal.refuse('PS000', 'a client is named by 1 to 100 characters', 'write client => ''payments''');
   end if;
   return 'circuit:' || lower(host) || ' ' || client;
 end $$;
-comment on function pgsched.circuit_of(text, text)
+comment on function pgsched_internal.circuit_of(text, text)
   is 'The gate between a client and a target host, or between all clients and it; PS000 for a name that cannot be.';
 
 create or replace function pgsched.sideline(
   host text, client text default null, until timestamptz default 'infinity', note text default null, actor text default null
 ) returns boolean language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform pgsched.check_may_sideline(client);
+  perform pgsched_internal.check_may_sideline(client);
   if until is null or until <= pgsched.now() then
-    perform pgsched.refuse('PS000', 'until must be an instant to come', 'write until => now() + interval ''10 minutes'', or leave it out');
-  elsif not pgsched.shut_gate(pgsched.circuit_of(host, client), until, sideline.note) then
+    perform pgsched_internal.refuse('PS000', 'until must be an instant to come', 'write until => now() + interval ''10 minutes'', or leave it out');
+  elsif not pgsched_internal.shut_gate(pgsched_internal.circuit_of(host, client), until, sideline.note) then
     return false;
   end if;
-  perform pgsched.log_setting('sideline', sideline.actor, jsonb_build_object('host', lower(host), 'client', client, 'until', until, 'note', note));
+  perform pgsched_internal.log_setting('sideline', sideline.actor, jsonb_build_object('host', lower(host), 'client', client, 'until', until, 'note', note));
   return true;
 end $$;
 comment on function pgsched.sideline(text, text, timestamptz, text, text)
@@ -69,25 +69,25 @@ PS000 for what cannot be meant, PS012 where the session may not.';
 create or replace function pgsched.restore(host text, client text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform pgsched.check_may_sideline(client);
-  if not pgsched.open_gate(pgsched.circuit_of(host, client), gradually => true) then
+  perform pgsched_internal.check_may_sideline(client);
+  if not pgsched_internal.open_gate(pgsched_internal.circuit_of(host, client), gradually => true) then
     return false;
   end if;
-  perform pgsched.log_setting('restore', restore.actor, jsonb_build_object('host', lower(host), 'client', client));
+  perform pgsched_internal.log_setting('restore', restore.actor, jsonb_build_object('host', lower(host), 'client', client));
   return true;
 end $$;
 comment on function pgsched.restore(text, text, text)
   is 'Calls a target host again that was sidelined, by hand or because it failed: a few executions a second at first, then more
 and more. False if it was not sidelined.';
 
-create or replace function pgsched.check_may_sideline(client text) returns boolean language plpgsql stable as $$
+create or replace function pgsched_internal.check_may_sideline(client text) returns boolean language plpgsql stable as $$
 begin
   if client is not null then
-    return pgsched.check_may_set(client);
-  elsif not has_table_privilege(pgsched.acting_role(), 'pgsched.gates', 'UPDATE') then
-    return pgsched.refuse('PS012', format('%I may not sideline a host for all clients', pgsched.acting_role()), 'name your client: client => ''payments''');
+    return pgsched_internal.check_may_set(client);
+  elsif not has_table_privilege(pgsched_internal.acting_role(), 'pgsched_internal.gates', 'UPDATE') then
+    return pgsched_internal.refuse('PS012', format('%I may not sideline a host for all clients', pgsched_internal.acting_role()), 'name your client: client => ''payments''');
   end if;
   return true;
 end $$;
-comment on function pgsched.check_may_sideline(text)
+comment on function pgsched_internal.check_may_sideline(text)
   is 'True where the session may sideline a host for a client, or for all (null); raises PS000 or PS012 otherwise.';

@@ -6,43 +6,42 @@
 -- that notify wait for each other's disk. A worker that is woken often looks by itself every few milliseconds, and holds
 -- an advisory lock meanwhile ('pgsc', -1 - the number of the queue). To try for a share of it is a look into shared
 -- memory: nothing is waited for, and what is got is given back at once, also where the transaction goes on or fails.
-create or replace function pgsched.is_watched(queue_number integer) returns boolean language sql volatile as $$
+create or replace function pgsched_internal.is_watched(queue_number integer) returns boolean language sql volatile as $$
   select case when pg_try_advisory_lock_shared(1885631331, -1 - queue_number)
               then not pg_advisory_unlock_shared(1885631331, -1 - queue_number) else true end
 $$;
-comment on function pgsched.is_watched(integer)
+comment on function pgsched_internal.is_watched(integer)
   is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.';
 
-create or replace function pgsched.notify_wake(partition smallint, fire_at timestamptz) returns void
+create or replace function pgsched_internal.notify_wake(partition smallint, fire_at timestamptz) returns void
   language plpgsql volatile as $$
 begin
   if fire_at < now() + interval '2 seconds' and current_setting('pgsched.notify', true) is distinct from 'off'
-     and not pgsched.is_watched(partition >> 4) then
+     and not pgsched_internal.is_watched(partition >> 4) then
     perform pg_notify('pgsched_wake', partition || '@' || (extract(epoch from fire_at) * 1000000)::bigint);
   end if;
 end $$;
-comment on function pgsched.notify_wake(smallint, timestamptz) is 'Tells the workers that a near-term row stands in a partition.';
+comment on function pgsched_internal.notify_wake(smallint, timestamptz) is 'Tells the workers that a near-term row stands in a partition.';
 
 -- What belongs to a job was accepted with the job; what tells of an end must not hold that end up.
-create or replace function pgsched.refuse_full(first_partition integer) returns void language plpgsql stable as $$
+create or replace function pgsched_internal.refuse_full(first_partition integer) returns void language plpgsql stable as $$
 declare
   queue pgsched.queues;
 begin
   select * into queue from pgsched.queues q where q.first_partition = refuse_full.first_partition and q.full_since is not null;
-  if found and (current_setting('pgsched.unbounded', true) is distinct from 'on' or not has_table_privilege('pgsched.executions', 'UPDATE')) then
-    perform pgsched.refuse('PS014', format('the queue %L is full: %s executions wait in it, as many as may', queue.name, queue.max_waiting),
+  if found and (current_setting('pgsched.unbounded', true) is distinct from 'on' 
+             or not has_table_privilege(pgsched_internal.acting_role(), 'pgsched.executions', 'UPDATE')) then
+    perform pgsched_internal.refuse('PS014', format('the queue %L is full: %s executions wait in it, as many as may', queue.name, queue.max_waiting),
       'try again in a second, or give it a higher max_waiting by pgsched.set_queue');
   end if;
 end $$;
-comment on function pgsched.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.';
+comment on function pgsched_internal.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.';
 
-create or replace function pgsched.executions_inserted() returns trigger language plpgsql volatile as $$
+create or replace function pgsched_internal.executions_inserted() returns trigger language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  if has_table_privilege('pgsched.queues', 'select') then  -- rights are asked for by the whole of an expression
-    if exists (select from pgsched.queues q where q.full_since is not null) then
-      perform pgsched.refuse_full(i.first_partition)
-         from (select distinct partition & ~15 as first_partition from inserted where job_id is null) i;
-    end if;
+  if exists (select from pgsched.queues q where q.full_since is not null) then
+    perform pgsched_internal.refuse_full(i.first_partition)
+       from (select distinct partition & ~15 as first_partition from inserted where job_id is null) i;
   end if;
   if current_setting('pgsched.notify', true) is distinct from 'off'
      and exists (select from inserted i where i.fire_at < now() + interval '2 seconds') then
@@ -50,41 +49,41 @@ begin
        from (select i.partition, min(i.fire_at) as fire_at from inserted i
               where i.fire_at < now() + interval '2 seconds' group by i.partition) near
       group by near.partition >> 4  -- by queue: a message of more than 8000 bytes would refuse the insert
-     having not pgsched.is_watched(near.partition >> 4);
+     having not pgsched_internal.is_watched(near.partition >> 4);
   end if;
   return null;
 end $$;
-comment on function pgsched.executions_inserted()
+comment on function pgsched_internal.executions_inserted()
   is 'Refuses the one-shots of an insert statement whose queue is full, and wakes the workers for its near-term rows.';
 create or replace trigger executions_inserted after insert on pgsched.executions
   referencing new table as inserted for each statement
   when (current_setting('pgsched.notify', true) is distinct from 'told'
         and (current_setting('pgsched.notify', true) is distinct from 'off' or current_setting('pgsched.unbounded', true) is distinct from 'on'))
-  execute function pgsched.executions_inserted();
+  execute function pgsched_internal.executions_inserted();
 
-create or replace function pgsched.jobs_changed() returns trigger language plpgsql volatile as $$
+create or replace function pgsched_internal.jobs_changed() returns trigger language plpgsql volatile as $$
 begin
   perform pg_notify('pgsched_wake', 'plan');
   return null;
 end $$;
-comment on function pgsched.jobs_changed() is 'Wakes a planner for new and edited jobs.';
-create or replace function pgsched.clients_changed() returns trigger language plpgsql volatile as $$
+comment on function pgsched_internal.jobs_changed() is 'Wakes a planner for new and edited jobs.';
+create or replace function pgsched_internal.clients_changed() returns trigger language plpgsql volatile as $$
 begin
   perform pg_notify('pgsched_wake', 'clients');
   return null;
 end $$;
-comment on function pgsched.clients_changed() is 'Has the workers read the clients'' settings again.';
+comment on function pgsched_internal.clients_changed() is 'Has the workers read the clients'' settings again.';
 create or replace trigger clients_changed after insert or update or delete on pgsched.clients
-  for each statement execute function pgsched.clients_changed();
+  for each statement execute function pgsched_internal.clients_changed();
 
-create or replace function pgsched.queues_changed() returns trigger language plpgsql volatile as $$
+create or replace function pgsched_internal.queues_changed() returns trigger language plpgsql volatile as $$
 begin
   perform pg_notify('pgsched_wake', 'queues');
   return null;
 end $$;
-comment on function pgsched.queues_changed() is 'Has the workers look at the queues again.';
+comment on function pgsched_internal.queues_changed() is 'Has the workers look at the queues again.';
 create or replace trigger queues_changed after insert or delete or update of name, first_partition, options, weight, max_waiting, paused_at
-  on pgsched.queues for each statement execute function pgsched.queues_changed();
+  on pgsched.queues for each statement execute function pgsched_internal.queues_changed();
 
-create or replace trigger jobs_inserted after insert on pgsched.jobs for each statement execute function pgsched.jobs_changed();
-create or replace trigger jobs_edited after update of revision on pgsched.jobs for each statement execute function pgsched.jobs_changed();
+create or replace trigger jobs_inserted after insert on pgsched.jobs for each statement execute function pgsched_internal.jobs_changed();
+create or replace trigger jobs_edited after update of revision on pgsched.jobs for each statement execute function pgsched_internal.jobs_changed();

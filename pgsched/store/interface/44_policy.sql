@@ -1,11 +1,11 @@
 -- What becomes of a failed try, for results that come by SQL: as domain/outcome.py decides it for those of workers. A test
 -- holds the two against each other.
 
-create or replace function pgsched.seconds_in(options jsonb, name text) returns double precision
+create or replace function pgsched_internal.seconds_in(options jsonb, name text) returns double precision
   language sql immutable parallel safe as $$ select extract(epoch from (options ->> name)::interval)::float8 $$;
-comment on function pgsched.seconds_in(jsonb, text) is 'How long an option that is a duration is, in seconds; null where it is not given.';
+comment on function pgsched_internal.seconds_in(jsonb, text) is 'How long an option that is a duration is, in seconds; null where it is not given.';
 
-create or replace function pgsched.duration_text(seconds double precision) returns text
+create or replace function pgsched_internal.duration_text(seconds double precision) returns text
   language plpgsql immutable parallel safe as $$
 declare
   whole constant bigint := round(seconds * 1000000)::bigint;
@@ -27,61 +27,61 @@ begin
   return 'P' || case when days > 0 then days || 'D' else '' end
              || case when clock <> '' then 'T' || clock when days = 0 then 'T0S' else '' end;
 end $$;
-comment on function pgsched.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.';
+comment on function pgsched_internal.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.';
 
-create or replace function pgsched.attempts_allowed(options jsonb) returns numeric
+create or replace function pgsched_internal.attempts_allowed(options jsonb) returns numeric
   language sql immutable parallel safe as $$
-  select coalesce(pgsched.attempts_in(options), 5)
+  select coalesce(pgsched_internal.attempts_in(options), 5)
 $$;
-comment on function pgsched.attempts_allowed(jsonb) is 'After how many attempts an execution with these options has failed for good.';
+comment on function pgsched_internal.attempts_allowed(jsonb) is 'After how many attempts an execution with these options has failed for good.';
 
 -- A list of waits says how many attempts there are, also where what it is laid over says otherwise.
-create or replace function pgsched.laid_over(options jsonb, defaults jsonb) returns jsonb
+create or replace function pgsched_internal.laid_over(options jsonb, defaults jsonb) returns jsonb
   language sql immutable parallel safe as $$
   select coalesce(defaults, '{}') || coalesce(options, '{}')
-         || case when pgsched.attempts_in(options) is not null
-                 then jsonb_build_object('max_attempts', pgsched.attempts_in(options)) else '{}' end
+         || case when pgsched_internal.attempts_in(options) is not null
+                 then jsonb_build_object('max_attempts', pgsched_internal.attempts_in(options)) else '{}' end
 $$;
-comment on function pgsched.laid_over(jsonb, jsonb) is 'Options, and what the defaults have beside them.';
+comment on function pgsched_internal.laid_over(jsonb, jsonb) is 'Options, and what the defaults have beside them.';
 
 -- Of a backfill, which is late by intent, only its own options bound the age.
-create or replace function pgsched.options_of(execution pgsched.executions) returns jsonb
+create or replace function pgsched_internal.options_of(execution pgsched.executions) returns jsonb
   language sql stable parallel safe as $$
-  select pgsched.laid_over(execution.options, case when execution.plan = 0
+  select pgsched_internal.laid_over(execution.options, case when execution.plan = 0
            then defaults - array['relevant_for', 'deadline', 'max_retry_age'] else defaults end)
-    from (select pgsched.laid_over(
+    from (select pgsched_internal.laid_over(
                    (select c.options from pgsched.clients c where c.client_id = execution.client_id),
-                   pgsched.laid_over((select q.options from pgsched.queues q where q.first_partition = (execution.partition & ~15)), null))) d(defaults)
+                   pgsched_internal.laid_over((select q.options from pgsched.queues q where q.first_partition = (execution.partition & ~15)), null))) d(defaults)
 $$;
-comment on function pgsched.options_of(pgsched.executions)
+comment on function pgsched_internal.options_of(pgsched.executions)
   is 'The options that hold for an execution: its own, its client''s where they are silent, and then its queue''s.';
 
-create or replace function pgsched.lateness(
+create or replace function pgsched_internal.lateness(
   options jsonb, attempt integer, age double precision, out status pgsched.execution_status, out reason text
 ) language plpgsql immutable parallel safe as $$
 declare
-  relevant_for constant double precision := pgsched.seconds_in(options, 'relevant_for');
-  deadline constant double precision := pgsched.seconds_in(options, 'deadline');
-  max_retry_age constant double precision := pgsched.seconds_in(options, 'max_retry_age');
+  relevant_for constant double precision := pgsched_internal.seconds_in(options, 'relevant_for');
+  deadline constant double precision := pgsched_internal.seconds_in(options, 'deadline');
+  max_retry_age constant double precision := pgsched_internal.seconds_in(options, 'max_retry_age');
 begin
   if age > relevant_for then
     status := 'expired';
-    reason := format('not begun within %s of its instant', pgsched.duration_text(relevant_for));
+    reason := format('not begun within %s of its instant', pgsched_internal.duration_text(relevant_for));
   elsif age >= deadline then
     status := 'failed';
-    reason := format('not begun before its deadline, %s after its instant', pgsched.duration_text(deadline));
+    reason := format('not begun before its deadline, %s after its instant', pgsched_internal.duration_text(deadline));
   elsif attempt > 1 and age > max_retry_age then
     status := 'failed';
-    reason := format('no retry begins later than %s after its instant', pgsched.duration_text(max_retry_age));
+    reason := format('no retry begins later than %s after its instant', pgsched_internal.duration_text(max_retry_age));
   end if;
 end $$;
-comment on function pgsched.lateness(jsonb, integer, double precision)
+comment on function pgsched_internal.lateness(jsonb, integer, double precision)
   is 'How an execution ends whose attempt of this number must not begin any more, so many seconds after its instant; null and null
 where it may.';
 
 -- Drawn is what the wait is drawn by, from 0 to 1. Whether the power is over the maximum is told by logarithms: it might
 -- be no number that there is.
-create or replace function pgsched.backoff(options jsonb, attempt integer, drawn double precision) returns double precision
+create or replace function pgsched_internal.backoff(options jsonb, attempt integer, drawn double precision) returns double precision
   language plpgsql immutable parallel safe as $$
 declare
   given constant jsonb := coalesce(options -> 'backoff', '{}');
@@ -92,18 +92,18 @@ begin
   if jsonb_typeof(given) = 'array' then
     return extract(epoch from (given ->> least(attempt, jsonb_array_length(given)) - 1)::interval);
   end if;
-  initial := coalesce(pgsched.seconds_in(given, 'initial'), 1);
+  initial := coalesce(pgsched_internal.seconds_in(given, 'initial'), 1);
   factor := coalesce((given ->> 'factor')::float8, 2);
-  maximum := coalesce(pgsched.seconds_in(given, 'maximum'), greatest(3600, initial));
+  maximum := coalesce(pgsched_internal.seconds_in(given, 'maximum'), greatest(3600, initial));
   if ln(initial) + (attempt - 1) * ln(factor) >= ln(maximum) then
     return drawn * maximum;
   end if;
   return drawn * initial * power(factor, attempt - 1);
 end $$;
-comment on function pgsched.backoff(jsonb, integer, double precision)
+comment on function pgsched_internal.backoff(jsonb, integer, double precision)
   is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.';
 
-create or replace function pgsched.after_failure(
+create or replace function pgsched_internal.after_failure(
   options jsonb, attempt integer, age double precision, error text, retryable boolean, retry_after interval, drawn double precision,
   out status pgsched.execution_status, out delay double precision, out reason text
 ) language plpgsql immutable parallel safe as $$
@@ -112,14 +112,14 @@ declare
 begin
   reason := left(error, 2000);
   status := 'failed';
-  if not retryable or attempt >= pgsched.attempts_allowed(options) then
+  if not retryable or attempt >= pgsched_internal.attempts_allowed(options) then
     return;
   end if;
-  delay := pgsched.backoff(options, attempt, drawn);
+  delay := pgsched_internal.backoff(options, attempt, drawn);
   if retry_after is not null then
     delay := greatest(delay, least(extract(epoch from retry_after), 86400));
   end if;
-  late := pgsched.lateness(options, attempt + 1, age + delay);
+  late := pgsched_internal.lateness(options, attempt + 1, age + delay);
   if late.status is null then
     status := 'retrying';
   else
@@ -128,6 +128,6 @@ begin
     reason := left(reason || '; ' || late.reason, 2000);
   end if;
 end $$;
-comment on function pgsched.after_failure(jsonb, integer, double precision, text, boolean, interval, double precision)
+comment on function pgsched_internal.after_failure(jsonb, integer, double precision, text, boolean, interval, double precision)
   is 'What becomes of an execution after the failed attempt of this number, so many seconds after its instant: retrying after a
 delay in seconds, or an end; with the reason that is kept.';

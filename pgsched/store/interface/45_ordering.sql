@@ -4,33 +4,33 @@
 -- (pgsched.dependencies) keeps its place, unless that is another of its own key: neither would ever begin.
 
 -- Ends at the first that is found, and looks no further behind those of the same key.
-create or replace function pgsched.waits_for_own(partition smallint, id uuid) returns boolean language plpgsql stable as $$
+create or replace function pgsched_internal.waits_for_own(partition smallint, id uuid) returns boolean language plpgsql stable as $$
 begin
   return exists (
     with recursive mine as materialized (
       select e.client_id, e.ordering_key from pgsched.executions e
        where e.partition = waits_for_own.partition and e.id = waits_for_own.id
     ), before(id, is_own) as (
-      select d.after_id, pgsched.is_of_key(waits_for_own.partition, d.after_id, mine.client_id, mine.ordering_key)
+      select d.after_id, pgsched_internal.is_of_key(waits_for_own.partition, d.after_id, mine.client_id, mine.ordering_key)
         from pgsched.dependencies d cross join mine where d.execution_id = waits_for_own.id and d.status is null
       union
-      select d.after_id, pgsched.is_of_key(waits_for_own.partition, d.after_id, mine.client_id, mine.ordering_key)
+      select d.after_id, pgsched_internal.is_of_key(waits_for_own.partition, d.after_id, mine.client_id, mine.ordering_key)
         from before b join pgsched.dependencies d on d.execution_id = b.id and d.status is null cross join mine
        where not b.is_own)
     select from before b where b.is_own);
 end $$;
-comment on function pgsched.waits_for_own(smallint, uuid)
+comment on function pgsched_internal.waits_for_own(smallint, uuid)
   is 'Whether an execution waits, directly or through others, for one of its own ordering key that has not ended.';
 
-create or replace function pgsched.is_of_key(partition smallint, id uuid, client_id text, ordering_key text) returns boolean
+create or replace function pgsched_internal.is_of_key(partition smallint, id uuid, client_id text, ordering_key text) returns boolean
   language plpgsql stable as $$
 begin
   return exists (select from pgsched.executions e where e.partition = is_of_key.partition and e.id = is_of_key.id
                     and e.client_id = is_of_key.client_id and e.ordering_key = is_of_key.ordering_key);
 end $$;
-comment on function pgsched.is_of_key(smallint, uuid, text, text) is 'Whether an execution has not ended and is of this ordering key.';
+comment on function pgsched_internal.is_of_key(smallint, uuid, text, text) is 'Whether an execution has not ended and is of this ordering key.';
 
-create or replace function pgsched.let_next(partition smallint, client_id text, ordering_key text) returns timestamptz
+create or replace function pgsched_internal.let_next(partition smallint, client_id text, ordering_key text) returns timestamptz
   language plpgsql volatile as $$
 declare
   first record;
@@ -45,7 +45,7 @@ begin
   end if;
   select e.id, e.gate, e.fire_at, e.scheduled_for into first from pgsched.executions e
    where e.partition = let_next.partition and e.client_id = let_next.client_id and e.ordering_key = let_next.ordering_key
-     and (isfinite(e.fire_at) or e.gate is not null or not pgsched.waits_for_own(e.partition, e.id))
+     and (isfinite(e.fire_at) or e.gate is not null or not pgsched_internal.waits_for_own(e.partition, e.id))
    order by coalesce(e.scheduled_for, e.fire_at), e.id limit 1;
   if first.gate is distinct from 'order' or first.fire_at <> 'infinity' then  -- it comes by itself
     return null;
@@ -60,30 +60,30 @@ begin
   if not found then
     return null;
   end if;
-  perform pgsched.notify_wake(let_next.partition, instant);
+  perform pgsched_internal.notify_wake(let_next.partition, instant);
   return instant;
 end $$;
-comment on function pgsched.let_next(smallint, text, text)
+comment on function pgsched_internal.let_next(smallint, text, text)
   is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind
 one; the instant at which it fires, or null.';
 
 -- For transactions of clients, which it reaches the workers from at their end. The lock of let_next would be kept until
 -- then, while claims and settles of everybody wait for it, and would be taken before rows that those hold already.
-create or replace function pgsched.notify_turns() returns void language plpgsql volatile as $$
+create or replace function pgsched_internal.notify_turns() returns void language plpgsql volatile as $$
 begin
   if current_setting('pgsched.notify', true) is distinct from 'off' then
     perform pg_notify('pgsched_wake', 'turns');
   end if;
 end $$;
-comment on function pgsched.notify_turns() is 'Tells the workers that it may be the turn of others of an ordering key.';
+comment on function pgsched_internal.notify_turns() is 'Tells the workers that it may be the turn of others of an ordering key.';
 
-create or replace function pgsched.block_key(partition smallint, client_id text, ordering_key text, execution_id uuid, reason text)
+create or replace function pgsched_internal.block_key(partition smallint, client_id text, ordering_key text, execution_id uuid, reason text)
   returns void language sql volatile as $$
   insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id, reason)
   values (block_key.client_id, block_key.ordering_key, block_key.partition, block_key.execution_id, block_key.reason)
       on conflict (client_id, ordering_key, partition) do nothing
 $$;
-comment on function pgsched.block_key(smallint, text, text, uuid, text)
+comment on function pgsched_internal.block_key(smallint, text, text, uuid, text)
   is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.';
 
 create or replace function pgsched.unblock(client text, ordering_key text, actor text default null) returns boolean
@@ -92,14 +92,14 @@ declare
   freed pgsched.blocked_keys;
   any_freed boolean := false;
 begin
-  if not pgsched.acts_for(unblock.client) then
-    perform pgsched.refuse('PS010', format('client %L has no ordering key %L that is blocked', client, ordering_key), 'look it up in pgsched.blocked_keys');
+  if not pgsched_internal.acts_for(unblock.client) then
+    perform pgsched_internal.refuse('PS010', format('client %L has no ordering key %L that is blocked', client, ordering_key), 'look it up in pgsched.blocked_keys');
   end if;
   for freed in
     delete from pgsched.blocked_keys b where b.client_id = unblock.client and b.ordering_key = unblock.ordering_key returning b.*
   loop
-    perform pgsched.let_next(freed.partition, freed.client_id, freed.ordering_key);
-    perform pgsched.write_log('unblock', freed.execution_id, unblock.actor,
+    perform pgsched_internal.let_next(freed.partition, freed.client_id, freed.ordering_key);
+    perform pgsched_internal.write_log('unblock', freed.execution_id, unblock.actor,
       jsonb_build_object('client', freed.client_id, 'ordering_key', freed.ordering_key));
     any_freed := true;
   end loop;

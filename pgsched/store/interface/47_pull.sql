@@ -1,54 +1,54 @@
 -- Queues that consumers pull from. A claim hands out what is due, earliest first in each partition, under a lease: the row
 -- then stands at the end of its lease, where it is due again, so that what others have in hand is not read by a claim.
 
-create or replace function pgsched.check_pulled(target text, queue text) returns boolean language plpgsql stable parallel safe as $$
+create or replace function pgsched_internal.check_pulled(target text, queue text) returns boolean language plpgsql stable parallel safe as $$
 declare
   pulled boolean;
 begin
   select q.pulled into pulled from pgsched.queues q where q.name = check_pulled.queue;
   if check_pulled.target = 'queue:' and not pulled then
-    return pgsched.refuse('PS001', format('a queue: target waits for consumers, and workers serve the queue %L', check_pulled.queue),
+    return pgsched_internal.refuse('PS001', format('a queue: target waits for consumers, and workers serve the queue %L', check_pulled.queue),
       'name a queue that is pulled, or write what the workers shall call');
   elsif check_pulled.target <> 'queue:' and pulled then
-    return pgsched.refuse('PS001', format('consumers pull from the queue %L, so nobody would call %L', check_pulled.queue, left(check_pulled.target, 100)),
+    return pgsched_internal.refuse('PS001', format('consumers pull from the queue %L, so nobody would call %L', check_pulled.queue, left(check_pulled.target, 100)),
       'write target => ''queue:'', or name a queue that workers serve');
   end if;
   return true;
 end $$;
-comment on function pgsched.check_pulled(text, text)
+comment on function pgsched_internal.check_pulled(text, text)
   is 'True where a target goes with a queue: queue: and a queue that is pulled, or neither; raises PS001 with what to write otherwise.';
 
-create or replace function pgsched.queue_to_tell(partition smallint, told text) returns smallint language sql stable parallel safe as $$
+create or replace function pgsched_internal.queue_to_tell(partition smallint, told text) returns smallint language sql stable parallel safe as $$
   select case when told <> 'queue:' and (select q.pulled from pgsched.queues q where q.first_partition = partition & ~15)
               then 0::smallint else partition & ~15::smallint end
 $$;
-comment on function pgsched.queue_to_tell(smallint, text)
+comment on function pgsched_internal.queue_to_tell(smallint, text)
   is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where
 that one is pulled and the target is to be called.';
 
-create or replace function pgsched.check_claim(queue text, worker text, batch integer, lease interval) returns smallint
+create or replace function pgsched_internal.check_claim(queue text, worker text, batch integer, lease interval) returns smallint
   language plpgsql stable parallel safe as $$
 declare
   found pgsched.queues;
 begin
   select * into found from pgsched.queues q where q.name = check_claim.queue;
   if found.name is null then
-    perform pgsched.refuse('PS010', format('there is no queue %L', check_claim.queue), 'the names are in pgsched.queues');
+    perform pgsched_internal.refuse('PS010', format('there is no queue %L', check_claim.queue), 'the names are in pgsched.queues');
   elsif not found.pulled then
-    perform pgsched.refuse('PS011', format('the queue %L is not pulled: workers serve it', check_claim.queue), 'claim from one that is pulled');
+    perform pgsched_internal.refuse('PS011', format('the queue %L is not pulled: workers serve it', check_claim.queue), 'claim from one that is pulled');
   elsif worker is null or length(worker) not between 1 and 200 then
-    perform pgsched.refuse('PS000', 'worker must be text of 1 to 200 characters', 'write who claims, such as worker => ''svc-1''');
+    perform pgsched_internal.refuse('PS000', 'worker must be text of 1 to 200 characters', 'write who claims, such as worker => ''svc-1''');
   elsif batch is null or batch not between 1 and 1000 then
-    perform pgsched.refuse('PS000', 'batch must be from 1 to 1000', 'write batch => 100');
+    perform pgsched_internal.refuse('PS000', 'batch must be from 1 to 1000', 'write batch => 100');
   end if;
-  perform pgsched.check_lease(lease);
+  perform pgsched_internal.check_lease(lease);
   return found.first_partition;
 end $$;
-comment on function pgsched.check_claim(text, text, integer, interval)
+comment on function pgsched_internal.check_claim(text, text, integer, interval)
   is 'The first partition of a queue that can be claimed from so; raises PS000, PS010 or PS011 otherwise.';
 
 -- Whatever stands in a queue stands at the instant at which a claim may have it, also what is leased.
-create or replace function pgsched.until_next(queue text) returns double precision language sql volatile
+create or replace function pgsched_internal.until_next(queue text) returns double precision language sql volatile
   set enable_seqscan = off set enable_bitmapscan = off as $$
   select extract(epoch from min(next.fire_at) - clock_timestamp())::float8
     from pgsched.queues q cross join generate_series(0, 15) as slot
@@ -57,10 +57,10 @@ create or replace function pgsched.until_next(queue text) returns double precisi
                         order by e.fire_at limit 1) next
    where q.name = until_next.queue and q.paused_at is null
 $$;
-comment on function pgsched.until_next(text)
+comment on function pgsched_internal.until_next(text)
   is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.';
 
-create or replace function pgsched.take_turn(waiting pgsched.executions) returns boolean language plpgsql volatile as $$
+create or replace function pgsched_internal.take_turn(waiting pgsched.executions) returns boolean language plpgsql volatile as $$
 declare
   first uuid;
 begin
@@ -71,7 +71,7 @@ begin
        where b.client_id = waiting.client_id and b.ordering_key = waiting.ordering_key and b.partition = waiting.partition) then
     select e.id into first from pgsched.executions e
      where e.partition = waiting.partition and e.client_id = waiting.client_id and e.ordering_key = waiting.ordering_key
-       and (isfinite(e.fire_at) or e.gate is not null or not pgsched.waits_for_own(e.partition, e.id))
+       and (isfinite(e.fire_at) or e.gate is not null or not pgsched_internal.waits_for_own(e.partition, e.id))
      order by coalesce(e.scheduled_for, e.fire_at), e.id limit 1;
   end if;
   update pgsched.executions e
@@ -80,40 +80,40 @@ begin
    where e.partition = waiting.partition and e.id = waiting.id;
   return waiting.id is not distinct from first;
 end $$;
-comment on function pgsched.take_turn(pgsched.executions)
+comment on function pgsched_internal.take_turn(pgsched.executions)
   is 'Whether it is the turn of an execution among those of its ordering key; it is at the head then, and held behind the others
 otherwise.';
 
 -- What is not handed out as it stands: whose lease ran out, whose time is over, what nobody can pull, whose turn it may not be.
-create or replace function pgsched.may_be_handed_out(partition smallint, id uuid) returns boolean language plpgsql volatile as $$
+create or replace function pgsched_internal.may_be_handed_out(partition smallint, id uuid) returns boolean language plpgsql volatile as $$
 declare
   waiting pgsched.executions;
   late record;
 begin
   select * into waiting from pgsched.executions e where e.partition = may_be_handed_out.partition and e.id = may_be_handed_out.id;
   if waiting.lease_token is not null then
-    perform pgsched.lose_in_hand(waiting);
+    perform pgsched_internal.lose_in_hand(waiting);
     return false;
   elsif waiting.target <> 'queue:' then
-    perform pgsched.end_in_hand(waiting, 'failed', null,
+    perform pgsched_internal.end_in_hand(waiting, 'failed', null,
       'consumers pull from this queue, so nobody calls its targets: schedule them in a queue that workers serve', tried => false);
     return false;
   end if;
-  late := pgsched.lateness(pgsched.options_of(waiting), waiting.attempt + 1,
+  late := pgsched_internal.lateness(pgsched_internal.options_of(waiting), waiting.attempt + 1,
     extract(epoch from pgsched.now() - coalesce(waiting.scheduled_for, waiting.fire_at))::float8);
   if late.status is not null then
-    perform pgsched.end_in_hand(waiting, late.status, null, late.reason, tried => false);
+    perform pgsched_internal.end_in_hand(waiting, late.status, null, late.reason, tried => false);
     return false;
   end if;
-  return waiting.ordering_key is null or pgsched.take_turn(waiting);
+  return waiting.ordering_key is null or pgsched_internal.take_turn(waiting);
 end $$;
-comment on function pgsched.may_be_handed_out(smallint, uuid)
+comment on function pgsched_internal.may_be_handed_out(smallint, uuid)
   is 'Whether a consumer may have a due execution that is locked; what it may not have ends, waits or is held.';
 
 -- A share of every partition first, so that those of any come to their turn. A row of a job whose next row does not
 -- stand yet (plan > 0) is left to the workers, which plan and pass it on before it is due. Plain is what can be handed
 -- out as it stands; ordered are the partitions of what may have to wait for its turn.
-create or replace function pgsched.due_to_pull(
+create or replace function pgsched_internal.due_to_pull(
   first smallint, wanted integer, share integer, clients text[], out homes smallint[], out ids uuid[], out plain boolean[], out ordered smallint[]
 ) language plpgsql volatile set enable_seqscan = off set enable_bitmapscan = off
   set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan as $$
@@ -142,7 +142,7 @@ begin
               order by e.fire_at limit due_to_pull.share for update of e skip locked) due
            limit due_to_pull.wanted) d;
 end $$;
-comment on function pgsched.due_to_pull(smallint, integer, integer, text[])
+comment on function pgsched_internal.due_to_pull(smallint, integer, integer, text[])
   is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.';
 
 -- Row by row: a statement over rows of many partitions would look for its place in each of them anew, and where the
@@ -154,9 +154,9 @@ create or replace function pgsched.claim(queue text, worker text, batch integer 
   set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-  first constant smallint := pgsched.check_claim(queue, worker, batch, lease);
-  clients constant text[] := pgsched.clients_acted_for();
-  drawn constant bigint := pgsched.new_token(0::smallint);
+  first constant smallint := pgsched_internal.check_claim(queue, worker, batch, lease);
+  clients constant text[] := pgsched_internal.clients_acted_for();
+  drawn constant bigint := pgsched_internal.new_token(0::smallint);
   until constant timestamptz := pgsched.now() + claim.lease;
   share integer := (claim.batch + 15) / 16;
   wanted integer := claim.batch;
@@ -168,11 +168,11 @@ begin
     return;
   end if;
   for round in 1..20 loop
-    due := pgsched.due_to_pull(first, wanted, share, clients);
+    due := pgsched_internal.due_to_pull(first, wanted, share, clients);
     count := coalesce(cardinality(due.ids), 0);
     perform pg_advisory_xact_lock(1885631332, o.partition) from unnest(due.ordered) as o(partition);
     for n in 1..count loop
-      continue when not (due.plain[n] or pgsched.may_be_handed_out(due.homes[n], due.ids[n]));
+      continue when not (due.plain[n] or pgsched_internal.may_be_handed_out(due.homes[n], due.ids[n]));
       return query
       update pgsched.executions e
          set fire_at = until, scheduled_for = coalesce(e.scheduled_for, e.fire_at), attempt = e.attempt + 1,

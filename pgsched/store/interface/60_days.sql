@@ -1,7 +1,7 @@
 -- History and attempts are kept in days: made ahead, dropped whole, once the dead letters are out of them. The functions
 -- are the workers' and run with the rights of the tables' owner; a lock they do not get at once they leave to the next turn.
 
-create or replace function pgsched.prepare_days(ahead integer) returns integer
+create or replace function pgsched_internal.prepare_days(ahead integer) returns integer
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '2s' as $$
 declare
   parent text;
@@ -12,9 +12,9 @@ begin
     for day in select d::date from generate_series(pgsched.now() at time zone 'UTC', pgsched.now() at time zone 'UTC'
                                                     + make_interval(days => ahead), interval '1 day') d
     loop
-      continue when to_regclass(format('pgsched.%I', parent || to_char(day, '_YYYYMMDD'))) is not null;
+      continue when to_regclass(format('pgsched_internal.%I', parent || to_char(day, '_YYYYMMDD'))) is not null;
       begin
-        execute format('create table pgsched.%I partition of pgsched.%I for values from (%L) to (%L)',
+        execute format('create table pgsched_internal.%I partition of pgsched.%I for values from (%L) to (%L)',
           parent || to_char(day, '_YYYYMMDD'), parent, day::text || ' 00:00+00', (day + 1)::text || ' 00:00+00');
         made := made + 1;
       exception
@@ -26,16 +26,16 @@ begin
   end loop;
   return made;
 end $$;
-comment on function pgsched.prepare_days(integer) is 'Makes the partitions of history and attempts for today and the days ahead; returns how many.';
+comment on function pgsched_internal.prepare_days(integer) is 'Makes the partitions of history and attempts for today and the days ahead; returns how many.';
 
-create or replace function pgsched.is_kept(client text, finished_at timestamptz) returns boolean language sql stable as $$
+create or replace function pgsched_internal.is_kept(client text, finished_at timestamptz) returns boolean language sql stable as $$
   select is_kept.finished_at > pgsched.now() - coalesce(
     (select c.dead_letters_for from pgsched.clients c where c.client_id = is_kept.client), interval '365 days')
 $$;
-comment on function pgsched.is_kept(text, timestamptz) is 'Whether a dead letter of this client that failed then has not expired.';
+comment on function pgsched_internal.is_kept(text, timestamptz) is 'Whether a dead letter of this client that failed then has not expired.';
 
 -- Row by row, so that a dead letter is in one of the two tables at any moment, and so many at a time.
-create or replace function pgsched.keep_dead_letters(kept integer, most integer) returns integer
+create or replace function pgsched_internal.keep_dead_letters(kept integer, most integer) returns integer
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '2s' as $$
 declare
   oldest constant timestamptz := ((pgsched.now() at time zone 'UTC')::date - kept)::timestamp at time zone 'UTC';
@@ -44,12 +44,12 @@ begin
   with taken as (
     select h.id, h.finished_at from pgsched.history h
      where h.status = 'failed' and h.dealt_with_at is null and h.finished_at < oldest
-       and pgsched.is_kept(h.client_id, h.finished_at)
+       and pgsched_internal.is_kept(h.client_id, h.finished_at)
      limit most for update skip locked
   ), gone as (
     delete from pgsched.history h using taken t where h.id = t.id and h.finished_at = t.finished_at returning h.*
   )
-  insert into pgsched.kept_dead_letters
+  insert into pgsched_internal.kept_dead_letters
   select g.*, coalesce((select jsonb_agg(to_jsonb(a) - 'execution_id' - 'client_id' order by a.attempt, a.finished_at)
                           from pgsched.attempts a where a.execution_id = g.id), '[]')
     from gone g
@@ -57,25 +57,25 @@ begin
   get diagnostics moved = row_count;
   return moved;
 end $$;
-comment on function pgsched.keep_dead_letters(integer, integer)
+comment on function pgsched_internal.keep_dead_letters(integer, integer)
   is 'Moves open dead letters, no more than so many, out of the days of history that are to be dropped; returns how many.';
 
-create or replace function pgsched.expire_dead_letters(most integer) returns integer
+create or replace function pgsched_internal.expire_dead_letters(most integer) returns integer
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   expired integer;
 begin
-  delete from pgsched.kept_dead_letters k where k.id = any (array(
-    select o.id from pgsched.kept_dead_letters o
-     where o.finished_at < pgsched.now() - interval '1 hour' and not pgsched.is_kept(o.client_id, o.finished_at)
+  delete from pgsched_internal.kept_dead_letters k where k.id = any (array(
+    select o.id from pgsched_internal.kept_dead_letters o
+     where o.finished_at < pgsched.now() - interval '1 hour' and not pgsched_internal.is_kept(o.client_id, o.finished_at)
      order by o.finished_at limit most for update skip locked));
   get diagnostics expired = row_count;
   return expired;
 end $$;
-comment on function pgsched.expire_dead_letters(integer)
+comment on function pgsched_internal.expire_dead_letters(integer)
   is 'Deletes dead letters that have expired and whose day of history is gone, no more than so many; returns how many.';
 
-create or replace function pgsched.drop_days(kept integer) returns integer
+create or replace function pgsched_internal.drop_days(kept integer) returns integer
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '2s' as $$
 declare
   oldest constant date := (pgsched.now() at time zone 'UTC')::date - kept;
@@ -89,21 +89,21 @@ begin
        and to_date(right(c.relname, 8), 'YYYYMMDD') < oldest
   loop
     if child.name like 'history%' then
-      execute format('select exists (select from pgsched.%I h where h.status = ''failed'' and h.dealt_with_at is null'
-        ' and pgsched.is_kept(h.client_id, h.finished_at))', child.name) into unmoved;
+      execute format('select exists (select from pgsched_internal.%I h where h.status = ''failed'' and h.dealt_with_at is null'
+        ' and pgsched_internal.is_kept(h.client_id, h.finished_at))', child.name) into unmoved;
       continue when unmoved;
     end if;
     begin
-      execute format('drop table pgsched.%I', child.name);
+      execute format('drop table pgsched_internal.%I', child.name);
       dropped := dropped + 1;
     exception
       when undefined_table then null;
       when lock_not_available then return dropped;
     end;
   end loop;
-  delete from pgsched.history_default h where h.finished_at < oldest::timestamp at time zone 'UTC'
-     and not (h.status = 'failed' and h.dealt_with_at is null and pgsched.is_kept(h.client_id, h.finished_at));
-  delete from pgsched.attempts_default where finished_at < oldest::timestamp at time zone 'UTC';
+  delete from pgsched_internal.history_default h where h.finished_at < oldest::timestamp at time zone 'UTC'
+     and not (h.status = 'failed' and h.dealt_with_at is null and pgsched_internal.is_kept(h.client_id, h.finished_at));
+  delete from pgsched_internal.attempts_default where finished_at < oldest::timestamp at time zone 'UTC';
   return dropped;
 end $$;
-comment on function pgsched.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.';
+comment on function pgsched_internal.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.';

@@ -1,145 +1,235 @@
--- Rights. Roles are made by roles.sql, where the migrating role may; a role that is missing is passed over here.
--- PUBLIC may do nothing. A client sees and changes its own rows only: those of the clients whose database_role it has.
+-- Rights, as lists: what is not named here, a role may not do. Roles are made by roles.sql, where the migrating role may; one
+-- that is missing is passed over here. PUBLIC may do nothing. In the schema pgsched a client calls verbs, which run with their
+-- owner's rights and judge by the role that the session acts as, reads the rows of the clients whose database_role it has, and inserts
+-- executions and jobs of theirs. It may lock nothing by itself: no UPDATE, no DELETE. The schema pgsched_internal it cannot
+-- use at all; of its functions it executes those alone that CHECK constraints, defaults and policies of its inserts and reads call.
 
-revoke all on schema pgsched from public;
-revoke all on all tables in schema pgsched from public;
-revoke all on all functions in schema pgsched from public;
-
-create or replace function pgsched.my_clients() returns text[] language sql stable parallel safe as $$
+create or replace function pgsched_internal.my_clients() returns text[] language sql stable parallel safe as $$
   select array(select c.client_id from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
                 where pg_catalog.pg_has_role(r.oid, 'MEMBER'))
 $$;
-revoke all on function pgsched.my_clients() from public;
-comment on function pgsched.my_clients() is 'The clients whose rows the current role may see and change.';
+comment on function pgsched_internal.my_clients() is 'The clients whose rows the current role may see and change.';
+
+create or replace function pgsched_internal.grant_execute(functions text[], role regrole) returns void
+  language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+declare
+  name text;
+  signature regprocedure;
+begin
+  foreach name in array functions loop
+    for signature in select p.oid from pg_proc p where p.pronamespace::regnamespace || '.' || p.proname = name loop
+      execute format('grant execute on function %s to %s', signature, role);
+    end loop;
+    if not found then
+      raise exception 'there is no function % to grant', name;
+    end if;
+  end loop;
+end $$;
+comment on function pgsched_internal.grant_execute(text[], regrole) is 'Grants all functions of these names to a role; called by migrations.';
 
 alter table pgsched.clients enable row level security;
-alter table pgsched.former_secrets enable row level security;
+alter table pgsched_internal.former_secrets enable row level security;
 alter table pgsched.jobs enable row level security;
 alter table pgsched.executions enable row level security;
 alter table pgsched.history enable row level security;
 alter table pgsched.attempts enable row level security;
 alter table pgsched.dependencies enable row level security;
 alter table pgsched.backfills enable row level security;
-alter table pgsched.kept_dead_letters enable row level security;
+alter table pgsched_internal.kept_dead_letters enable row level security;
 alter table pgsched.replays enable row level security;
 alter table pgsched.blocked_keys enable row level security;
 
+-- Nothing that an earlier release granted stays.
 do $$
 declare
   item text;
 begin
   for item in select format('drop policy %I on %s', p.polname, p.polrelid::regclass) from pg_catalog.pg_policy p
-               join pg_catalog.pg_class c on c.oid = p.polrelid where c.relnamespace = 'pgsched'::regnamespace
+               join pg_catalog.pg_class c on c.oid = p.polrelid
+              where c.relnamespace in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace)
   loop
     execute item;
   end loop;
+  for item in select 'public' union all select quote_ident(r.rolname) from pg_catalog.pg_roles r
+               where r.rolname in ('pgsched_worker', 'pgsched_client', 'pgsched_reader')
+  loop
+    execute format('revoke all on schema pgsched, pgsched_internal from %s', item);
+    execute format('revoke all on all tables in schema pgsched, pgsched_internal from %s', item);
+    execute format('revoke all on all sequences in schema pgsched, pgsched_internal from %s', item);
+    execute format('revoke all on all functions in schema pgsched, pgsched_internal from %s', item);
+  end loop;
+end $$;
 
-  if to_regrole('pgsched_worker') is not null then
-    grant usage on schema pgsched to pgsched_worker;
-    grant select, insert, update, delete on all tables in schema pgsched to pgsched_worker;
-    grant usage on all sequences in schema pgsched to pgsched_worker;
-    grant execute on all functions in schema pgsched to pgsched_worker;
-    foreach item in array array['clients', 'former_secrets', 'jobs', 'executions', 'history', 'attempts', 'dependencies',
-                              'backfills', 'kept_dead_letters', 'replays', 'blocked_keys'] loop
-      execute format('create policy worker on pgsched.%I to pgsched_worker using (true) with check (true)', item);
-    end loop;
+-- Workers and the API.
+do $$
+declare
+  item text;
+begin
+  if to_regrole('pgsched_worker') is null then
+    return;
   end if;
+  grant usage on schema pgsched, pgsched_internal to pgsched_worker;
+  grant select, insert, update, delete on pgsched.executions, pgsched.jobs, pgsched.dependencies, pgsched.workers, pgsched.audit_log,
+    pgsched.blocked_keys, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts to pgsched_worker;
+  grant select, insert, update on pgsched.history to pgsched_worker;
+  grant select, update on pgsched.queues, pgsched.backfills, pgsched.replays, pgsched_internal.kept_dead_letters to pgsched_worker;
+  grant select, insert on pgsched.attempts to pgsched_worker;
+  grant select on pgsched.clients, pgsched_internal.former_secrets, pgsched.schema_version, pgsched.status, pgsched.dead_letters,
+    pgsched.sidelined to pgsched_worker;
+  grant usage on sequence pgsched.workers_id_seq, pgsched.audit_log_id_seq to pgsched_worker;
+  for item in select i.inhrelid::regclass from pg_catalog.pg_inherits i where i.inhparent = 'pgsched.executions'::regclass loop
+    execute format('grant select, insert, update, delete on %s to pgsched_worker', item);  -- hot statements name the partition
+  end loop;
+  perform pgsched_internal.grant_execute(array[
+    'pgsched.backfill', 'pgsched.call_target', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_replay', 'pgsched.claim',
+    'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.create_queue', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.drop_client',
+    'pgsched.drop_limit', 'pgsched.drop_queue', 'pgsched.drop_secret', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail', 'pgsched.hold_client',
+    'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.pause_queue', 'pgsched.release',
+    'pgsched.release_client', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
+    'pgsched.resume_queue', 'pgsched.rotate_secret', 'pgsched.schedule', 'pgsched.set_client', 'pgsched.set_limit', 'pgsched.set_queue',
+    'pgsched.settle_called', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock', 'pgsched.wait_for'],
+    'pgsched_worker');
+  perform pgsched_internal.grant_execute(array[
+    'pgsched_internal.account_from_claimed', 'pgsched_internal.accounted_to', 'pgsched_internal.acting_role', 'pgsched_internal.acts_for',
+    'pgsched_internal.advance_replay', 'pgsched_internal.after_failure', 'pgsched_internal.attempts_allowed',
+    'pgsched_internal.attempts_in', 'pgsched_internal.backoff', 'pgsched_internal.block_key', 'pgsched_internal.bring_along',
+    'pgsched_internal.carry_on', 'pgsched_internal.check_acts_for', 'pgsched_internal.check_after', 'pgsched_internal.check_backfill',
+    'pgsched_internal.check_changes', 'pgsched_internal.check_claim', 'pgsched_internal.check_client_changes',
+    'pgsched_internal.check_cron', 'pgsched_internal.check_dead_letter_filter', 'pgsched_internal.check_defaults',
+    'pgsched_internal.check_empty', 'pgsched_internal.check_ended', 'pgsched_internal.check_exclusion', 'pgsched_internal.check_filter',
+    'pgsched_internal.check_instant', 'pgsched_internal.check_labels', 'pgsched_internal.check_lease', 'pgsched_internal.check_limit',
+    'pgsched_internal.check_may_set', 'pgsched_internal.check_may_sideline', 'pgsched_internal.check_members',
+    'pgsched_internal.check_no_circle', 'pgsched_internal.check_on_conflict', 'pgsched_internal.check_options',
+    'pgsched_internal.check_partition', 'pgsched_internal.check_pulled', 'pgsched_internal.check_queue_changes',
+    'pgsched_internal.check_rules', 'pgsched_internal.check_secret', 'pgsched_internal.check_spec', 'pgsched_internal.check_target',
+    'pgsched_internal.check_told', 'pgsched_internal.check_zone', 'pgsched_internal.circuit_of', 'pgsched_internal.clients_acted_for',
+    'pgsched_internal.count_live', 'pgsched_internal.count_outcome', 'pgsched_internal.detail_of', 'pgsched_internal.drop_days',
+    'pgsched_internal.drop_partitions', 'pgsched_internal.due_to_pull', 'pgsched_internal.duration_text', 'pgsched_internal.edited',
+    'pgsched_internal.end_in_hand', 'pgsched_internal.expire_dead_letters', 'pgsched_internal.fail_in_hand',
+    'pgsched_internal.find_execution', 'pgsched_internal.finish_waiting', 'pgsched_internal.fire_dependents',
+    'pgsched_internal.forget_dependencies', 'pgsched_internal.gate_of', 'pgsched_internal.give_up_key', 'pgsched_internal.has_ended',
+    'pgsched_internal.is_day', 'pgsched_internal.is_duration', 'pgsched_internal.is_instant', 'pgsched_internal.is_kept',
+    'pgsched_internal.is_of_key', 'pgsched_internal.is_privileged', 'pgsched_internal.is_watched', 'pgsched_internal.is_whole', 'pgsched_internal.keep_dead_letters',
+    'pgsched_internal.laid_over', 'pgsched_internal.lateness', 'pgsched_internal.let_next', 'pgsched_internal.lock_dead_letter',
+    'pgsched_internal.lock_execution', 'pgsched_internal.lock_job', 'pgsched_internal.lock_jobs', 'pgsched_internal.lock_queue',
+    'pgsched_internal.log_setting', 'pgsched_internal.look_through_dead_letters', 'pgsched_internal.lose_in_hand',
+    'pgsched_internal.make_partition', 'pgsched_internal.mark_dead_letter', 'pgsched_internal.may_be_handed_out',
+    'pgsched_internal.moves_instants', 'pgsched_internal.my_clients', 'pgsched_internal.new_secret', 'pgsched_internal.new_token',
+    'pgsched_internal.next_queue_number', 'pgsched_internal.note_ends', 'pgsched_internal.notify_release', 'pgsched_internal.notify_turns',
+    'pgsched_internal.notify_wake', 'pgsched_internal.open_gate', 'pgsched_internal.options_of', 'pgsched_internal.owner_of_job',
+    'pgsched_internal.partition_of', 'pgsched_internal.partition_with', 'pgsched_internal.prepare_days', 'pgsched_internal.queue_to_tell',
+    'pgsched_internal.reap_in_hand', 'pgsched_internal.refuse', 'pgsched_internal.refuse_full', 'pgsched_internal.release_abandoned',
+    'pgsched_internal.release_dependents', 'pgsched_internal.replay_next', 'pgsched_internal.revive', 'pgsched_internal.schedule_after',
+    'pgsched_internal.schedule_job', 'pgsched_internal.schedule_keyed', 'pgsched_internal.seconds_in', 'pgsched_internal.setting',
+    'pgsched_internal.shut_gate', 'pgsched_internal.skip_dependents', 'pgsched_internal.slot_for', 'pgsched_internal.superseded_by',
+    'pgsched_internal.take_in_hand', 'pgsched_internal.take_turn', 'pgsched_internal.target_host', 'pgsched_internal.tell_outcome',
+    'pgsched_internal.unblock_after', 'pgsched_internal.until_next', 'pgsched_internal.waits_for_own', 'pgsched_internal.withdraw',
+    'pgsched_internal.write_log'], 'pgsched_worker');
+  foreach item in array array['pgsched.clients', 'pgsched_internal.former_secrets', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history',
+                              'pgsched.attempts', 'pgsched.dependencies', 'pgsched.backfills', 'pgsched_internal.kept_dead_letters',
+                              'pgsched.replays', 'pgsched.blocked_keys'] loop
+    execute format('create policy worker on %s to pgsched_worker using (true) with check (true)', item);
+  end loop;
+end $$;
 
-  if to_regrole('pgsched_reader') is not null then
-    grant usage on schema pgsched to pgsched_reader;
-    grant select on pgsched.status, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts, pgsched.dependencies,
-      pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.facts to pgsched_reader;
-    grant select on pgsched.dead_letters, pgsched.kept_dead_letters, pgsched.replays, pgsched.blocked_keys, pgsched.gates,
-      pgsched.gate_use, pgsched.sidelined to pgsched_reader;
-    grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
-      created_at) on pgsched.clients to pgsched_reader;
-    grant execute on function pgsched.now(), pgsched.target_host(text) to pgsched_reader;
-    foreach item in array array['clients', 'jobs', 'executions', 'history', 'attempts', 'dependencies',
-                              'backfills', 'kept_dead_letters', 'replays', 'blocked_keys'] loop
-      execute format('create policy reader on pgsched.%I for select to pgsched_reader using (true)', item);
-    end loop;
+-- Whoever looks after it: reads everything but secrets, changes nothing.
+do $$
+declare
+  item text;
+begin
+  if to_regrole('pgsched_reader') is null then
+    return;
   end if;
+  grant usage on schema pgsched to pgsched_reader;
+  grant select on pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts,
+    pgsched.dependencies, pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.replays, pgsched.blocked_keys
+    to pgsched_reader;
+  grant select on pgsched_internal.kept_dead_letters, pgsched_internal.gates to pgsched_reader;  -- read through views
+  grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
+    created_at) on pgsched.clients to pgsched_reader;
+  perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched_internal.target_host'], 'pgsched_reader');
+  foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.dependencies',
+                              'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.replays', 'pgsched.blocked_keys'] loop
+    execute format('create policy reader on %s for select to pgsched_reader using (true)', item);
+  end loop;
+end $$;
 
-  if to_regrole('pgsched_client') is not null then
-    grant usage on schema pgsched to pgsched_client;
-    grant select on pgsched.status, pgsched.queues, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts,
-      pgsched.dependencies, pgsched.backfills to pgsched_client;
-    grant select on pgsched.dead_letters, pgsched.kept_dead_letters, pgsched.replays, pgsched.blocked_keys to pgsched_client;
-    grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
-      created_at) on pgsched.clients to pgsched_client;
-    grant insert (id, fire_at, scheduled_for, job_id, partition, client_id, target, payload, options, key, ordering_key),
-          update (fire_at, scheduled_for, target, payload, options, attempt), delete on pgsched.executions to pgsched_client;
-    grant insert (id, client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor,
-                  gap, overlap),
-          update (key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor, gap, overlap,
-                  state, reason, revision, runs, paused_at, accounted_to, updated_at) on pgsched.jobs to pgsched_client;
-    grant insert on pgsched.history to pgsched_client;
-    grant execute on all functions in schema pgsched to pgsched_client;
-    revoke execute on function pgsched.prepare_days(integer), pgsched.drop_days(integer), pgsched.release_dependents(integer),
-      pgsched.release_abandoned(integer), pgsched.note_ends(uuid[], pgsched.execution_status[], timestamptz[], text[]),
-      pgsched.skip_dependents(uuid[]), pgsched.fire_dependents(uuid[]), pgsched.tell_outcome(uuid, uuid, text, text, text, jsonb, smallint,
-      timestamptz, smallint, pgsched.execution_status, smallint, jsonb, text),
-      pgsched.count_outcome(uuid, pgsched.execution_status) from pgsched_client;
-    revoke execute on function pgsched.write_log(text, uuid, text, jsonb), pgsched.lock_dead_letter(uuid), pgsched.unblock_after(uuid[]),
-      pgsched.mark_dead_letter(pgsched.history, uuid, text), pgsched.superseded_by(pgsched.history),
-      pgsched.revive(pgsched.history, timestamptz, text, jsonb, jsonb, text), pgsched.advance_replay(uuid, integer),
-      pgsched.replay_next(pgsched.replays, uuid, timestamptz), pgsched.keep_dead_letters(integer, integer),
-      pgsched.is_kept(text, timestamptz), pgsched.expire_dead_letters(integer) from pgsched_client;
-    revoke execute on function pgsched.new_token(smallint), pgsched.take_in_hand(uuid, bigint),
-      pgsched.end_in_hand(pgsched.executions, pgsched.execution_status, jsonb, text, boolean),
-      pgsched.fail_in_hand(pgsched.executions, text, boolean, interval, boolean), pgsched.lose_in_hand(pgsched.executions),
-      pgsched.reap_in_hand(smallint, integer), pgsched.take_turn(pgsched.executions), pgsched.may_be_handed_out(smallint, uuid),
-      pgsched.due_to_pull(smallint, integer, integer, text[]), pgsched.until_next(text),
-      pgsched.check_claim(text, text, integer, interval), pgsched.check_lease(interval), pgsched.seconds_in(jsonb, text),
-      pgsched.duration_text(double precision), pgsched.attempts_allowed(jsonb), pgsched.laid_over(jsonb, jsonb),
-      pgsched.options_of(pgsched.executions), pgsched.lateness(jsonb, integer, double precision),
-      pgsched.backoff(jsonb, integer, double precision), pgsched.queue_to_tell(smallint, text),
-      pgsched.after_failure(jsonb, integer, double precision, text, boolean, interval, double precision) from pgsched_client;
-    revoke execute on function pgsched.waits_for_own(smallint, uuid), pgsched.is_of_key(smallint, uuid, text, text),
-      pgsched.let_next(smallint, text, text),
-      pgsched.block_key(smallint, text, text, uuid, text), pgsched.shut_gate(text, timestamptz, text), pgsched.open_gate(text, boolean) from pgsched_client;
-    -- Settings: granted to a client's role, those of clients let it change its own.
-    revoke execute on function pgsched.set_client(text, jsonb, text), pgsched.drop_client(text, text),
-      pgsched.hold_client(text, text, text), pgsched.release_client(text, text, text),
-      pgsched.rotate_secret(text, text, interval, text), pgsched.drop_secret(text, text), pgsched.new_secret(),
-      pgsched.check_may_set(text), pgsched.check_client_changes(jsonb), pgsched.log_setting(text, text, jsonb),
-      pgsched.create_queue(text, jsonb, text), pgsched.set_queue(text, jsonb, text), pgsched.drop_queue(text, text),
-      pgsched.pause_queue(text, text, text), pgsched.resume_queue(text, text, text), pgsched.lock_queue(text),
-      pgsched.next_queue_number(), pgsched.make_partition(integer), pgsched.drop_partitions(pgsched.queues),
-      pgsched.check_empty(pgsched.queues), pgsched.check_queue_changes(jsonb), pgsched.check_members(jsonb, text[]),
-      pgsched.set_limit(text, text, integer, interval, integer, integer, text), pgsched.drop_limit(text, text, text),
-      pgsched.sideline(text, text, timestamptz, text, text), pgsched.restore(text, text, text), pgsched.check_may_sideline(text)
-      from pgsched_client;
-    create policy mine on pgsched.clients for select to pgsched_client
-      using (exists (select from pg_catalog.pg_roles r where r.rolname = database_role and pg_catalog.pg_has_role(r.oid, 'MEMBER')));
-    create policy mine on pgsched.jobs to pgsched_client
-      using (client_id = any (array(select unnest(pgsched.my_clients())))) with check (client_id = any (array(select unnest(pgsched.my_clients()))));
-    create policy mine on pgsched.executions for select to pgsched_client
-      using (client_id = any (array(select unnest(pgsched.my_clients()))));
-    create policy mine_new on pgsched.executions for insert to pgsched_client
-      with check (client_id = any (array(select unnest(pgsched.my_clients()))) and (job_id is null
-        or exists (select from pgsched.jobs j where j.id = executions.job_id and j.client_id = executions.client_id)));
-    -- A running row may be looked at for update, so that the functions can say that it runs, but not changed.
-    create policy mine_waiting on pgsched.executions for update to pgsched_client
-      using (client_id = any (array(select unnest(pgsched.my_clients()))))
-      with check (client_id = any (array(select unnest(pgsched.my_clients()))) and lease_token is null);
-    create policy mine_withdrawn on pgsched.executions for delete to pgsched_client
-      using (client_id = any (array(select unnest(pgsched.my_clients()))) and lease_token is null);
-    create policy mine on pgsched.history for select to pgsched_client
-      using (client_id = any (array(select unnest(pgsched.my_clients()))));
-    create policy mine_ended on pgsched.history for insert to pgsched_client
-      with check (client_id = any (array(select unnest(pgsched.my_clients()))) and status in ('cancelled', 'skipped')
-        and (job_id is null or exists (select from pgsched.jobs j where j.id = history.job_id and j.client_id = history.client_id)));
-    create policy mine on pgsched.attempts for select to pgsched_client
-      using (client_id = any (array(select unnest(pgsched.my_clients()))));
-    create policy mine on pgsched.kept_dead_letters for select to pgsched_client
-      using (client_id = any (array(select unnest(pgsched.my_clients()))));
-    create policy mine on pgsched.blocked_keys for select to pgsched_client
-      using (client_id = any (array(select unnest(pgsched.my_clients()))));
-    create policy mine on pgsched.replays for select to pgsched_client using (clients <@ pgsched.my_clients());
-    create policy mine on pgsched.dependencies for select to pgsched_client
-      using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));  -- of those that it sees
-    create policy mine on pgsched.backfills for select to pgsched_client
-      using (exists (select from pgsched.jobs j where j.id = job_id));  -- of which it sees its own
+-- Clients. What is set of a client may be granted to its role beside this: then it changes its own.
+do $$
+declare
+  mine constant text := 'client_id = any (array(select unnest(pgsched_internal.my_clients())))';
+  item text;
+begin
+  if to_regrole('pgsched_client') is null then
+    return;
   end if;
+  grant usage on schema pgsched to pgsched_client;
+  grant select on pgsched.status, pgsched.dead_letters, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.dependencies, pgsched.backfills,
+    pgsched.replays, pgsched.blocked_keys to pgsched_client;
+  grant select on pgsched_internal.kept_dead_letters to pgsched_client;  -- read through views
+  -- Not the token: with it a result could be forged.
+  grant select (fire_at, scheduled_for, created_at, lease_expires_at, id, job_id, lease_owner, plan, partition, attempt, awaited, at_head,
+    client_id, target, payload, options, key, ordering_key, gate, consumer) on pgsched.executions to pgsched_client;
+  grant select (name, first_partition, weight, max_waiting, full_since, paused_at, reason, pulled) on pgsched.queues to pgsched_client;
+  grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
+    created_at) on pgsched.clients to pgsched_client;
+  grant insert (fire_at, partition, client_id, target, payload, options, key, ordering_key) on pgsched.executions to pgsched_client;
+  grant insert (client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron, timezone, every, anchor, gap, overlap)
+    on pgsched.jobs to pgsched_client;
+  perform pgsched_internal.grant_execute(array[
+    'pgsched.backfill', 'pgsched.call_target', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_replay', 'pgsched.claim',
+    'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail',
+    'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.release', 'pgsched.replay',
+    'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.resume', 'pgsched.resume_all', 'pgsched.schedule', 'pgsched.settle_called',
+    'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock', 'pgsched.wait_for'], 'pgsched_client');
+  -- Called by constraints, defaults, views and policies.
+  perform pgsched_internal.grant_execute(array[
+    'pgsched_internal.check_cron', 'pgsched_internal.check_labels', 'pgsched_internal.check_options', 'pgsched_internal.check_partition',
+    'pgsched_internal.check_rules', 'pgsched_internal.check_target', 'pgsched_internal.my_clients', 'pgsched_internal.refuse',
+    'pgsched_internal.target_host'], 'pgsched_client');
+  create policy mine on pgsched.clients for select to pgsched_client
+    using (exists (select from pg_catalog.pg_roles r where r.rolname = database_role and pg_catalog.pg_has_role(r.oid, 'MEMBER')));
+  foreach item in array array['pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched_internal.kept_dead_letters',
+                              'pgsched.blocked_keys'] loop
+    execute format('create policy mine on %s for select to pgsched_client using (%s)', item, mine);
+  end loop;
+  foreach item in array array['pgsched.jobs', 'pgsched.executions'] loop
+    execute format('create policy mine_new on %s for insert to pgsched_client with check (%s)', item, mine);
+  end loop;
+  create policy mine on pgsched.replays for select to pgsched_client using (clients <@ pgsched_internal.my_clients());
+  create policy mine on pgsched.dependencies for select to pgsched_client
+    using (exists (select from pgsched.executions e where e.id = dependencies.execution_id));  -- of those that it sees
+  create policy mine on pgsched.backfills for select to pgsched_client
+    using (exists (select from pgsched.jobs j where j.id = job_id));  -- of which it sees its own
+end $$;
+
+-- What runs with its owner's rights runs with those of a role that has no more than this, where the migrating role may say so:
+-- not with a superuser's.
+do $$
+declare
+  item text;
+begin
+  if to_regrole('pgsched_owner') is null
+     or not (select r.rolsuper from pg_catalog.pg_roles r where r.rolname = current_user) and not pg_has_role('pgsched_owner', 'MEMBER') then
+    return;
+  end if;
+  for item in
+    select format('alter schema %I owner to pgsched_owner', n.nspname) from pg_catalog.pg_namespace n
+     where n.nspname in ('pgsched', 'pgsched_internal') and n.nspowner <> 'pgsched_owner'::regrole
+    union all
+    select format('alter %s %s owner to pgsched_owner', case c.relkind when 'v' then 'view' else 'table' end, c.oid::regclass)
+      from pg_catalog.pg_class c
+     where c.relnamespace in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace) and c.relkind in ('r', 'p', 'v')
+       and c.relowner <> 'pgsched_owner'::regrole
+    union all
+    select format('alter function %s owner to pgsched_owner', p.oid::regprocedure) from pg_catalog.pg_proc p
+     where p.pronamespace in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace) and p.proowner <> 'pgsched_owner'::regrole
+    union all
+    select format('alter %s %s owner to pgsched_owner', case t.typtype when 'd' then 'domain' else 'type' end, t.oid::regtype)
+      from pg_catalog.pg_type t
+     where t.typnamespace in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace) and t.typtype in ('e', 'd')
+       and t.typowner <> 'pgsched_owner'::regrole
+  loop
+    execute item;
+  end loop;
 end $$;

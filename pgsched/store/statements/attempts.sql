@@ -4,7 +4,7 @@ select a.attempt, a.finished_at, a.duration, a.worker, a.status_code, a.error
   from pgsched.attempts a where a.execution_id = %(execution)s
 union
 select t.attempt, t.finished_at, t.duration, t.worker, t.status_code, t.error
-  from pgsched.kept_dead_letters k
+  from pgsched_internal.kept_dead_letters k
  cross join jsonb_to_recordset(k.tries) as t(attempt smallint, finished_at timestamptz, duration interval, worker integer,
                                              status_code smallint, error text)
  where k.id = %(execution)s

@@ -5,7 +5,7 @@ select b.id, b.job_id, b.starts_at, b.ends_at, b.reached, b.rate, b.instants, pg
        greatest(b.paced_until, pgsched.now()) as paced_until, j.state::text as job_state,
        b.reached is not distinct from b.ends_at as all_planned,
        exists (select from pgsched.executions e
-                where e.partition = pgsched.partition_of(j) and e.lease_token is null
+                where e.partition = pgsched_internal.partition_of(j) and e.lease_token is null
                   and e.fire_at between pgsched.now() - interval '1 hour' and pgsched.now() - interval '1 second') as behind
   from pgsched.backfills b join pgsched.jobs j on j.id = b.job_id
  where b.id = %(backfill)s and b.state = 'active' for update of b skip locked

@@ -1,7 +1,7 @@
 -- claim: ends the runs of a job before an instant, also those in hand: their workers' results are refused from now on.
 -- Waits for a settle that holds one of them. Index: executions_job. Answers with those that were in hand.
 with gone as (
-  delete from pgsched.executions_{p} e
+  delete from pgsched_internal.executions_{p} e
    where e.job_id = %(job)s and e.scheduled_for < %(before)s and e.plan is distinct from 0
   returning e.*
 ), kept as (

@@ -2,11 +2,11 @@
 -- Locks the rows it takes and passes over those another worker holds. Index: executions_fire_at. No lease column is
 -- in an index, so the update is HOT. low is a hint that skips the dead entries at the left edge; rows that stand
 -- behind it are found by the sweep.
-update pgsched.executions_{p} e
+update pgsched_internal.executions_{p} e
    set lease_owner = %(owner)s, lease_token = %(token)s,
        lease_expires_at = pgsched.now() + %(lease)s, attempt = e.attempt + 1
  where e.ctid = any (array(
-         select due.ctid from pgsched.executions_{p} due
+         select due.ctid from pgsched_internal.executions_{p} due
           where due.partition = {p} and due.fire_at >= %(low_{p})s
             and due.fire_at <= pgsched.now() + %(ahead)s and due.lease_token is null{passing}
           order by due.fire_at limit %(batch_{p})s for update skip locked))

@@ -1,11 +1,11 @@
 -- circuits: those that have let everything pass for long enough are gone, and so are gates that were only shut; limits are
 -- as they were before.
 with closed as (
-  delete from pgsched.gates g
+  delete from pgsched_internal.gates g
    where g.recovers_from < pgsched.now() - %(after)s
      and (g.name like 'circuit:%%' or num_nonnulls(g.events, g.concurrency) = 0) returning g.name
 ), over as (
-  update pgsched.gates g set recovers_from = null, shut_until = null
+  update pgsched_internal.gates g set recovers_from = null, shut_until = null
    where g.recovers_from < pgsched.now() - %(after)s
      and g.name not like 'circuit:%%' and num_nonnulls(g.events, g.concurrency) > 0 returning g.name
 )

@@ -3,6 +3,6 @@
 -- Locks nothing. Index: executions_job, backwards from the row's own instant.
 select n.id, o.id
   from unnest(%(ids)s, %(jobs)s, %(instants)s) as n(id, job_id, scheduled_for)
- cross join lateral (select e.id from pgsched.executions_{p} e
+ cross join lateral (select e.id from pgsched_internal.executions_{p} e
                       where e.job_id = n.job_id and e.scheduled_for < n.scheduled_for and e.plan is distinct from 0
                       order by e.scheduled_for desc limit 1) o

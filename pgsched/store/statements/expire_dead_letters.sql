@@ -1,2 +1,2 @@
 -- days: deletes dead letters that have expired; skips what somebody has locked.
-select pgsched.expire_dead_letters(%(most)s)
+select pgsched_internal.expire_dead_letters(%(most)s)

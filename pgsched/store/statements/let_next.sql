@@ -1,3 +1,3 @@
 -- ordering: lets the next of each key have its turn, of which one has ended. Index: executions_ordering.
-select pgsched.let_next({p}::smallint, k.client_id, k.ordering_key)
+select pgsched_internal.let_next({p}::smallint, k.client_id, k.ordering_key)
   from (select distinct * from unnest(%(clients)s::text[], %(keys)s::text[]) as k(client_id, ordering_key)) k

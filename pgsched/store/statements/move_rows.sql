@@ -8,4 +8,4 @@ with moved as (
    where e.partition = m.partition and e.id = m.id
   returning e.partition, e.fire_at
 )
-select pgsched.notify_wake(partition, min(fire_at)) from moved group by partition
+select pgsched_internal.notify_wake(partition, min(fire_at)) from moved group by partition

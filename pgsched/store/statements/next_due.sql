@@ -2,7 +2,7 @@
 -- Where rows are passed over, until keeps it from reading all that is to come, and what gates hold.
 -- Locks nothing. Index: executions_fire_at, its first entry without a lease in each partition.
 select {p}::smallint as partition,
-       (select due.fire_at from pgsched.executions_{p} due
+       (select due.fire_at from pgsched_internal.executions_{p} due
          where due.partition = {p} and due.fire_at >= %(low_{p})s and due.fire_at <= %(until)s and due.lease_token is null{passing}
          order by due.fire_at limit 1) as fire_at
 -- then

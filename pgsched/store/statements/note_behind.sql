@@ -1,4 +1,4 @@
 -- tzdata: a worker with this older version plans rows. Of several the latest stands, and the first of its notes.
-insert into pgsched.facts as f (name, value) values ('tzdata behind', %(version)s)
+insert into pgsched_internal.facts as f (name, value) values ('tzdata behind', %(version)s)
 on conflict (name) do update set value = excluded.value, updated_at = pgsched.now()
  where f.value collate "C" < excluded.value collate "C"

@@ -1,7 +1,7 @@
 -- circuits: leaves a failing target alone, for as long as it asked for, or a second, twice as long each time that it
 -- fails again, and ten at the most: when its probe failed, or while it recovered. What was under way when another worker opened it changes
 -- nothing, but what the target asked for counts. One shut by hand stays shut. Index: the primary key.
-insert into pgsched.gates as g (name, events, period, shut_until, openings, reason)
+insert into pgsched_internal.gates as g (name, events, period, shut_until, openings, reason)
 values (%(name)s, %(rate)s, interval '1 second', pgsched.now() + greatest(%(asked)s, interval '1 second'), 1, %(reason)s)
     on conflict (name) do update
    set shut_until = pgsched.now() + greatest(%(asked)s, interval '1 second' * least(10, 2 ^ least(g.openings, 4))),

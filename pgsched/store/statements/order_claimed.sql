@@ -2,20 +2,20 @@
 -- first of its key where none is and the key is not blocked. That one is at the head from now on, until it ends. The
 -- partition's ordering is locked by the claim. Index: executions_head, executions_ordering.
 with mine as materialized (
-  select e.id, e.client_id, e.ordering_key, e.at_head from pgsched.executions_{p} e where e.id = any (%(ids)s)
+  select e.id, e.client_id, e.ordering_key, e.at_head from pgsched_internal.executions_{p} e where e.id = any (%(ids)s)
 ), next as (
   select coalesce(
-           (select x.id from pgsched.executions_{p} x
+           (select x.id from pgsched_internal.executions_{p} x
              where x.client_id = k.client_id and x.ordering_key = k.ordering_key and x.at_head),
-           (select x.id from pgsched.executions_{p} x
+           (select x.id from pgsched_internal.executions_{p} x
              where x.client_id = k.client_id and x.ordering_key = k.ordering_key
-               and (isfinite(x.fire_at) or x.gate is not null or not pgsched.waits_for_own(x.partition, x.id))
+               and (isfinite(x.fire_at) or x.gate is not null or not pgsched_internal.waits_for_own(x.partition, x.id))
                and (select b.partition from pgsched.blocked_keys b where b.client_id = k.client_id
                        and b.ordering_key = k.ordering_key and b.partition = {p}) is null
              order by coalesce(x.scheduled_for, x.fire_at), x.id limit 1)) as id
     from (select distinct m.client_id, m.ordering_key from mine m) k
 ), advanced as (
-  update pgsched.executions_{p} e set at_head = true
+  update pgsched_internal.executions_{p} e set at_head = true
     from next where e.id = any (array[next.id]) and e.lease_token = any (%(tokens)s) and e.at_head is not true
   returning e.id
 )

@@ -16,7 +16,7 @@ update pgsched.jobs j
    select o.id from pgsched.jobs o
     where o.state = 'active' and o.planned_revision = o.revision
       and not exists (select from pgsched.executions e
-                       where e.partition = pgsched.partition_of(o) and e.job_id = o.id
+                       where e.partition = pgsched_internal.partition_of(o) and e.job_id = o.id
                          and e.plan = o.revision and e.attempt = 0)
     for update skip locked))
 returning j.id

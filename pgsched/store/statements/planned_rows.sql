@@ -5,12 +5,12 @@
 select e.id, e.partition, e.job_id, e.scheduled_for,
        greatest(j.updated_at, coalesce(greatest(
          (select max(l.scheduled_for) from pgsched.executions l
-           where l.partition = pgsched.partition_of(j) and l.job_id = j.id and l.scheduled_for < e.scheduled_for),
+           where l.partition = pgsched_internal.partition_of(j) and l.job_id = j.id and l.scheduled_for < e.scheduled_for),
          (select max(greatest(h.scheduled_for, h.last_scheduled_for)) from pgsched.history h
            where h.job_id = j.id and h.scheduled_for between pgsched.now() - interval '26 hours' and pgsched.now()
              and coalesce((select c.keep from pgsched.clients c where c.client_id = j.client_id), 'all') = 'all')),
          pgsched.now())) as accounted
-  from pgsched.jobs j join pgsched.executions e on e.partition = pgsched.partition_of(j) and e.job_id = j.id
+  from pgsched.jobs j join pgsched.executions e on e.partition = pgsched_internal.partition_of(j) and e.job_id = j.id
  where j.id = any (%(jobs)s) and e.plan = j.revision and e.attempt = 0 and e.lease_token is null
    and e.scheduled_for > pgsched.now()
    for update of e skip locked

@@ -2,12 +2,12 @@
 -- ended at this very moment nothing is changed. A row whose job was changed meanwhile carries nothing on when its turn
 -- comes. Locks the run before; its settle waits for this transaction, and then finds it awaited. Index: the primary key.
 with earlier as (
-  update pgsched.executions_{p} e set awaited = true where e.id = %(earlier)s returning e.id
+  update pgsched_internal.executions_{p} e set awaited = true where e.id = %(earlier)s returning e.id
 ), waits as (
   insert into pgsched.dependencies (execution_id, after_id, outcome) select %(id)s, earlier.id, 'any' from earlier
   on conflict do nothing
 )
-update pgsched.executions_{p} e
+update pgsched_internal.executions_{p} e
    set fire_at = 'infinity', lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1,
        plan = case when %(carries_on)s then e.plan end
   from earlier where e.id = %(id)s and e.lease_token = %(token)s

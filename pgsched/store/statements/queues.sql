@@ -1,5 +1,5 @@
 -- The queues, by name, and what waits in each, counted up to a bound.
 select q.name, q.options, q.weight, q.max_waiting, q.full_since, q.paused_at, q.reason, q.pulled, q.first_partition,
-       pgsched.count_live(q.name, %(most)s, waiting => true) as waiting
+       pgsched_internal.count_live(q.name, %(most)s, waiting => true) as waiting
   from pgsched.queues q where %(name)s::text is null or q.name = %(name)s
  order by q.name

@@ -3,9 +3,9 @@
 -- the due rows of one partition, so it runs only where there is something to take back. Skips what a settle holds at
 -- this moment. Index: executions_fire_at.
 with lost as (
-  select e.ctid, e.attempt >= coalesce(pgsched.attempts_in(e.options),
-           (select pgsched.attempts_in(c.options) from pgsched.clients c where c.client_id = e.client_id),
-           (select pgsched.attempts_in(q.options) from pgsched.queues q where q.first_partition = %(partition)s::int & ~15),
+  select e.ctid, e.attempt >= coalesce(pgsched_internal.attempts_in(e.options),
+           (select pgsched_internal.attempts_in(c.options) from pgsched.clients c where c.client_id = e.client_id),
+           (select pgsched_internal.attempts_in(q.options) from pgsched.queues q where q.first_partition = %(partition)s::int & ~15),
            5) as exhausted
     from pgsched.executions e
    where e.partition = %(partition)s and e.fire_at <= pgsched.now() + interval '1 minute'
@@ -32,12 +32,12 @@ with lost as (
   union all select pgsched.now(), id, attempt, client_id, 'the worker was lost' from failed
 )
 select (select count(*) from returned), (select count(*) from failed),
-       (select count(pgsched.tell_outcome(id, job_id, client_id, key, target, options, partition,
+       (select count(pgsched_internal.tell_outcome(id, job_id, client_id, key, target, options, partition,
                        coalesce(scheduled_for, fire_at), attempt, 'failed', null, null,
                        'the worker was lost on the last attempt')) from failed),
-       (select count(case when job_id is not null and coalesce(plan, 1) > 0 then pgsched.count_outcome(job_id, 'failed') end)
+       (select count(case when job_id is not null and coalesce(plan, 1) > 0 then pgsched_internal.count_outcome(job_id, 'failed') end)
           from failed),
-       (select count(case when options ->> 'ordering' = 'block' then pgsched.block_key(partition, client_id, ordering_key, id,
+       (select count(case when options ->> 'ordering' = 'block' then pgsched_internal.block_key(partition, client_id, ordering_key, id,
                  'the worker was lost on the last attempt')::text end)
           from failed where ordering_key is not null),
-       (select count(pgsched.let_next(partition, client_id, ordering_key)) from failed where ordering_key is not null)
+       (select count(pgsched_internal.let_next(partition, client_id, ordering_key)) from failed where ordering_key is not null)

@@ -8,7 +8,7 @@ with outcome as (
                        %(codes)s::smallint[], %(results)s::jsonb[], %(reasons)s::text[], %(durations)s::float8[])
              as o(id, token, status, status_code, result, reason, seconds)
 ), settled as (
-  delete from pgsched.executions_{p} e using outcome o
+  delete from pgsched_internal.executions_{p} e using outcome o
    where e.id = any (array[o.id]) and e.lease_token = o.token
   returning e.*, o.status, o.status_code, o.result, o.reason, o.seconds
 ), attempts as (
@@ -27,11 +27,11 @@ with outcome as (
 )
 select count(*),
        count(case when status = 'failed' or options ?| array['on_success', 'on_failure', 'on_expired'] then
-         pgsched.tell_outcome(id, job_id, client_id, key, target, options, partition, coalesce(scheduled_for, fire_at),
+         pgsched_internal.tell_outcome(id, job_id, client_id, key, target, options, partition, coalesce(scheduled_for, fire_at),
                               attempt, status, status_code, result, reason) end),
        count(case when job_id is not null and coalesce(plan, 1) > 0 and exists (
                          select from pgsched.jobs j where j.id = job_id and j.rules ? 'pause_after')
-             then pgsched.count_outcome(job_id, status) end),
+             then pgsched_internal.count_outcome(job_id, status) end),
        count(case when ordering_key is not null and status = 'failed' and options ->> 'ordering' = 'block'
-             then pgsched.block_key(partition, client_id, ordering_key, id, reason)::text end)
+             then pgsched_internal.block_key(partition, client_id, ordering_key, id, reason)::text end)
   from settled

@@ -6,7 +6,7 @@ with outcome as (
                        %(reasons)s::text[], %(durations)s::float8[])
              as o(id, token, delay, status_code, reason, seconds)
 ), settled as (
-  update pgsched.executions_{p} e
+  update pgsched_internal.executions_{p} e
      set fire_at = pgsched.now() + make_interval(secs => o.delay), scheduled_for = coalesce(e.scheduled_for, e.fire_at),
          lease_owner = null, lease_token = null, lease_expires_at = null
     from outcome o

@@ -4,7 +4,7 @@ with passed as (
   select * from unnest(%(ids)s::uuid[], %(lasts)s::timestamptz[], %(counts)s::bigint[], %(reasons)s::text[])
              as o(id, last_scheduled_for, instants, reason)
 ), gone as (
-  delete from pgsched.executions_{p} e using passed o
+  delete from pgsched_internal.executions_{p} e using passed o
    where e.id = any (array[o.id]) and e.lease_token = %(token)s
   returning e.*, o.last_scheduled_for, nullif(o.instants, 1) as instants, o.reason
 )

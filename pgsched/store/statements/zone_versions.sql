@@ -1,3 +1,3 @@
 -- tzdata: which version rows are planned by, and which older one somebody had since. Locks nothing.
-select (select f.value from pgsched.facts f where f.name = 'tzdata'),
-       (select f.value from pgsched.facts f where f.name = 'tzdata behind')
+select (select f.value from pgsched_internal.facts f where f.name = 'tzdata'),
+       (select f.value from pgsched_internal.facts f where f.name = 'tzdata behind')
