@@ -31,7 +31,7 @@ _FINAL = {
     "42725": "one function of this name must take a jsonb, and no other fit as well",
     "21000": "it must return one row",
     "2D000": "a function that is called cannot commit: it commits with its execution",
-    "PS000": "", "PS001": "", "PS002": "", "PS003": "", "PS004": "", "PS010": "",
+    "PS000": "", "PS001": "", "PS002": "", "PS003": "", "PS004": "", "PS010": "", "PS012": "",
 }  # fmt: skip
 
 

@@ -26,8 +26,7 @@ _Row = TypeVar("_Row")
 _dialect = postgresql.psycopg.dialect()  # type: ignore[no-untyped-call]
 _PLANNED_INSTANT: LiteralString = """
 select (select min(e.scheduled_for) from pgsched.executions e
-         where e.partition = pgsched_internal.partition_of(j) and e.job_id = j.id and e.plan = j.revision
-           and e.lease_token is null), pgsched.now()
+         where e.job_id = j.id and e.plan = j.revision and e.lease_expires_at is null), pgsched.now()
   from pgsched.jobs j where j.id = %(job)s
 """
 

@@ -17,12 +17,12 @@ from pgsched.store.rows import Execution, ExecutionFilter
 _queues = sa.table("queues", sa.column("name"), sa.column("first_partition", sa.SmallInteger), schema="pgsched")
 
 
-def _half(name: str, *columns: str) -> sa.TableClause:
+def _half(name: str, *columns: str, schema: str = "pgsched") -> sa.TableClause:
     shared = (
         "id", "partition", "client_id", "key", "job_id", "target", "payload", "scheduled_for", "fire_at",
         "attempt", "created_at", "options", "ordering_key",
     )  # fmt: skip
-    return sa.table(name, *(sa.column(column) for column in shared + columns), schema="pgsched")
+    return sa.table(name, *(sa.column(column) for column in shared + columns), schema=schema)
 
 
 _executions = _half("executions", "lease_token", "lease_owner", "lease_expires_at", "gate")
@@ -30,8 +30,9 @@ _history = _half(
     "history", "status", "finished_at", "status_code", "result", "reason", "instants", "last_scheduled_for"
 )
 _kept = _half(
-    "kept_dead_letters", "status", "finished_at", "status_code", "result", "reason", "instants", "last_scheduled_for"
-)
+    "kept_dead_letters", "status", "finished_at", "status_code", "result", "reason", "instants", "last_scheduled_for",
+    schema="pgsched_internal",
+)  # fmt: skip
 _waiting = _executions.c.lease_token.is_(None)
 _held = _executions.c.fire_at == sa.text("'infinity'::timestamptz")
 _AS_LIVE: dict[str, sa.ColumnElement[bool]] = {

@@ -84,7 +84,12 @@ async def test_what_a_function_wrote_before_it_raised_is_undone_and_it_is_called
             "42501: permission denied for schema secret (grant what it needs to",
         ),
         ("sql:billing.act", "commit", "2D000: invalid transaction termination"),
-        ("sql:billing.act", "perform pgsched.schedule('gopher:x')", "PS001: "),
+        (
+            "sql:billing.act",
+            "perform pgsched.schedule('gopher:x', client => current_setting('pgsched.client'))",
+            "PS001: ",
+        ),
+        ("sql:billing.act", "perform pgsched.schedule('python:x', client => 'other')", "PS012: "),
     ],
 )
 async def test_a_call_that_can_never_succeed_fails_at_once_and_says_what_to_do(

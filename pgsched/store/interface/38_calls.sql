@@ -18,7 +18,7 @@ begin
     perform pgsched_internal.refuse('PS013', format('execution %s was leased anew, or has ended', settle_called.id), 'drop the result');
   end if;
   select c.* into client from pgsched.clients c where c.client_id = settled.client_id;
-  if not pgsched_internal.acts_for(settled.client_id) then
+  if client.database_role is not null and not pgsched_internal.acts_for(settled.client_id) then
     perform pgsched_internal.refuse('PS012', format('%I may not settle for client %s', pgsched_internal.acting_role(), settled.client_id),
       'act as a role of its client');
   end if;
