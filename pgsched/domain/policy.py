@@ -14,20 +14,21 @@ from pgsched.domain.headers import parse_headers, shown
 from pgsched.domain.target import parse_target
 from pgsched.errors import InvalidOptions, InvalidSchedule
 
+DEFAULT_ATTEMPTS = 22
+"""As many as outlast a target that is away for an hour, also where every wait is the shortest that can be drawn."""
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """How long to wait between tries: exponential, with full jitter, so that rows that failed together
-    spread out.
+    """How long to wait between tries: exponential, half of it drawn, so that rows that failed together spread out.
 
     Seconds. The ceiling after the n-th try is ``initial * factor ** (n - 1)``, never more than ``maximum``.
     """
 
     initial: float = 1.0
     factor: float = 2.0
-    maximum: float = 3600.0
+    maximum: float = 600.0
 
     def ceiling(self, attempt: int) -> float:
         """The longest wait, in seconds, after the attempt of this number (from 1)."""
@@ -37,8 +38,9 @@ class Backoff:
             return self.maximum
 
     def delay(self, attempt: int, rng: random.Random) -> timedelta:
-        """A wait drawn evenly from zero to the ceiling."""
-        return timedelta(seconds=rng.uniform(0.0, self.ceiling(attempt)))
+        """A wait drawn evenly from half the ceiling to the whole: never so short that the next try meets the same."""
+        ceiling = self.ceiling(attempt)
+        return timedelta(seconds=rng.uniform(ceiling / 2, ceiling))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,7 @@ class Options:
     """
 
     timeout_seconds: float = 30.0
-    max_attempts: int = 5
+    max_attempts: int = DEFAULT_ATTEMPTS
     backoff: Backoff | Waits = Backoff()
     relevant_for: float | None = None
     max_retry_age: float | None = None

@@ -22,7 +22,7 @@ from pgsched.domain.outcome import (
     decide,
     lateness,
 )
-from pgsched.domain.policy import Backoff, Options, Waits
+from pgsched.domain.policy import DEFAULT_ATTEMPTS, Backoff, Options, Waits
 
 RNG = random.Random(1)
 
@@ -62,7 +62,7 @@ def test_a_retryable_failure_with_attempts_left_is_retried() -> None:
 
 
 def test_the_last_attempt_ends_it() -> None:
-    decision = decide(Failed(error="busy", retryable=True, status_code=503), 5, Options(), age=0, rng=RNG)
+    decision = decide(Failed(error="busy", retryable=True, status_code=503), DEFAULT_ATTEMPTS, Options(), age=0, rng=RNG)
     assert decision == Finish(status="failed", status_code=503, reason="busy")
 
 
@@ -131,7 +131,7 @@ def test_a_week_after_its_instant_each_further_time_counts_as_a_failed_attempt()
     age = POSTPONED_WITHIN.total_seconds() - 1800
     again = decide(Postponed(after=HOUR, reason="busy"), 4, Options(), age=age, rng=RNG)
     assert again == Retry(after=HOUR, error="busy")
-    last = decide(Postponed(after=HOUR, reason="busy"), 5, Options(), age=age, rng=RNG)
+    last = decide(Postponed(after=HOUR, reason="busy"), DEFAULT_ATTEMPTS, Options(), age=age, rng=RNG)
     assert last == Finish(status="failed", reason="busy")
 
 

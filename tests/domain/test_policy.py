@@ -18,7 +18,7 @@ def parsed(options: Any) -> Options:
 @pytest.mark.parametrize("raw", [None, b"{}"])
 def test_nothing_given_means_the_defaults(raw: bytes | None) -> None:
     assert parse_options(raw) == Options(
-        timeout_seconds=30, max_attempts=5, backoff=Backoff(initial=1, factor=2, maximum=3600), method="POST"
+        timeout_seconds=30, max_attempts=22, backoff=Backoff(initial=1, factor=2, maximum=600), method="POST"
     )
 
 
@@ -156,12 +156,26 @@ def test_the_ceiling_never_falls(backoff: Backoff, attempt: int) -> None:
     assert backoff.ceiling(attempt) <= backoff.ceiling(attempt + 1)
 
 
-def test_waits_spread_over_the_whole_span() -> None:
+def test_waits_spread_from_half_the_ceiling_to_the_whole() -> None:
     rng = random.Random(3)
     waits = [Backoff().delay(4, rng).total_seconds() for _ in range(2000)]
-    assert min(waits) < 0.1
-    assert max(waits) > 7.9
-    assert 3.7 < sum(waits) / len(waits) < 4.3
+    assert 4 <= min(waits) < 4.1
+    assert 7.9 < max(waits) <= 8
+
+
+class Least(random.Random):
+    """Draws the least there is."""
+
+    def uniform(self, a: float, b: float) -> float:
+        return a
+
+
+def test_by_default_a_target_may_be_away_for_an_hour_however_the_waits_are_drawn() -> None:
+    options, rng = Options(), Least()
+    waits = [options.backoff.delay(attempt, rng) for attempt in range(1, options.max_attempts)]
+    assert sum(waits, timedelta()) > timedelta(hours=1)
+    assert max(waits) <= timedelta(minutes=10)
+
 
 
 def test_waits_are_those_of_the_list_and_then_its_last() -> None:
