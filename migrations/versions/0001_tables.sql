@@ -26,6 +26,9 @@ create function pgsched_internal.slot_for(client_id text, key text, ordering_key
 create function pgsched_internal.check_target(target text) returns boolean
   language sql immutable parallel safe as 'select true';
 
+create function pgsched_internal.check_payload(payload jsonb) returns boolean
+  language sql immutable parallel safe as 'select true';
+
 create function pgsched_internal.check_options(options jsonb) returns boolean
   language sql immutable parallel safe as 'select true';
 
@@ -55,7 +58,7 @@ create domain pgsched_internal.instant as timestamptz constraint fire_at_is_an_i
   or pgsched_internal.refuse('PS002', 'fire_at must be an instant between the years 1 and 9999',
        'write now() + interval ''10 minutes'', or ''infinity'' to hold the row'));
 create domain pgsched_internal.nominal_instant as timestamptz constraint scheduled_for_is_an_instant
-  check (value between '0001-01-02 00:00+00' and '9999-12-31 00:00+00');
+  check (value between '0001-01-01 00:00+00' and '9999-12-31 00:00+00');
 -- First the two forms that nearly every target has. A regular expression costs what its states cost, and it is the long
 -- literal beginnings and the bounded repetitions that make many.
 create domain pgsched_internal.target as text constraint target_is_a_known_uri check (value is null
@@ -63,8 +66,11 @@ create domain pgsched_internal.target as text constraint target_is_a_known_uri c
      and substr(value, position('://' in value) + 3) ~ '^[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'
   or octet_length(value) <= 200 and value like 'python:%' and substr(value, 8) ~ '^[A-Za-z_][A-Za-z0-9_.:-]*$'
   or pgsched_internal.check_target(value));
-create domain pgsched_internal.payload as jsonb constraint payload_is_at_most_1_mib check (value is null or pg_column_size(value) <= 1048576
-  or pgsched_internal.refuse('PS003', 'the payload is over the limit of 1 MiB', 'store the data elsewhere and schedule a reference to it'));
+-- What counts is the text that workers are sent: jsonb keeps 1e131000 in a few bytes. Of what is so small, neither can it be nested
+-- too deeply nor have too long a number.
+create domain pgsched_internal.payload as jsonb constraint payload_is_at_most_1_mib check (value is null
+  or pg_column_size(value) <= 800 and octet_length(value::text) <= 10000
+  or pgsched_internal.check_payload(value));
 create domain pgsched_internal.cron as text constraint cron_is_readable check (value is null or pgsched_internal.check_cron(value));
 create domain pgsched_internal.rules as jsonb constraint rules_are_known check (value is null or pgsched_internal.check_rules(value));
 create domain pgsched_internal.labels as jsonb constraint labels_are_text check (value is null or pgsched_internal.check_labels(value));
@@ -138,7 +144,7 @@ create table pgsched.jobs (
   rules            pgsched_internal.rules,
   labels           pgsched_internal.labels,
   cron             pgsched_internal.cron,
-  timezone         text not null default 'UTC',
+  timezone         text not null default 'UTC' constraint timezone_is_at_most_100_characters check (length(timezone) <= 100),
   every            interval,
   anchor           timestamptz not null default pgsched.now() constraint anchor_is_an_instant
                      check (anchor between '0001-01-02 00:00+00' and '9000-01-01 00:00+00'),

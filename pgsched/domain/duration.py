@@ -11,15 +11,17 @@ LONGEST = timedelta(days=3653)
 _HINT = "write an ISO 8601 duration such as PT1H30M or P1D, or short as 1h30m, 90s, 250ms"
 _CALENDAR_UNITS = re.compile(r"P[^T]*\d[YM]|\d\s*(y|M|mo|mon|months?|years?)\b", re.ASCII)
 _ISO = re.compile(
-    r"P(?=.)(?:(?P<weeks>\d+)W)?(?:(?P<days>\d+)D)?"
-    r"(?:T(?=.)(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:[.,]\d{1,6})?)S)?)?",
-    re.ASCII,
+    r"P(?=.)(?:(?P<weeks>\d{1,4})W)?(?:(?P<days>\d{1,5})D)?"
+    r"(?:T(?=.)(?:(?P<hours>\d{1,6})H)?(?:(?P<minutes>\d{1,8})M)?(?:(?P<seconds>\d{1,9}(?:[.,]\d{1,6})?)S)?)?",
+    re.ASCII | re.IGNORECASE,
 )
 _SHORT = re.compile(
-    r"(?=.)(?:(?P<weeks>\d+)w)?(?:(?P<days>\d+)d)?(?:(?P<hours>\d+)h)?(?:(?P<minutes>\d+)m(?!s))?"
-    r"(?:(?P<seconds>\d+(?:\.\d{1,6})?)s)?(?:(?P<milliseconds>\d+)ms)?",
+    r"(?=.)(?:(?P<weeks>\d{1,4})w)?(?:(?P<days>\d{1,5})d)?(?:(?P<hours>\d{1,6})h)?(?:(?P<minutes>\d{1,8})m(?!s))?"
+    r"(?:(?P<seconds>\d{1,9}(?:\.\d{1,6})?)s)?(?:(?P<milliseconds>\d{1,12})ms)?",
     re.ASCII,
 )
+
+_TOO_LONG = re.compile(r"[0-9]{9}[0-9]*[A-Za-z]")
 
 
 def parse_duration(text: str) -> timedelta:
@@ -31,8 +33,8 @@ def parse_duration(text: str) -> timedelta:
     Raises InvalidSchedule when the text is neither, names months or years (which have no fixed length), or is
     not between a microsecond and ten years.
     """
-    stripped = text.strip()
-    found = _ISO.fullmatch(stripped.upper()) or _SHORT.fullmatch(stripped)
+    stripped = text.strip(" \t\r\n")
+    found = _ISO.fullmatch(stripped) or _SHORT.fullmatch(stripped)
     if found is None:
         raise InvalidSchedule(_complaint(stripped))
     try:
@@ -78,6 +80,8 @@ def _parts(found: re.Match[str]) -> dict[str, float]:
 
 def _complaint(text: str) -> str:
     shown = repr(text if len(text) <= 40 else text[:40] + "…")
+    if _TOO_LONG.search(text):
+        return f"a duration can be at most ten years: write P{LONGEST.days}D or less"
     if text.startswith(("-", "P-", "PT-")):
         return f"duration {shown} is negative: write one longer than zero, such as PT5S"
     if re.fullmatch(r"\d+([.,]\d+)?", text, re.ASCII):

@@ -16,6 +16,8 @@ from pgsched.errors import InvalidOptions, InvalidSchedule
 
 DEFAULT_ATTEMPTS = 22
 """As many as outlast a target that is away for an hour, also where every wait is the shortest that can be drawn."""
+LONGEST_OPTIONS = 65_536
+"""Bytes of JSON, as PostgreSQL writes it."""
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 
 
@@ -141,6 +143,8 @@ def _over(given: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
 
 
 def _object(raw: bytes) -> dict[str, Any]:
+    if len(raw) > LONGEST_OPTIONS:
+        raise InvalidOptions(f"options are over the limit of {LONGEST_OPTIONS} bytes: put the data into the payload")
     try:
         given = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
@@ -234,6 +238,12 @@ def _limit_key(key: str, value: Any) -> str:
     return value
 
 
+def _priority(key: str, value: Any) -> int:
+    if isinstance(value, float):  # an index casts it to an integer, as it is written
+        raise InvalidOptions(f"{key} must be a whole number from -100 to 100; it is {shown(value)}")
+    return int(_number(-100, 100, whole=True)(key, value))
+
+
 def _ordering(key: str, value: Any) -> str:
     if value not in ("continue", "block"):
         raise InvalidOptions(f"{key} must be continue or block; it is {shown(value)}")
@@ -262,7 +272,7 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "on_failure": _told,
     "on_expired": _told,
     "limit_key": _limit_key,
-    "priority": _number(-100, 100, whole=True),
+    "priority": _priority,
     "ordering": _ordering,
     "deferred": _seconds(1, 2_592_000, "1 s to 30 days"),
 }

@@ -62,7 +62,9 @@ def test_a_retryable_failure_with_attempts_left_is_retried() -> None:
 
 
 def test_the_last_attempt_ends_it() -> None:
-    decision = decide(Failed(error="busy", retryable=True, status_code=503), DEFAULT_ATTEMPTS, Options(), age=0, rng=RNG)
+    decision = decide(
+        Failed(error="busy", retryable=True, status_code=503), DEFAULT_ATTEMPTS, Options(), age=0, rng=RNG
+    )
     assert decision == Finish(status="failed", status_code=503, reason="busy")
 
 

@@ -177,7 +177,6 @@ def test_by_default_a_target_may_be_away_for_an_hour_however_the_waits_are_drawn
     assert max(waits) <= timedelta(minutes=10)
 
 
-
 def test_waits_are_those_of_the_list_and_then_its_last() -> None:
     options = parsed({"backoff": ["5s", "1m"], "max_attempts": 5})
     assert options.backoff == Waits(seconds=(5, 60))

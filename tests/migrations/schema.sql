@@ -13,10 +13,10 @@ domain pgsched_internal.defaults as jsonb constraint defaults_are_known CHECK ((
 domain pgsched_internal.instant as timestamp with time zone constraint fire_at_is_an_instant CHECK ((((VALUE >= '0001-01-01 00:00:00+00'::timestamp with time zone) AND (VALUE <= '9999-12-31 00:00:00+00'::timestamp with time zone)) OR (VALUE = 'infinity'::timestamp with time zone) OR pgsched_internal.refuse('PS002'::text, 'fire_at must be an instant between the years 1 and 9999'::text, 'write now() + interval ''10 minutes'', or ''infinity'' to hold the row'::text)))
 domain pgsched_internal.key as text constraint key_is_1_to_200_characters CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 200)))
 domain pgsched_internal.labels as jsonb constraint labels_are_text CHECK (((VALUE IS NULL) OR pgsched_internal.check_labels(VALUE)))
-domain pgsched_internal.nominal_instant as timestamp with time zone constraint scheduled_for_is_an_instant CHECK (((VALUE >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (VALUE <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
+domain pgsched_internal.nominal_instant as timestamp with time zone constraint scheduled_for_is_an_instant CHECK (((VALUE >= '0001-01-01 00:00:00+00'::timestamp with time zone) AND (VALUE <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
 domain pgsched_internal.options as jsonb constraint options_are_known CHECK (((VALUE IS NULL) OR pgsched_internal.check_options(VALUE)))
 domain pgsched_internal.ordering_key as text constraint ordering_key_is_1_to_200_characters CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 200)))
-domain pgsched_internal.payload as jsonb constraint payload_is_at_most_1_mib CHECK (((VALUE IS NULL) OR (pg_column_size(VALUE) <= 1048576) OR pgsched_internal.refuse('PS003'::text, 'the payload is over the limit of 1 MiB'::text, 'store the data elsewhere and schedule a reference to it'::text)))
+domain pgsched_internal.payload as jsonb constraint payload_is_at_most_1_mib CHECK (((VALUE IS NULL) OR ((pg_column_size(VALUE) <= 800) AND (octet_length((VALUE)::text) <= 10000)) OR pgsched_internal.check_payload(VALUE)))
 domain pgsched_internal.rules as jsonb constraint rules_are_known CHECK (((VALUE IS NULL) OR pgsched_internal.check_rules(VALUE)))
 domain pgsched_internal.signing_secret as text constraint signing_secret_is_whsec_base64 CHECK ((VALUE ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'::text))
 domain pgsched_internal.target as text constraint target_is_a_known_uri CHECK (((VALUE IS NULL) OR ((octet_length(VALUE) <= 2048) AND ((VALUE ~~ 'https://%'::text) OR (VALUE ~~ 'http://%'::text)) AND (substr(VALUE, (POSITION(('://'::text) IN (VALUE)) + 3)) ~ '^[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'::text)) OR ((octet_length(VALUE) <= 200) AND (VALUE ~~ 'python:%'::text) AND (substr(VALUE, 8) ~ '^[A-Za-z_][A-Za-z0-9_.:-]*$'::text)) OR pgsched_internal.check_target(VALUE)))
@@ -335,6 +335,7 @@ constraint pgsched.jobs.jobs_pkey PRIMARY KEY (id)
 constraint pgsched.jobs.jobs_queue_fkey FOREIGN KEY (queue) REFERENCES pgsched.queues(name)
 constraint pgsched.jobs.overlap_is_first_second_or_both CHECK (((overlap = ANY (ARRAY['first'::text, 'second'::text, 'both'::text])) OR pgsched_internal.refuse('PS002'::text, format('overlap cannot be %L'::text, overlap), 'write first, second or both'::text)))
 constraint pgsched.jobs.paused_at_is_an_instant CHECK (((paused_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (paused_at <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
+constraint pgsched.jobs.timezone_is_at_most_100_characters CHECK ((length(timezone) <= 100))
 constraint pgsched.jobs.updated_at_is_an_instant CHECK (((updated_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (updated_at <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.queues.first_partition_is_a_multiple_of_16 CHECK (((first_partition >= 0) AND (((first_partition)::integer % 16) = 0)))
 constraint pgsched.queues.max_waiting_is_1_to_100_million CHECK (((max_waiting >= 1) AND (max_waiting <= 100000000)))
@@ -539,6 +540,7 @@ function pgsched_internal.check_empty(pgsched.queues) returns boolean volatility
 function pgsched_internal.check_ended(uuid,text) returns boolean volatility s parallel u
 function pgsched_internal.check_exclusion(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_filter(text,jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_headers(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_instant(timestamp with time zone) returns boolean volatility i parallel s
 function pgsched_internal.check_labels(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_lease(interval) returns boolean volatility i parallel s
@@ -550,8 +552,10 @@ function pgsched_internal.check_no_circle(uuid,uuid) returns boolean volatility 
 function pgsched_internal.check_on_conflict(text,text,text) returns boolean volatility i parallel s
 function pgsched_internal.check_options(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_partition(smallint,text,text,text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_payload(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_pulled(text,text) returns boolean volatility s parallel s
 function pgsched_internal.check_queue_changes(jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_result(jsonb,text) returns boolean volatility i parallel s set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_rules(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_secret(text) returns boolean volatility i parallel s
 function pgsched_internal.check_spec(jsonb) returns boolean volatility i parallel s
@@ -563,6 +567,7 @@ function pgsched_internal.clients_acted_for() returns text[] volatility s parall
 function pgsched_internal.clients_changed() returns trigger volatility v parallel u
 function pgsched_internal.count_live(text,bigint,boolean) returns bigint volatility s parallel u
 function pgsched_internal.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
+function pgsched_internal.default_attempts() returns integer volatility i parallel s
 function pgsched_internal.detail_of(text) returns jsonb volatility i parallel s
 function pgsched_internal.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched_internal.drop_partitions(pgsched.queues) returns void volatility v parallel u
@@ -573,6 +578,7 @@ function pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_statu
 function pgsched_internal.executions_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.expire_dead_letters(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) returns pgsched.execution_status volatility v parallel u
+function pgsched_internal.fault_of_json(jsonb) returns text volatility i parallel s set search_path=pg_catalog, pg_temp
 function pgsched_internal.find_execution(text,text) returns uuid volatility s parallel u
 function pgsched_internal.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) returns void volatility v parallel u
 function pgsched_internal.fire_dependents(uuid[]) returns uuid[] volatility v parallel u
@@ -593,6 +599,7 @@ function pgsched_internal.jobs_changed() returns trigger volatility v parallel u
 function pgsched_internal.keep_dead_letters(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched_internal.laid_over(jsonb,jsonb) returns jsonb volatility i parallel s
 function pgsched_internal.lateness(jsonb,integer,double precision) returns record volatility i parallel s
+function pgsched_internal.length_of(text) returns interval volatility i parallel s
 function pgsched_internal.let_next(smallint,text,text) returns timestamp with time zone volatility v parallel u
 function pgsched_internal.lock_dead_letter(uuid) returns pgsched.history volatility v parallel u
 function pgsched_internal.lock_execution(uuid) returns pgsched.executions volatility v parallel u
@@ -765,6 +772,7 @@ grant execute on pgsched_internal.check_empty(pgsched.queues) to pgsched_worker
 grant execute on pgsched_internal.check_ended(uuid,text) to pgsched_worker
 grant execute on pgsched_internal.check_exclusion(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_filter(text,jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_headers(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_instant(timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_worker
@@ -779,8 +787,11 @@ grant execute on pgsched_internal.check_options(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_options(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pgsched_client
 grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pgsched_worker
+grant execute on pgsched_internal.check_payload(jsonb) to pgsched_client
+grant execute on pgsched_internal.check_payload(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_pulled(text,text) to pgsched_worker
 grant execute on pgsched_internal.check_queue_changes(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_result(jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.check_rules(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_rules(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_secret(text) to pgsched_worker
@@ -793,6 +804,7 @@ grant execute on pgsched_internal.circuit_of(text,text) to pgsched_worker
 grant execute on pgsched_internal.clients_acted_for() to pgsched_worker
 grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_worker
 grant execute on pgsched_internal.count_outcome(uuid,pgsched.execution_status) to pgsched_worker
+grant execute on pgsched_internal.default_attempts() to pgsched_worker
 grant execute on pgsched_internal.detail_of(text) to pgsched_worker
 grant execute on pgsched_internal.drop_days(integer) to pgsched_worker
 grant execute on pgsched_internal.drop_partitions(pgsched.queues) to pgsched_worker
@@ -802,6 +814,7 @@ grant execute on pgsched_internal.edited(pgsched.jobs,jsonb) to pgsched_worker
 grant execute on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.expire_dead_letters(integer) to pgsched_worker
 grant execute on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
+grant execute on pgsched_internal.fault_of_json(jsonb) to pgsched_worker
 grant execute on pgsched_internal.find_execution(text,text) to pgsched_worker
 grant execute on pgsched_internal.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.fire_dependents(uuid[]) to pgsched_worker
@@ -820,6 +833,7 @@ grant execute on pgsched_internal.is_whole(jsonb,bigint,bigint) to pgsched_worke
 grant execute on pgsched_internal.keep_dead_letters(integer,integer) to pgsched_worker
 grant execute on pgsched_internal.laid_over(jsonb,jsonb) to pgsched_worker
 grant execute on pgsched_internal.lateness(jsonb,integer,double precision) to pgsched_worker
+grant execute on pgsched_internal.length_of(text) to pgsched_worker
 grant execute on pgsched_internal.let_next(smallint,text,text) to pgsched_worker
 grant execute on pgsched_internal.lock_dead_letter(uuid) to pgsched_worker
 grant execute on pgsched_internal.lock_execution(uuid) to pgsched_worker
@@ -1062,6 +1076,7 @@ comment on pgsched_internal.check_empty(pgsched.queues) is 'True where nothing w
 comment on pgsched_internal.check_ended(uuid,text) is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.'
 comment on pgsched_internal.check_exclusion(jsonb) is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_filter(text,jsonb) is 'True where a filter of jobs names a client or labels; raises PS000 otherwise.'
+comment on pgsched_internal.check_headers(jsonb) is 'True for headers that a call can carry; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
 comment on pgsched_internal.check_labels(jsonb) is 'True for labels, an object of texts; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_lease(interval) is 'True for how long an execution may be leased; raises PS000 otherwise.'
@@ -1073,8 +1088,10 @@ comment on pgsched_internal.check_no_circle(uuid,uuid) is 'True unless an execut
 comment on pgsched_internal.check_on_conflict(text,text,text) is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_partition(smallint,text,text,text) is 'True for the partition in which a key lives; raises PS000 with what to write otherwise.'
+comment on pgsched_internal.check_payload(jsonb) is 'True for a payload of at most 1 MiB as text, 100 levels, and 10,000 digits a number; raises PS003 otherwise.'
 comment on pgsched_internal.check_pulled(text,text) is 'True where a target goes with a queue: queue: and a queue that is pulled, or neither; raises PS001 with what to write otherwise.'
 comment on pgsched_internal.check_queue_changes(jsonb) is 'True for what pgsched.set_queue can read; raises PS000 or PS004 with what to write otherwise.'
+comment on pgsched_internal.check_result(jsonb,text) is 'True for a result that may be kept, as for a payload; raises PS003 otherwise.'
 comment on pgsched_internal.check_rules(jsonb) is 'True for rules of recurrence that pgsched knows; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_secret(text) is 'True for whsec_ and the base64 of 24 to 64 bytes; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_spec(jsonb) is 'True for one more schedule of a job; raises PS002 with what to write otherwise.'
@@ -1086,6 +1103,7 @@ comment on pgsched_internal.clients_acted_for() is 'The clients that the session
 comment on pgsched_internal.clients_changed() is 'Has the workers read the clients'' settings again.'
 comment on pgsched_internal.count_live(text,bigint,boolean) is 'How many executions of a queue wait or run, or with waiting only wait, counted up to a bound; of those that the role may see.'
 comment on pgsched_internal.count_outcome(uuid,pgsched.execution_status) is 'Counts a job''s failures in a row and pauses it after as many as its rule pause_after says; called with each settle of a run of a job that has the rule.'
+comment on pgsched_internal.default_attempts() is 'After how many attempts an execution has failed for good whose options do not say it.'
 comment on pgsched_internal.detail_of(text) is 'A note as the audit log keeps it; null where there is none.'
 comment on pgsched_internal.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
 comment on pgsched_internal.drop_partitions(pgsched.queues) is 'Drops the tables of a queue, which must be empty.'
@@ -1096,6 +1114,7 @@ comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_sta
 comment on pgsched_internal.executions_inserted() is 'Refuses the one-shots of an insert statement whose queue is full, and wakes the workers for its near-term rows.'
 comment on pgsched_internal.expire_dead_letters(integer) is 'Deletes dead letters that have expired and whose day of history is gone, no more than so many; returns how many.'
 comment on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) is 'Records the failed try of an execution that is locked, which then waits for the next one or ends, as its options say.'
+comment on pgsched_internal.fault_of_json(jsonb) is 'Why a value is not taken as a payload or result: its size or depth, or the digits of a number; null where it is.'
 comment on pgsched_internal.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
 comment on pgsched_internal.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to the last one given.'
 comment on pgsched_internal.fire_dependents(uuid[]) is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.'
@@ -1116,6 +1135,7 @@ comment on pgsched_internal.jobs_changed() is 'Wakes a planner for new and edite
 comment on pgsched_internal.keep_dead_letters(integer,integer) is 'Moves open dead letters, no more than so many, out of the days of history that are to be dropped; returns how many.'
 comment on pgsched_internal.laid_over(jsonb,jsonb) is 'Options, and what the defaults have beside them.'
 comment on pgsched_internal.lateness(jsonb,integer,double precision) is 'How an execution ends whose attempt of this number must not begin any more, so many seconds after its instant; null and null where it may.'
+comment on pgsched_internal.length_of(text) is 'How long an option says, such as PT5S or 1h30m.'
 comment on pgsched_internal.let_next(smallint,text,text) is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind one; the instant at which it fires, or null.'
 comment on pgsched_internal.lock_dead_letter(uuid) is 'Locks a dead letter that is the caller''s and has not expired; PS010 or PS011 otherwise.'
 comment on pgsched_internal.lock_execution(uuid) is 'A live execution of a client that the session acts for, locked while it waits; null for one that is unknown, foreign or over.'

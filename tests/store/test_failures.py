@@ -63,7 +63,7 @@ async def test_without_the_rule_nothing_is_counted(db: Session, worker: Connecti
 async def test_a_run_that_lost_its_last_worker_counts(db: Session, worker: Connection) -> None:
     planned(db, pause_after=1)
     [due] = (await claim(worker)).rows
-    db.execute("update pgsched.executions set attempt = 5 where lease_token is not null")
+    db.execute("update pgsched.executions set attempt = 1000 where lease_token is not null")
     await executions.reap(worker, due.partition, [1])
     assert state(db) == ("paused", "failed", 0)
 

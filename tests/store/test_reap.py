@@ -6,6 +6,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from pgsched.domain.policy import DEFAULT_ATTEMPTS
 from pgsched.store import executions, looking
 from pgsched.store.connect import Connection
 from pgsched.store.executions import Lease, Share
@@ -80,12 +81,13 @@ async def test_a_row_lost_on_its_last_attempt_fails_and_says_why(db: Session, wo
     assert counts(db) == (0, 0, 1)
 
 
-async def test_without_an_option_the_fifth_loss_is_the_last(db: Session, worker: Connection) -> None:
+async def test_without_an_option_it_has_as_many_attempts_as_everywhere(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5)
-    db.execute("update pgsched.executions set attempt = 4")
+    db.execute("update pgsched.executions set attempt = %s", [DEFAULT_ATTEMPTS - 1])
     assert await executions.reap(worker, partition_of(db, id), [5]) == (1, 0)
-    db.execute("update pgsched.executions set attempt = 5, lease_owner = 5, lease_token = 5")
+    db.execute("update pgsched.executions set attempt = %s, lease_owner = 5, lease_token = 5", [DEFAULT_ATTEMPTS])
     assert await executions.reap(worker, partition_of(db, id), [5]) == (0, 1)
+    assert value(db, "select pgsched_internal.default_attempts()") == DEFAULT_ATTEMPTS
 
 
 async def test_a_list_of_waits_has_one_attempt_more_than_waits(db: Session, worker: Connection) -> None:

@@ -64,14 +64,99 @@ begin
 end $$;
 comment on function pgsched_internal.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.';
 
+-- The forms that domain/duration.py reads: a test holds the two against each other.
+create or replace function pgsched_internal.length_of(duration text) returns interval
+  language sql immutable parallel safe as $$ select replace(upper(btrim(duration, E' \t\r\n')), ',', '.')::interval $$;
+comment on function pgsched_internal.length_of(text) is 'How long an option says, such as PT5S or 1h30m.';
+
 create or replace function pgsched_internal.is_duration(value jsonb, low interval, high interval) returns boolean
   language sql immutable parallel safe as $$
-  select case when jsonb_typeof(value) = 'string'
-               and value #>> '{}' ~ '^(P(\d{1,9}W)?(\d{1,9}D)?(T(\d{1,9}H)?(\d{1,9}M)?(\d{1,9}(\.\d{1,9})?S)?)?|(\d{1,9}w)?(\d{1,9}d)?(\d{1,9}h)?(\d{1,9}m)?(\d{1,9}(\.\d{1,9})?s)?(\d{1,9}ms)?)$'
-               and value #>> '{}' ~ '\d'
-         then (value #>> '{}')::interval between low and high else false end
+  select case when jsonb_typeof(value) = 'string' and btrim(value #>> '{}', E' \t\r\n')
+      ~ ('^(?:[Pp](?=.)(\d{1,4}[Ww])?(\d{1,5}[Dd])?([Tt](?=.)(\d{1,6}[Hh])?(\d{1,8}[Mm])?(\d{1,9}([.,]\d{1,6})?[Ss])?)?'
+         '|(?=.)(\d{1,4}w)?(\d{1,5}d)?(\d{1,6}h)?(\d{1,8}m)?(\d{1,9}(\.\d{1,6})?s)?(\d{1,12}ms)?)$')
+         then pgsched_internal.length_of(value #>> '{}') between low and high else false end
 $$;
 comment on function pgsched_internal.is_duration(jsonb, interval, interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.';
+
+-- Written out once, where the value is not small. PostgreSQL itself refuses what would be over 1 GB.
+create or replace function pgsched_internal.fault_of_json(value jsonb) returns text
+  language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
+declare
+  written text;
+begin
+  begin
+    written := value::text;
+  exception when program_limit_exceeded or out_of_memory then
+    return 'is over the limit of 1 MiB';
+  end;
+  if octet_length(written) > 1048576 then
+    return 'is over the limit of 1 MiB';
+  elsif jsonb_path_exists(value, 'strict $.**{100} ? (@.type() == "array" || @.type() == "object")') then
+    return 'is nested more than 100 deep';
+  elsif octet_length(written) > 10000 and octet_length(written) > pg_column_size(value) + pg_column_size(value) / 4
+        and strpos(written, repeat('0', 5000)) > 0
+        and jsonb_path_exists(value, 'strict $.** ? (@.type() == "number" && (@ <= -1e10000 || @ >= 1e10000 || @ != 0 && @ < 1e-9990 && @ > -1e-9990))') then
+    return 'has a number of more than 10000 digits';
+  end if;
+  return null;
+end $$;
+comment on function pgsched_internal.fault_of_json(jsonb)
+  is 'Why a value is not taken as a payload or result: its size or depth, or the digits of a number; null where it is.';
+
+create or replace function pgsched_internal.check_payload(payload jsonb) returns boolean
+  language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  fault constant text := pgsched_internal.fault_of_json(payload);
+begin
+  return fault is null
+    or pgsched_internal.refuse('PS003', 'the payload ' || fault, 'store the data elsewhere and schedule a reference to it');
+end $$;
+comment on function pgsched_internal.check_payload(jsonb)
+  is 'True for a payload of at most 1 MiB as text, 100 levels, and 10,000 digits a number; raises PS003 otherwise.';
+
+create or replace function pgsched_internal.check_result(result jsonb, hint text) returns boolean
+  language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
+declare
+  fault constant text := case when pg_column_size(result) > 800 or octet_length(result::text) > 10000 then pgsched_internal.fault_of_json(result) end;
+begin
+  return fault is null or pgsched_internal.refuse('PS003', 'the result ' || fault, hint);
+end $$;
+comment on function pgsched_internal.check_result(jsonb, text) is 'True for a result that may be kept, as for a payload; raises PS003 otherwise.';
+
+-- What a call sets by itself, what belongs to the connection, and what HTTP does not allow: as domain/headers.py has it.
+create or replace function pgsched_internal.check_headers(headers jsonb) returns boolean
+  language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  name text;
+  given jsonb;
+  plain text;
+  problem text;
+begin
+  if jsonb_typeof(headers) <> 'object' then
+    return pgsched_internal.refuse('PS004', 'headers must be an object of strings', 'write {"headers": {"X-Shop": "42"}}');
+  elsif (select count(*) from jsonb_object_keys(headers)) > 50 then
+    return pgsched_internal.refuse('PS004', 'headers are at most 50', 'put the data into the payload');
+  elsif (select count(distinct lower(h)) < count(*) from jsonb_object_keys(headers) h) then
+    return pgsched_internal.refuse('PS004', 'headers name one twice in different case', 'leave one of them');
+  end if;
+  for name, given in select h.key, h.value from jsonb_each(headers) h loop
+    plain := lower(name collate "C");
+    problem := case
+      when jsonb_typeof(given) <> 'string' then 'headers must be an object of strings'
+      when name !~ '^[A-Za-z0-9!#$%&''*+.^_`|~-]{1,200}$' then format('headers have a name that HTTP does not allow, %L', left(name, 100))
+      when plain in ('connection', 'content-length', 'expect', 'host', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade')
+        or plain like 'proxy-%' then format('headers must not set %s: it belongs to the connection, not to the request', name)
+      when plain in ('accept-encoding', 'content-type', 'idempotency-key', 'traceparent', 'tracestate', 'user-agent')
+        or plain like 'webhook-%' or plain like 'pgsched-%' then format('headers must not set %s: pgsched sets it on every call', name)
+      when octet_length(given #>> '{}') > 8192 or given #>> '{}' !~ '^([!-~]([ \t!-~]*[!-~])?)?$'
+        then format('the header %s must be at most 8192 printable ASCII characters, without line breaks', name) end;
+    if problem is not null then
+      return pgsched_internal.refuse('PS004', problem, 'write {"headers": {"X-Shop": "42"}}');
+    end if;
+  end loop;
+  return true;
+end $$;
+comment on function pgsched_internal.check_headers(jsonb) is 'True for headers that a call can carry; raises PS004 with what to write otherwise.';
 
 create or replace function pgsched_internal.check_options(options jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
@@ -81,6 +166,8 @@ declare
 begin
   if jsonb_typeof(options) <> 'object' then
     return pgsched_internal.refuse('PS004', 'options must be a JSON object', 'write options => ''{"timeout": "PT5S"}''');
+  elsif octet_length(options::text) > 65536 then
+    return pgsched_internal.refuse('PS004', 'the options are over the limit of 64 KiB', 'put the data into the payload');
   end if;
   backoff := coalesce(options -> 'backoff', '{}');
   select string_agg(name, ', ') into unknown from jsonb_object_keys(options) as name
@@ -98,9 +185,8 @@ begin
     return pgsched_internal.refuse('PS004', 'timeout must be a duration from 0.1 s to 24 h', 'write {"timeout": "PT5S"} or {"timeout": "5s"}');
   elsif options ? 'deferred' and not pgsched_internal.is_duration(options -> 'deferred', '1 s', '30 days') then
     return pgsched_internal.refuse('PS004', 'deferred must be a duration from 1 s to 30 days', 'write {"deferred": "1h"}');
-  elsif options ? 'headers' and (jsonb_typeof(options -> 'headers') <> 'object'
-      or jsonb_path_exists(options -> 'headers', '$.* ? (@.type() != "string")')) then
-    return pgsched_internal.refuse('PS004', 'headers must be an object of strings', 'write {"headers": {"X-Shop": "42"}}');
+  elsif options ? 'headers' and not pgsched_internal.check_headers(options -> 'headers') then
+    return false;
   elsif options ? 'method' and (jsonb_typeof(options -> 'method') <> 'string'
       or options ->> 'method' not in ('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD')) then
     return pgsched_internal.refuse('PS004', 'method must be GET, POST, PUT, PATCH, DELETE or HEAD', 'write {"method": "POST"}');
@@ -120,10 +206,17 @@ begin
       or (backoff ? 'factor' and not coalesce(jsonb_path_match(backoff, '$.factor >= 1 && $.factor <= 100', silent => true), false))) then
     return pgsched_internal.refuse('PS004', 'backoff has initial and maximum, which are durations, and factor, from 1 to 100; or it is a list of waits',
       'write {"backoff": {"initial": "1s", "factor": 2, "maximum": "1h"}}');
+  elsif jsonb_typeof(backoff) = 'object' and backoff ? 'maximum'
+      and pgsched_internal.seconds_in(backoff, 'maximum') < coalesce(pgsched_internal.seconds_in(backoff, 'initial'), 1) then
+    return pgsched_internal.refuse('PS004', 'backoff.maximum must not be shorter than backoff.initial, which is 1s where it is left out',
+      'write {"backoff": {"initial": "1s", "factor": 2, "maximum": "1h"}}');
   elsif exists (select from (values (options -> 'retry_on'), (options -> 'fail_on')) as l(codes)
-                 where codes is not null and (jsonb_typeof(codes) <> 'array' or jsonb_path_exists(codes,
+                 where codes is not null and (jsonb_typeof(codes) <> 'array' or jsonb_array_length(codes) > 100 or jsonb_path_exists(codes,
                        'strict $[*] ? (@.type() != "number" || @ < 300 || @ > 599 || @.floor() != @)', silent => true))) then
-    return pgsched_internal.refuse('PS004', 'retry_on and fail_on are lists of status codes from 300 to 599', 'write {"retry_on": [404], "fail_on": [500]}');
+    return pgsched_internal.refuse('PS004', 'retry_on and fail_on are lists of at most 100 status codes from 300 to 599',
+      'write {"retry_on": [404], "fail_on": [500]}');
+  elsif exists (select from jsonb_array_elements(options -> 'retry_on') r join jsonb_array_elements(options -> 'fail_on') f on r.value = f.value) then
+    return pgsched_internal.refuse('PS004', 'retry_on and fail_on name the same status code', 'leave it in one of them');
   elsif options ? 'limit_key' and (jsonb_typeof(options -> 'limit_key') <> 'string'
       or length(options ->> 'limit_key') not between 1 and 200) then
     return pgsched_internal.refuse('PS004', 'limit_key must be text of 1 to 200 characters', 'write {"limit_key": "merchant-42"}');

@@ -115,6 +115,8 @@ declare
 begin
   if jsonb_typeof(rules) <> 'object' then
     return pgsched_internal.refuse('PS002', 'rules must be a JSON object', 'write rules => ''{"on_overlap": "skip"}''');
+  elsif octet_length(rules::text) > 131072 then
+    return pgsched_internal.refuse('PS002', 'the rules are over the limit of 128 KiB', 'write ranges of dates, or a cron expression');
   end if;
   select format('there is no rule %L', name), format('the rules are %s', array_to_string(known, ', ')) into problem, hint
     from jsonb_object_keys(rules) as name where name <> all (known) limit 1;

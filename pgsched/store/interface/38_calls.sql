@@ -8,9 +8,7 @@ declare
   settled pgsched.executions;
   client pgsched.clients;
 begin
-  if octet_length(result::text) > 1048576 then
-    perform pgsched_internal.refuse('PS003', 'the result is over the limit of 1 MiB', 'store it elsewhere and return a reference to it');
-  end if;
+  perform pgsched_internal.check_result(settle_called.result, 'store it elsewhere and return a reference to it');
   -- The partition's own table: a plan over all of them would be made, or its tables be opened, each time.
   execute format('delete from pgsched_internal.executions_%s e where e.id = $1 and e.lease_token = $2 returning e.*', partition)
      into settled using settle_called.id, token;

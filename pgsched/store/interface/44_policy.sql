@@ -2,7 +2,7 @@
 -- holds the two against each other.
 
 create or replace function pgsched_internal.seconds_in(options jsonb, name text) returns double precision
-  language sql immutable parallel safe as $$ select extract(epoch from (options ->> name)::interval)::float8 $$;
+  language sql immutable parallel safe as $$ select extract(epoch from pgsched_internal.length_of(options ->> name))::float8 $$;
 comment on function pgsched_internal.seconds_in(jsonb, text) is 'How long an option that is a duration is, in seconds; null where it is not given.';
 
 create or replace function pgsched_internal.duration_text(seconds double precision) returns text
@@ -29,9 +29,12 @@ begin
 end $$;
 comment on function pgsched_internal.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.';
 
+create or replace function pgsched_internal.default_attempts() returns integer language sql immutable parallel safe as 'select 22';
+comment on function pgsched_internal.default_attempts() is 'After how many attempts an execution has failed for good whose options do not say it.';
+
 create or replace function pgsched_internal.attempts_allowed(options jsonb) returns numeric
   language sql immutable parallel safe as $$
-  select coalesce(pgsched_internal.attempts_in(options), 5)
+  select coalesce(pgsched_internal.attempts_in(options), pgsched_internal.default_attempts())
 $$;
 comment on function pgsched_internal.attempts_allowed(jsonb) is 'After how many attempts an execution with these options has failed for good.';
 
@@ -90,15 +93,15 @@ declare
   maximum double precision;
 begin
   if jsonb_typeof(given) = 'array' then
-    return extract(epoch from (given ->> least(attempt, jsonb_array_length(given)) - 1)::interval);
+    return extract(epoch from pgsched_internal.length_of(given ->> least(attempt, jsonb_array_length(given)) - 1));
   end if;
   initial := coalesce(pgsched_internal.seconds_in(given, 'initial'), 1);
   factor := coalesce((given ->> 'factor')::float8, 2);
-  maximum := coalesce(pgsched_internal.seconds_in(given, 'maximum'), greatest(3600, initial));
+  maximum := coalesce(pgsched_internal.seconds_in(given, 'maximum'), greatest(600, initial));
   if ln(initial) + (attempt - 1) * ln(factor) >= ln(maximum) then
-    return drawn * maximum;
+    return (0.5 + drawn / 2) * maximum;
   end if;
-  return drawn * initial * power(factor, attempt - 1);
+  return (0.5 + drawn / 2) * initial * power(factor, attempt - 1);
 end $$;
 comment on function pgsched_internal.backoff(jsonb, integer, double precision)
   is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.';

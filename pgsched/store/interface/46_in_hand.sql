@@ -150,9 +150,7 @@ comment on function pgsched_internal.reap_in_hand(smallint, integer)
 create or replace function pgsched.complete(id uuid, token bigint, result jsonb default null) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
 begin
-  if octet_length(complete.result::text) > 1048576 then
-    perform pgsched_internal.refuse('PS003', 'the result is over the limit of 1 MiB', 'store it elsewhere and give a reference to it');
-  end if;
+  perform pgsched_internal.check_result(complete.result, 'store it elsewhere and give a reference to it');
   perform pgsched_internal.end_in_hand(pgsched_internal.take_in_hand(complete.id, complete.token), 'succeeded', complete.result, null, tried => true);
 end $$;
 comment on function pgsched.complete(uuid, bigint, jsonb)

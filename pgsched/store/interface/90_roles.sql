@@ -97,19 +97,19 @@ begin
     'pgsched_internal.check_changes', 'pgsched_internal.check_claim', 'pgsched_internal.check_client_changes',
     'pgsched_internal.check_cron', 'pgsched_internal.check_dead_letter_filter', 'pgsched_internal.check_defaults',
     'pgsched_internal.check_empty', 'pgsched_internal.check_ended', 'pgsched_internal.check_exclusion', 'pgsched_internal.check_filter',
-    'pgsched_internal.check_instant', 'pgsched_internal.check_labels', 'pgsched_internal.check_lease', 'pgsched_internal.check_limit',
+    'pgsched_internal.check_headers', 'pgsched_internal.check_instant', 'pgsched_internal.check_labels', 'pgsched_internal.check_lease', 'pgsched_internal.check_limit',
     'pgsched_internal.check_may_set', 'pgsched_internal.check_may_sideline', 'pgsched_internal.check_members',
     'pgsched_internal.check_no_circle', 'pgsched_internal.check_on_conflict', 'pgsched_internal.check_options',
-    'pgsched_internal.check_partition', 'pgsched_internal.check_pulled', 'pgsched_internal.check_queue_changes',
-    'pgsched_internal.check_rules', 'pgsched_internal.check_secret', 'pgsched_internal.check_spec', 'pgsched_internal.check_target',
+    'pgsched_internal.check_partition', 'pgsched_internal.check_payload', 'pgsched_internal.check_pulled', 'pgsched_internal.check_queue_changes',
+    'pgsched_internal.check_result', 'pgsched_internal.check_rules', 'pgsched_internal.check_secret', 'pgsched_internal.check_spec', 'pgsched_internal.check_target',
     'pgsched_internal.check_told', 'pgsched_internal.check_zone', 'pgsched_internal.circuit_of', 'pgsched_internal.clients_acted_for',
-    'pgsched_internal.count_live', 'pgsched_internal.count_outcome', 'pgsched_internal.detail_of', 'pgsched_internal.drop_days',
+    'pgsched_internal.count_live', 'pgsched_internal.count_outcome', 'pgsched_internal.default_attempts', 'pgsched_internal.detail_of', 'pgsched_internal.drop_days',
     'pgsched_internal.drop_partitions', 'pgsched_internal.due_to_pull', 'pgsched_internal.duration_text', 'pgsched_internal.edited',
-    'pgsched_internal.end_in_hand', 'pgsched_internal.expire_dead_letters', 'pgsched_internal.fail_in_hand',
+    'pgsched_internal.end_in_hand', 'pgsched_internal.expire_dead_letters', 'pgsched_internal.fail_in_hand', 'pgsched_internal.fault_of_json',
     'pgsched_internal.find_execution', 'pgsched_internal.finish_waiting', 'pgsched_internal.fire_dependents',
     'pgsched_internal.forget_dependencies', 'pgsched_internal.gate_of', 'pgsched_internal.give_up_key', 'pgsched_internal.has_ended',
     'pgsched_internal.is_day', 'pgsched_internal.is_duration', 'pgsched_internal.is_instant', 'pgsched_internal.is_kept',
-    'pgsched_internal.is_of_key', 'pgsched_internal.is_privileged', 'pgsched_internal.is_watched', 'pgsched_internal.is_whole', 'pgsched_internal.keep_dead_letters',
+    'pgsched_internal.is_of_key', 'pgsched_internal.is_privileged', 'pgsched_internal.is_watched', 'pgsched_internal.is_whole', 'pgsched_internal.keep_dead_letters', 'pgsched_internal.length_of',
     'pgsched_internal.laid_over', 'pgsched_internal.lateness', 'pgsched_internal.let_next', 'pgsched_internal.lock_dead_letter',
     'pgsched_internal.lock_execution', 'pgsched_internal.lock_job', 'pgsched_internal.lock_jobs', 'pgsched_internal.lock_queue',
     'pgsched_internal.log_setting', 'pgsched_internal.look_through_dead_letters', 'pgsched_internal.lose_in_hand',
@@ -185,7 +185,7 @@ begin
   -- Called by constraints, defaults, views and policies.
   perform pgsched_internal.grant_execute(array[
     'pgsched_internal.check_cron', 'pgsched_internal.check_labels', 'pgsched_internal.check_options', 'pgsched_internal.check_partition',
-    'pgsched_internal.check_rules', 'pgsched_internal.check_target', 'pgsched_internal.my_clients', 'pgsched_internal.refuse',
+    'pgsched_internal.check_payload', 'pgsched_internal.check_rules', 'pgsched_internal.check_target', 'pgsched_internal.my_clients', 'pgsched_internal.refuse',
     'pgsched_internal.target_host'], 'pgsched_client');
   create policy mine on pgsched.clients for select to pgsched_client
     using (exists (select from pg_catalog.pg_roles r where r.rolname = database_role and pg_catalog.pg_has_role(r.oid, 'MEMBER')));

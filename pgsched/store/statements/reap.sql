@@ -6,7 +6,7 @@ with lost as (
   select e.ctid, e.attempt >= coalesce(pgsched_internal.attempts_in(e.options),
            (select pgsched_internal.attempts_in(c.options) from pgsched.clients c where c.client_id = e.client_id),
            (select pgsched_internal.attempts_in(q.options) from pgsched.queues q where q.first_partition = %(partition)s::int & ~15),
-           5) as exhausted
+           pgsched_internal.default_attempts()) as exhausted
     from pgsched.executions e
    where e.partition = %(partition)s and e.fire_at <= pgsched.now() + interval '1 minute'
      and (e.lease_owner = any (%(owners)s) or e.lease_expires_at < pgsched.now() and e.lease_owner is not null)

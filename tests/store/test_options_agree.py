@@ -1,0 +1,157 @@
+"""What SQL takes as options, Python can deliver by: nothing is taken that is certain to fail."""
+
+from typing import Any
+
+import orjson
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pgsched.domain.policy import parse_defaults, parse_options
+from pgsched.errors import InvalidInput
+from tests.store.store_arrange import Connection
+
+NUMBERS = "0 1 5 59 99 999 9999 100000 999999999 1.5 0.1 1.1234567 1,5 0001 ² ٣"
+TEXT = st.text(alphabet="PTWDHMSpwdhms0123456789., \t\n\xa0²-+", max_size=8)
+DURATIONS = st.one_of(
+    st.builds(
+        "{}{}".format, st.sampled_from(NUMBERS.split()), st.sampled_from(["s", "m", "h", "d", "w", "ms", "M", ""])
+    ),
+    st.builds("P{}T{}S".format, st.sampled_from(["", "1D", "2W", "1W1D", "1M"]), st.sampled_from(NUMBERS.split())),
+    st.sampled_from(
+        ["PT", "P", "P1DT", "pt5s", " 5s ", "5s\n", "\xa05s", "1h30m", "30m1h", "1d1d", "PT1,5S", "5 s", "P1Y", "-PT5S"]
+    ),
+    TEXT,
+)
+JUNK: Any = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(-1000, 2000), st.floats(allow_nan=False, allow_infinity=False), TEXT
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(TEXT, inner, max_size=3)),
+    max_leaves=4,
+)
+NAMES = """
+X-Shop x-shop Host host Content-Length Idempotency-Key webhook-id Webhook-Foo traceparent TraceState pgsched-x
+Connection Proxy-Authorization User-Agent Accept-Encoding Content-Type Authorization Te Upgrade X_y x.y X:Y X-Ümlaut
+"""
+HEADERS = st.dictionaries(
+    st.one_of(st.sampled_from([*NAMES.split(), "", "a b", "a\nb", "x" * 200, "x" * 201]), st.text(max_size=3)),
+    st.one_of(
+        st.sampled_from(
+            ["", "a", " a", "a ", "a b", "a\tb", "a\nb", "a\r\nX: y", "ü", "\x7f", "\x01", "x" * 8192, "x" * 8193]
+        ),
+        st.text(max_size=4),
+        JUNK,
+    ),
+    max_size=4,
+)
+CODES = st.lists(
+    st.one_of(st.integers(298, 302), st.integers(598, 601), st.just(404), st.just(404.5), JUNK), max_size=3
+)
+TARGETS = st.sampled_from(
+    ["https://shop.example/told", "python:told", "ftp://x", "", "notify:a b", "queue:", "https://a@b/", "sql:a.b"]
+)
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "timeout": st.one_of(DURATIONS, JUNK),
+        "max_attempts": st.one_of(st.integers(-1, 1002), st.just(5.0), st.just(2.5), JUNK),
+        "backoff": st.one_of(
+            JUNK,
+            st.lists(DURATIONS, max_size=3),
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "initial": st.one_of(st.sampled_from(["1s", "2h", "20m", "1ms", "25h"]), DURATIONS),
+                    "maximum": st.one_of(st.sampled_from(["1s", "500ms", "1h", "7d", "8d"]), DURATIONS),
+                    "factor": st.one_of(st.integers(0, 101), st.floats(0.5, 101), JUNK),
+                },
+            ),
+        ),
+        "relevant_for": DURATIONS,
+        "max_retry_age": DURATIONS,
+        "deadline": DURATIONS,
+        "method": st.one_of(st.sampled_from(["POST", "get", "PATCH", "TRACE"]), JUNK),
+        "headers": st.one_of(HEADERS, JUNK),
+        "retry_on": st.one_of(CODES, JUNK),
+        "fail_on": st.one_of(CODES, JUNK),
+        "on_success": st.one_of(TARGETS, JUNK),
+        "on_failure": TARGETS,
+        "limit_key": st.one_of(st.sampled_from(["merchant-42", "", "x" * 200, "x" * 201]), JUNK),
+        "priority": st.one_of(st.integers(-102, 102), st.just(10.0), JUNK),
+        "ordering": st.one_of(st.sampled_from(["block", "continue", "Block"]), JUNK),
+        "deferred": DURATIONS,
+        "timeuot": JUNK,
+    },
+)
+QUIET = settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def taken_by_python(raw: bytes, parse: Any = parse_options) -> bool:
+    try:
+        parse(raw)
+    except InvalidInput:
+        return False
+    return True
+
+
+def taken_by_sql(db: Connection, raw: bytes, check: str = "check_options") -> bool:
+    try:
+        db.execute(f"select pgsched_internal.{check}(%s::jsonb)".encode(), [raw.decode()])
+    except psycopg.Error as error:
+        if error.sqlstate not in {"PS004", "PS001"}:
+            raise
+        return False
+    return True
+
+
+def encoded(options: Any) -> bytes | None:
+    """Nothing where PostgreSQL has no such text: that is refused before anything looks at it."""
+    raw = orjson.dumps(options)
+    return None if b"\\u0000" in raw else raw
+
+
+@QUIET
+@given(options=OPTIONS)
+def test_python_and_sql_take_the_same_options(db: Connection, options: Any) -> None:
+    raw = encoded(options)
+    if raw is not None:
+        assert taken_by_sql(db, raw) == taken_by_python(raw)
+
+
+@QUIET
+@given(name=st.sampled_from(["headers", "timeout", "backoff", "retry_on", "priority"]), data=st.data())
+def test_python_and_sql_take_the_same_of_each(db: Connection, name: str, data: st.DataObject) -> None:
+    parts = {"headers": HEADERS, "timeout": DURATIONS, "backoff": JUNK, "retry_on": CODES, "priority": JUNK}
+    raw = encoded({name: data.draw(parts[name])})
+    if raw is not None:
+        assert taken_by_sql(db, raw) == taken_by_python(raw)
+
+
+@QUIET
+@given(options=OPTIONS)
+def test_python_and_sql_take_the_same_defaults(db: Connection, options: Any) -> None:
+    raw = encoded(options)
+    if raw is not None:
+        assert taken_by_sql(db, raw, "check_defaults") == taken_by_python(raw, parse_defaults)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"headers": {f"X-{n}": "x" for n in range(51)}},
+        {"headers": {f"X-{n}": "x" * 8000 for n in range(9)}},
+        {"retry_on": [404] * 101},
+        {"retry_on": [404], "fail_on": [404]},
+        {"backoff": {"initial": "10s", "maximum": "5s"}},
+        {"backoff": {"maximum": "500ms"}},
+        {"headers": {"Traceparent": "00-garbage"}},
+        {"headers": {"X-Shop": "1", "x-shop": "2"}},
+    ],
+    ids=lambda options: str(options)[:40],
+)
+def test_what_is_certain_to_fail_is_refused_by_both(db: Connection, options: Any) -> None:
+    raw = orjson.dumps(options)
+    assert not taken_by_sql(db, raw)
+    assert not taken_by_python(raw)
