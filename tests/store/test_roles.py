@@ -14,6 +14,7 @@ from tests.store.store_arrange import (
     call,
     column,
     counts,
+    finish,
     lease,
     planned,
     refused,
@@ -398,3 +399,52 @@ def test_a_client_sees_nothing_of_who_else_waits(db: Connection, payments: Conne
 def test_a_client_releases_nobody(payments: Connection, step: str) -> None:
     with refused(DENIED):
         payments.execute(f"select pgsched_internal.{step}".encode())
+
+
+def locked_rows(db: Connection, table: str) -> int:
+    """How many rows of a table somebody has locked; what is locked is passed over."""
+    free = len(column(db, f"select 1 from {table} for update skip locked".encode()))
+    return int(value(db, f"select count(*) from {table}".encode())) - free
+
+
+@pytest.mark.parametrize(
+    ("verb", "table"),
+    [
+        ("cancel(%s)", "pgsched.executions"),
+        ("reschedule(%s, now())", "pgsched.executions"),
+        ("complete(%s, 1)", "pgsched.executions"),
+        ("fail(%s, 1, 'x')", "pgsched.executions"),
+        ("extend(%s, 1)", "pgsched.executions"),
+        ("release(%s, 1)", "pgsched.executions"),
+        ("wait_for(%s, pgsched.new_id())", "pgsched.executions"),
+        ("cancel(%s)", "pgsched.jobs"),
+        ("edit(%s, '{}')", "pgsched.jobs"),
+        ("pause(%s)", "pgsched.jobs"),
+        ("resume(%s)", "pgsched.jobs"),
+        ("trigger(%s)", "pgsched.jobs"),
+        ("backfill(%s, now() - interval '2 hours', now() - interval '1 hour')", "pgsched.jobs"),
+        ("cancel_backfill(%s)", "pgsched.backfills"),
+        ("replay(%s)", "pgsched.history"),
+        ("discard(%s)", "pgsched.history"),
+        ("cancel_replay(%s)", "pgsched.replays"),
+    ],
+)
+def test_a_foreign_id_is_as_unknown_as_one_that_does_not_exist_and_nothing_of_it_is_locked(
+    db: Connection, payments: Connection, verb: str, table: str
+) -> None:
+    failed = schedule(db, client="billing")
+    finish(db, failed, ended="failed")
+    schedule(db, client="billing")
+    job = schedule(db, client="billing", every="1 hour")
+    call(db, "backfill", job_id=job, starts_at="2026-01-01Z", ends_at="2026-01-02Z")
+    call(db, "replay_all", filter={"client": "billing"})
+    theirs = value(db, f"select id from {table} limit 1".encode())
+    said = []
+    for id in (theirs, value(db, "select pgsched.new_id()")):
+        with payments.transaction(force_rollback=True):
+            with pytest.raises(psycopg.Error) as caught, payments.transaction():
+                payments.execute(f"select pgsched.{verb}".encode(), [id])
+            said.append((caught.value.sqlstate, str(caught.value.diag.message_primary).replace(str(id), "…")))
+            assert locked_rows(db, table) == 0
+    assert said[0] == said[1]
+    assert said[0][0] == "PS010"

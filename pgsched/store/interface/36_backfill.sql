@@ -37,7 +37,8 @@ declare
   other uuid;
   new_id uuid;
 begin
-  perform from pgsched.jobs j where j.id = backfill.job_id for no key update;
+  perform from pgsched.jobs j
+    where j.id = backfill.job_id and j.client_id = pgsched_internal.owner_of_job(backfill.job_id) for no key update;
   perform pgsched_internal.check_backfill(backfill.job_id, backfill.starts_at, backfill.ends_at, backfill.rate);
   select b.id into other from pgsched.backfills b
    where b.job_id = backfill.job_id and b.state = 'active' and b.starts_at < backfill.ends_at and b.ends_at > backfill.starts_at;
@@ -62,8 +63,9 @@ declare
   asked pgsched.backfills;
   waiting pgsched.executions;
 begin
-  select b.* into asked from pgsched.backfills b where b.id = cancel_backfill.id for update;
-  if not found or not pgsched_internal.acts_for((select j.client_id from pgsched.jobs j where j.id = asked.job_id)) then
+  select b.* into asked from pgsched.backfills b
+   where b.id = cancel_backfill.id and pgsched_internal.owner_of_job(b.job_id) is not null for update;
+  if not found then
     perform pgsched_internal.refuse('PS010', format('there is no backfill %s', cancel_backfill.id), 'look it up in pgsched.backfills');
   elsif asked.state <> 'active' then
     return false;

@@ -29,15 +29,17 @@ select d.id, d.client_id, d.key, d.job_id, q.name as queue, d.target, pgsched_in
  where d.status = 'failed' and d.finished_at + coalesce(c.dead_letters_for, interval '365 days') > pgsched.now();
 comment on view pgsched.dead_letters is 'The executions that failed for good and what was done about them, until they expire.';
 
--- An unknown one and another client's are told apart by nothing.
+-- An unknown one and another client's are told apart by nothing, and only one's own is locked.
 create or replace function pgsched_internal.lock_dead_letter(id uuid, out letter pgsched.history) language plpgsql volatile as $$
 declare
   shown boolean;
 begin
   select h.* into letter from pgsched.history h
-   where h.id = lock_dead_letter.id order by h.status = 'failed' desc, h.finished_at desc limit 1 for update;
+   where h.id = lock_dead_letter.id and pgsched_internal.acts_for(h.client_id)
+   order by h.status = 'failed' desc, h.finished_at desc limit 1 for update;
   if not found then  -- in a later statement: one that was being moved has arrived
-    select k.* into letter from pgsched_internal.kept_dead_letters k where k.id = lock_dead_letter.id for update;
+    select k.* into letter from pgsched_internal.kept_dead_letters k
+     where k.id = lock_dead_letter.id and pgsched_internal.acts_for(k.client_id) for update;
   end if;
   if letter.id is null then
     select e.id, e.client_id into letter.id, letter.client_id from pgsched.executions e where e.id = lock_dead_letter.id;

@@ -167,8 +167,9 @@ declare
   asked pgsched.replays;
   whose constant text[] := pgsched_internal.clients_acted_for();
 begin
-  select r.* into asked from pgsched.replays r where r.id = cancel_replay.id for update;
-  if not found or not (whose is null or coalesce(asked.clients <@ whose, false)) then
+  select r.* into asked from pgsched.replays r
+   where r.id = cancel_replay.id and (whose is null or coalesce(r.clients <@ whose, false)) for update;
+  if not found then
     perform pgsched_internal.refuse('PS010', format('there is no replay %s', cancel_replay.id), 'look it up in pgsched.replays');
   elsif asked.state <> 'active' then
     return false;

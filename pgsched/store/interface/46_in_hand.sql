@@ -11,7 +11,7 @@ comment on function pgsched_internal.new_token(smallint) is 'A token for the lea
 create or replace function pgsched_internal.take_in_hand(id uuid, token bigint) returns pgsched.executions
   language plpgsql volatile as $$
 declare
-  home constant smallint := (take_in_hand.token & 32767)::smallint;
+  home smallint := (take_in_hand.token & 32767)::smallint;
   held pgsched.executions;
 begin
   if num_nulls(take_in_hand.id, take_in_hand.token) > 0 then
@@ -27,11 +27,11 @@ begin
     end if;
     return held;
   end if;
-  if pgsched_internal.partition_with(take_in_hand.id) is null then
-    perform from pgsched.history h where h.id = take_in_hand.id limit 1;
-    if not found then
-      perform pgsched_internal.refuse('PS010', format('there is no execution %s', take_in_hand.id), 'give the id that came with the token');
-    end if;
+  home := pgsched_internal.partition_with(take_in_hand.id);
+  perform from pgsched.executions e
+    where e.partition = home and e.id = take_in_hand.id and pgsched_internal.acts_for(e.client_id);
+  if not found and not pgsched_internal.has_ended(take_in_hand.id) then  -- unknown, or another client's
+    perform pgsched_internal.refuse('PS010', format('there is no execution %s', take_in_hand.id), 'give the id that came with the token');
   end if;
   perform pgsched_internal.refuse('PS013', format('execution %s is not yours any more: it has ended, or its lease ran out and another has it',
     take_in_hand.id), 'drop the result; to keep what takes long, extend its lease');
