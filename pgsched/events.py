@@ -14,7 +14,7 @@ _WARNINGS = frozenset(
     {
         "database.lost",
         "lease.refused",
-        "settle.refused",
+        "execution.parked",
         "worker.lost",
         "service.failed",
         "job.invalid",

@@ -36,7 +36,7 @@ from pgsched.worker.leases import Leases
 from pgsched.worker.rear import Rear
 from pgsched.worker.renewer import Renewer
 from pgsched.worker.roster import Roster
-from pgsched.worker.settler import Settler
+from pgsched.worker.settler import SETTLING_PATIENCE, Settler
 from pgsched.worker.sweeper import Sweeper
 from pgsched.worker.waker import Waker
 
@@ -124,7 +124,12 @@ class Worker:
 
     def _make_settler(self) -> Settler:
         return Settler(
-            Link(self._url, "settle", warm=lambda new: warm_settles(new, self.roster.partitions)),
+            Link(
+                self._url,
+                "settle",
+                warm=lambda new: warm_settles(new, self.roster.partitions),
+                patience=SETTLING_PATIENCE,
+            ),
             self.clock,
             self.events,
             owner=lambda: self.roster.number,
@@ -132,6 +137,7 @@ class Worker:
             circuits=self.circuits,
             settled=lambda id, token: self.dispatcher.settled(id, token),
             left=self._left,
+            apart=lambda ids: self.dispatcher.set_apart(ids),
             in_hand=lambda id: self.dispatcher.in_hand.get(id),
             retrying=lambda partition, delay: self.claimer.expect(partition, self.clock.now() + int(delay * 1e6)),
             returned=lambda partition, instant: self.claimer.expect(partition, instant),

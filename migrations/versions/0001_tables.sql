@@ -202,6 +202,7 @@ create table pgsched.executions (
   ordering_key     pgsched_internal.ordering_key,
   gate             text,
   consumer         text,
+  reason           text,
   primary key (id, partition),
   constraint partition_follows_the_key check (lease_token is not null or coalesce(key, ordering_key) is null
     or pgsched_internal.check_partition(partition, client_id, key, ordering_key))

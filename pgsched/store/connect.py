@@ -16,22 +16,25 @@ Connection = AsyncConnection[tuple[Any, ...]]
 # A role's statements are short by construction. One that is not has met a lock or a bad plan: better an error and a
 # new connection than a worker that stands still.
 _SESSION: LiteralString = (
-    "set statement_timeout = '30s'; set lock_timeout = '10s'; set idle_in_transaction_session_timeout = '30s'; "
+    "set statement_timeout = '30s'; set idle_in_transaction_session_timeout = '30s'; "
     "set enable_seqscan = off; set enable_bitmapscan = off; "
     "set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; "
     "set plan_cache_mode = force_generic_plan; "
 )
+PATIENCE: LiteralString = "'250ms'"
 _PREPARED = 1000  # texts over each partition of a queue, and over all of them: some dozens for each queue
 # What claiming inserts (successors) stands in a partition whose worker is inserting it: nobody is to be told, and no
 # queue is too full for it.
 _SILENT: LiteralString = "set pgsched.notify = off; set pgsched.unbounded = on; "
 
 
-async def connect(url: str, role: str, *, raw: bool = True) -> Connection:
+async def connect(url: str, role: str, *, raw: bool = True, patience: LiteralString = PATIENCE) -> Connection:
     """A connection for one role of a worker, in autocommit, prepared statements on; ``raw`` speaks ``store.wire``.
 
     Hot statements name their partitions and match by index; the session's planner settings keep a table whose
-    statistics lag behind from being read whole or out of order, and a plan once made from being made again. Raises
+    statistics lag behind from being read whole or out of order, and a plan once made from being made again. A statement
+    waits for a lock no longer than its ``patience``: what others may lock is skipped, and this is for what was
+    forgotten. Raises
     psycopg.OperationalError when the server cannot be reached.
     """
     connection = await AsyncConnection.connect(
@@ -47,7 +50,8 @@ async def connect(url: str, role: str, *, raw: bool = True) -> Connection:
     )
     connection.prepared_max = _PREPARED
     try:
-        await pin(connection, _SESSION + _SILENT if raw else _SESSION)
+        own = _SESSION + "set lock_timeout = " + patience + "; "
+        await pin(connection, own + _SILENT if raw else own)
     except BaseException:
         await connection.close()
         raise
@@ -68,16 +72,24 @@ class Link:
     """
 
     def __init__(
-        self, url: str, role: str, *, raw: bool = True, warm: Callable[[Connection], Awaitable[None]] | None = None
+        self,
+        url: str,
+        role: str,
+        *,
+        raw: bool = True,
+        warm: Callable[[Connection], Awaitable[None]] | None = None,
+        patience: LiteralString = PATIENCE,
     ) -> None:
-        self._url, self._role, self._raw, self._warm = url, role, raw, warm
+        self._url, self._role, self._raw, self._warm, self._patience = url, role, raw, warm, patience
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
 
     async def get(self) -> Connection:
         async with self._connecting:
             if self._connection is None or self._connection.closed:
-                connection = self._connection = await connect(self._url, self._role, raw=self._raw)
+                connection = self._connection = await connect(
+                    self._url, self._role, raw=self._raw, patience=self._patience
+                )
                 if self._warm:
                     await self._warm(connection)
             return self._connection

@@ -144,7 +144,7 @@ async def settle_succeeded(connection: Connection, code: int | None, groups: Gro
     """Moves succeeded rows into history. The answers' rowcounts are how many still were this worker's."""
     return [
         await connection.execute(statement_over("settle_succeeded", partitions), {**rows, "code": code}, binary=True)
-        for partitions, rows in _parameters(groups)
+        for partitions, rows in over_partitions(groups)
     ]
 
 
@@ -152,11 +152,12 @@ async def settle_discarded(connection: Connection, groups: Groups) -> list[Answe
     """Ends succeeded rows whose client keeps no history of successes. Each answers with how many were this worker's."""
     return [
         await connection.execute(statement_over("settle_discarded", partitions), rows, binary=True)
-        for partitions, rows in _parameters(groups)
+        for partitions, rows in over_partitions(groups)
     ]
 
 
-def _parameters(groups: Groups) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
+def over_partitions(groups: Groups) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
+    """The partitions that statements over several name together, each time with the parameters for their rows."""
     for partitions in together(groups):
         rows: dict[str, Any] = {}
         tokens: dict[int, None] = {}

@@ -14,7 +14,7 @@ import asyncio
 import heapq
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from pgsched.delivery.channel import Channel
@@ -59,6 +59,7 @@ class Dispatcher:
         self._ready: deque[Execution] = deque()
         self._held: list[tuple[int, int, Execution]] = []
         self._far: set[bytes] = set()  # what a gate lets pass later than claims look ahead; it takes no room yet
+        self._apart: set[bytes] = set()  # what has ended, and cannot be recorded yet
         self._lanes = [Lane() for _ in range(concurrency)]
         self._idle: list[Lane] = []
         self._waking = False
@@ -99,7 +100,7 @@ class Dispatcher:
 
     @property
     def _places_left(self) -> int:
-        return self.capacity - len(self.in_hand) + len(self._far)
+        return self.capacity - len(self.in_hand) + len(self._far) + len(self._apart)
 
     def submit(self, rows: list[Execution]) -> None:
         """Takes claimed rows: those that are due start now, the others at their instant."""
@@ -122,9 +123,21 @@ class Dispatcher:
         held = self.in_hand.get(id)
         if held is not None and held.token == token:
             del self.in_hand[id]
+            self._apart.discard(id)
             if self._wants_room and len(self.in_hand) <= self.capacity // 2:
                 self._wants_room = False
                 self._room()
+
+    def set_apart(self, ids: Iterable[bytes]) -> None:
+        """These have ended, but somebody has locked them, so that it cannot be recorded yet: they stay in hand, take no
+        room, and need what they carry no more."""
+        for id in ids:
+            if id in self.in_hand and id not in self._apart:
+                self.in_hand[id] = self.in_hand[id]._replace(payload=None)
+                self._apart.add(id)
+        if self._wants_room and self._places_left > self.capacity // 2:
+            self._wants_room = False
+            self._room()
 
     def is_late(self, row: Execution) -> bool:
         """Whether its time is over, so that nobody will be called for it."""

@@ -4,33 +4,40 @@ What has been decided is kept until the database has taken it: when the connecti
 outcomes are sent again over the next one. That is harmless, for each counts only under its row's token; those that
 had arrived the first time find nothing to do.
 
+Where somebody has locked a row of a batch, or the database refuses one, the rest is settled without it (``settling``).
+What was locked is kept apart and tried again every moment, by itself; meanwhile batches ask first what is locked, so
+that none of them waits for it.
+
 The window in which outcomes gather grows with what comes: an idle worker settles at once, a busy one waits until a
 batch is full, and never longer than the longest window.
 """
 
+import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, assert_never
-
-import psycopg
-from psycopg import AsyncCursor
+from collections.abc import Callable, Iterable, Sequence
+from typing import LiteralString, assert_never
 
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Finish, HandBack, Leave, Outcome, Park, Postpone, Retry, Succeeded, decide
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import deferred, executions
-from pgsched.store.connect import Connection, Link
+from pgsched.store.connect import Link
 from pgsched.store.definitions import counts_failures
-from pgsched.store.ordering import let_next
+from pgsched.store.isolation import is_a_lock, is_of_a_row
 from pgsched.worker.batch import Batch
 from pgsched.worker.circuits import Circuits
 from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.settling import Settled, Turn, Wary, let_turns, settle
 
+SETTLING_PATIENCE: LiteralString = "'50ms'"
+"""How long a batch waits for a row that somebody else has locked, before it is settled without it."""
 _LONGEST_WINDOW = 0.05
 _SHORTEST_WINDOW = 0.001
+_AGAIN = 0.1
+_SHARE_OF_TIME = 5
+_WARY = 1.0
 
 
 class Settler(Service):
@@ -49,6 +56,7 @@ class Settler(Service):
         circuits: Circuits,
         settled: Callable[[bytes, int], None],
         left: Callable[[Sequence[tuple[bytes, int]]], None],
+        apart: Callable[[Iterable[bytes]], None],
         in_hand: Callable[[bytes], Execution | None],
         retrying: Callable[[int, float], object],
         returned: Callable[[int, int], object],
@@ -59,10 +67,13 @@ class Settler(Service):
         super().__init__(events)
         self._link, self._clock, self._owner, self._keeps_success = link, clock, owner, keeps_success
         self._settled, self._in_hand, self._retrying, self._returned = settled, in_hand, retrying, returned
-        self._ended, self._circuits, self._left = ended, circuits, left
+        self._ended, self._circuits, self._left, self._set_apart = ended, circuits, left, apart
         self._batch, self._rng = batch, rng
         self._gathering = Batch()
         self._sending: Batch | None = None
+        self._locked = Batch()
+        self._turns: set[Turn] = set()
+        self._again_at = self._wary_until = float("-inf")
         self._since = 0.0
         self._window = _SHORTEST_WINDOW
         self.settled_count = 0
@@ -115,12 +126,13 @@ class Settler(Service):
                 assert_never(decision)
 
     async def turn(self) -> float:
+        again = await self._try_again() if self._sending is None else 0.0
         if self._sending is None:
             if not self._gathering.count:
-                return 60.0
+                return again
             pause = self._since + self._window - time.monotonic()
             if pause > 0 and self._gathering.count < self._batch and not self.stopping:
-                return pause
+                return min(pause, again)
             self._sending, self._gathering = self._gathering, Batch()
         await self._send(self._sending)
         return 0.0
@@ -135,81 +147,71 @@ class Settler(Service):
             if self._sending is None:
                 self._sending, self._gathering = self._gathering, Batch()
             await self._send(self._sending)
+        while self._locked.count or self._turns:  # noqa: ASYNC110  the database has no event for it; this is shutdown
+            await asyncio.sleep(await self._try_again())
 
     async def close(self) -> None:
         await self._link.drop()
 
     async def _send(self, batch: Batch) -> None:
         connection = await self._link.get()
-        try:
-            count = await self._settle(connection, batch)
-        except psycopg.Error as error:
-            if not _is_refusal(error):
-                raise
-            count = await self._settle_apart(connection, batch, error)
+        settled: Settled | None = None
+        if time.monotonic() >= self._wary_until:
+            try:
+                settled = await settle(connection, batch, self._owner())
+            except Exception as error:
+                if not is_of_a_row(error):
+                    raise
+                if is_a_lock(error):
+                    self._wary_until = time.monotonic() + _WARY
+        if settled is None:
+            settled = await Wary(connection, batch, self._owner()).settle()
+            self._keep_apart(batch, settled)
+            self._locked.add(batch.only(settled.locked))
+            batch = batch.only({id for id, _ in batch.rows()} - settled.locked)
         self._sending = None
-        self.settled_count += count
-        if count < batch.count:
-            self.events.emit("lease.refused", count=batch.count - count)
-        settled = batch.rows()
-        for id, token in settled:
-            self._settled(id, token)
-        self._left(settled)
-        for partition, instant in batch.returning.items():
-            self._returned(partition, instant)
-        self._ended()
+        self._note(batch, settled)
         full = batch.count >= self._batch
         self._window = min(_LONGEST_WINDOW, self._window * 2) if batch.count > 8 and not full else _SHORTEST_WINDOW
 
-    async def _settle_apart(self, connection: Connection, batch: Batch, error: Exception) -> int:
-        """After the database refused a value: row by row, so that only the one with that value is left unsettled.
+    def _keep_apart(self, batch: Batch, settled: Settled) -> None:
+        """What somebody else has locked, and those whose turn could not be told, are tried again in a moment."""
+        self._turns |= settled.turns
+        if settled.locked or settled.turns:
+            self._wary_until = time.monotonic() + _WARY
+            self._again_at = max(self._again_at, time.monotonic() + _AGAIN)
+            self._set_apart(settled.locked)
+        for parked in settled.parked:
+            self.events.emit("execution.parked", execution=parked.id.hex(), how=parked.how, reason=parked.reason)
 
-        Its lease runs out, and the attempt counts as lost.
-        """
-        count = 0
-        for single in batch.apart():
-            try:
-                count += await self._settle(connection, single)
-            except psycopg.Error as refusal:
-                if not _is_refusal(refusal):
-                    raise
-                self.events.emit("settle.refused", error=str(refusal)[:200], first=str(error)[:200])
-        return count
+    async def _try_again(self) -> float:
+        """Tries what was locked, when it is time to; the seconds until it is again."""
+        if not self._locked.count and not self._turns:
+            return 60.0
+        started = time.monotonic()
+        if started < self._again_at and not self.stopping:
+            return self._again_at - started
+        connection = await self._link.get()
+        batch = self._locked
+        settled = await Wary(connection, batch, self._owner()).settle()
+        settled.fires += await let_turns(connection, self._turns)
+        self._keep_apart(batch, settled)
+        self._locked = batch.only(settled.locked)
+        self._note(batch.only({id for id, _ in batch.rows()} - settled.locked), settled)
+        now = time.monotonic()
+        self._again_at = now + max(_AGAIN, _SHARE_OF_TIME * (now - started))
+        return self._again_at - now if self._locked.count or self._turns else 60.0
 
-    async def _settle(self, connection: Connection, batch: Batch) -> int:
-        """Sends the statements of a batch together; they are committed together."""
-        cursors: list[AsyncCursor[tuple[Any, ...]]] = []
-        counted: list[AsyncCursor[tuple[Any, ...]]] = []
-        async with connection.pipeline():
-            for code, groups in batch.succeeded.items():
-                cursors += await executions.settle_succeeded(connection, code, groups)
-            for partition, group in batch.released.items():
-                cursors.append(await executions.release(connection, partition, group))
-            for partition, put_off in batch.postponed.items():
-                cursors.append(await executions.postpone(connection, partition, put_off))
-            counted += await executions.settle_discarded(connection, batch.discarded)
-            for partition, ends in batch.finished.items():
-                counted.append(await executions.settle_finished(connection, partition, ends))
-            for partition, tries in batch.retried.items():
-                counted.append(await executions.settle_retried(connection, self._owner(), partition, tries))
-            for partition, parked in batch.parked.items():
-                await deferred.park(connection, partition, parked)
-            nexts = {
-                partition: await let_next(connection, partition, sorted(keys))
-                for partition, keys in sorted(batch.ended_keys.items())
-            }
-        for partition, cursor in nexts.items():
-            for (instant,) in await cursor.fetchall():
-                if instant is not None:
-                    self._returned(partition, instant)
-        total = sum(cursor.rowcount for cursor in cursors) + sum(map(len, batch.parked.values()))
-        for cursor in counted:
-            row = await cursor.fetchone()
-            total += row[0] if row else 0
-        return total
-
-
-def _is_refusal(error: psycopg.Error) -> bool:
-    """Whether a value is at fault, and not the database or the statement: it would be refused again."""
-    ours = (error.sqlstate or "").startswith("PS")
-    return ours or isinstance(error, psycopg.DataError | psycopg.IntegrityError)
+    def _note(self, batch: Batch, settled: Settled) -> None:
+        """These rows are out of this worker's hands."""
+        self.settled_count += settled.count
+        refused = batch.count - settled.count - len(settled.parked)
+        if refused > 0:
+            self.events.emit("lease.refused", count=refused)
+        rows = batch.rows()
+        for id, token in rows:
+            self._settled(id, token)
+        self._left(rows)
+        for partition, instant in [*batch.returning.items(), *settled.fires]:
+            self._returned(partition, instant)
+        self._ended()

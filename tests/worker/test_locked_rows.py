@@ -1,0 +1,164 @@
+"""What a client's open transaction has locked keeps nobody else's outcome from being recorded."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from pgsched.delivery.python import App
+from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
+
+
+@pytest.fixture
+async def holder(database_url: str) -> AsyncIterator[Connection]:
+    """A session whose transaction is left open by whoever locks something in it."""
+    async with await psycopg.AsyncConnection.connect(database_url) as connection:
+        yield connection
+        await connection.rollback()
+
+
+class Gate:
+    """An app with the handlers ``wait``, which tells that it runs and goes on when it may, and ``quick``."""
+
+    def __init__(self) -> None:
+        self.app, self.begun, self.go = App(), asyncio.Event(), asyncio.Event()
+        self.runs = 0
+
+        @self.app.handler("wait")
+        async def wait() -> None:
+            self.runs += 1
+            self.begun.set()
+            await self.go.wait()
+
+        @self.app.handler("quick")
+        async def quick() -> None:
+            pass
+
+
+async def ended(db: Connection, target: str, count: int) -> None:
+    query = "select count(*) = %s from pgsched.history where target = %s and status = 'succeeded'"
+    await until(lambda: value(db, query, count, target))
+
+
+async def test_outcomes_are_recorded_beside_a_row_that_somebody_has_locked(
+    db: Connection, holder: Connection, running: Running
+) -> None:
+    gate = Gate()
+    async with running(gate.app):
+        await db.execute("select pgsched.schedule('python:wait', client => 'shop', key => 'mine')")
+        await gate.begun.wait()
+        await holder.execute("select from pgsched.executions where key = 'mine' for update")
+        gate.go.set()
+        await db.execute("select pgsched.schedule('python:quick') from generate_series(1, 50)")
+        await ended(db, "python:quick", 50)
+        assert await value(db, "select count(*) from pgsched.history where key = 'mine'") == 0
+        await holder.rollback()
+        await ended(db, "python:wait", 1)
+    assert gate.runs == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select pgsched.schedule('python:quick', client => 'shop', key => 'mine')",
+        "select pgsched.schedule('python:quick', client => 'shop', key => 'mine', on_conflict => 'debounce')",
+        "select pgsched.schedule('python:quick', client => 'shop', after => array['mine'])",
+    ],
+)
+async def test_a_transaction_that_schedules_beside_what_runs_may_stay_open(
+    db: Connection, holder: Connection, running: Running, statement: str
+) -> None:
+    gate = Gate()
+    async with running(gate.app):
+        await db.execute("select pgsched.schedule('python:wait', client => 'shop', key => 'mine')")
+        await gate.begun.wait()
+        await holder.execute(statement.encode())
+        gate.go.set()
+        await db.execute("select pgsched.schedule('python:quick', client => 'other') from generate_series(1, 50)")
+        await until(
+            lambda: value(db, "select count(*) = 50 from pgsched.history where client_id = 'other'"),
+        )
+        await holder.commit()
+        await ended(db, "python:wait", 1)
+    assert gate.runs == 1
+
+
+async def test_what_is_locked_takes_nobodys_room(db: Connection, holder: Connection, running: Running) -> None:
+    gate = Gate()
+    async with running(gate.app, concurrency=4):
+        await db.execute("select pgsched.schedule('python:wait', client => 'shop') from generate_series(1, 4)")
+        await until(lambda: _all(gate, 4))
+        await holder.execute("select from pgsched.executions where client_id = 'shop' for update")
+        gate.go.set()
+        await db.execute("select pgsched.schedule('python:quick', client => 'other') from generate_series(1, 50)")
+        await ended(db, "python:quick", 50)
+        await holder.rollback()
+        await ended(db, "python:wait", 4)
+    assert gate.runs == 4
+
+
+async def _all(gate: Gate, count: int) -> bool:
+    return gate.runs == count
+
+
+async def test_outcomes_are_recorded_beside_a_job_that_somebody_has_locked(
+    db: Connection, holder: Connection, running: Running
+) -> None:
+    gate = Gate()
+    async with running(gate.app):
+        call = """select pgsched.schedule('python:wait', every => '1 hour', key => 'mine', client => 'shop',
+                  rules => '{"pause_after": 3}')"""
+        job = await value(db, call)
+        await db.execute("select pgsched.trigger(%s)", [job])
+        await gate.begun.wait()
+        await holder.execute("select from pgsched.jobs where key = 'mine' for update")
+        gate.go.set()
+        await db.execute("select pgsched.schedule('python:quick') from generate_series(1, 50)")
+        await ended(db, "python:quick", 50)
+        await holder.rollback()
+        await ended(db, "python:wait", 1)
+
+
+async def test_a_result_that_cannot_be_stored_costs_the_result_alone(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
+    app = App()
+    await db.execute("alter table pgsched.history add constraint plain check (result is null or not result ? 'odd')")
+
+    @app.handler("bad")
+    async def bad() -> Any:
+        return {"odd": 1}
+
+    @app.handler("quick")
+    async def quick() -> Any:
+        return {"fine": True}
+
+    async with running(app):
+        await db.execute("select pgsched.schedule('python:bad')")
+        await db.execute("select pgsched.schedule('python:quick') from generate_series(1, 20)")
+        await until_history(db, 21)
+    assert await value(db, "select count(*) from pgsched.history where result is not null") == 20
+    assert "cannot be stored" in await value(db, "select reason from pgsched.history where target = 'python:bad'")
+    assert not recorder.named("execution.parked")
+
+
+async def test_an_end_that_cannot_be_recorded_is_parked_with_the_reason(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
+    gate = Gate()
+    await db.execute("alter table pgsched.history add constraint no_shop check (client_id <> 'shop')")
+    async with running(gate.app):
+        await db.execute("select pgsched.schedule('python:quick', client => 'shop')")
+        await db.execute("select pgsched.schedule('python:quick', client => 'other') from generate_series(1, 20)")
+        await ended(db, "python:quick", 20)
+        parked = await recorder.wait_for("execution.parked")
+    assert parked["how"] == "held"
+    row = await (
+        await db.execute("select gate, reason, lease_token, attempt, fire_at = 'infinity' from pgsched.executions")
+    ).fetchone()
+    assert row is not None
+    assert row[0] == "error"
+    assert "no_shop" in row[1]
+    assert row[2:] == (None, 0, True)
