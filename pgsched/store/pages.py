@@ -25,7 +25,7 @@ def _half(name: str, *columns: str, schema: str = "pgsched") -> sa.TableClause:
     return sa.table(name, *(sa.column(column) for column in shared + columns), schema=schema)
 
 
-_executions = _half("executions", "lease_token", "lease_owner", "lease_expires_at", "gate")
+_executions = _half("executions", "lease_token", "lease_owner", "lease_expires_at", "gate", "reason")
 _history = _half(
     "history", "status", "finished_at", "status_code", "result", "reason", "instants", "last_scheduled_for"
 )

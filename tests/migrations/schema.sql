@@ -145,6 +145,7 @@ column pgsched.executions.18 key pgsched_internal.key
 column pgsched.executions.19 ordering_key pgsched_internal.ordering_key
 column pgsched.executions.20 gate text
 column pgsched.executions.21 consumer text
+column pgsched.executions.22 reason text
 column pgsched.history.01 finished_at timestamp with time zone not null
 column pgsched.history.02 fire_at timestamp with time zone not null
 column pgsched.history.03 scheduled_for timestamp with time zone not null
@@ -961,6 +962,7 @@ grant select on pgsched.executions (job_id) to pgsched_client
 grant select on pgsched.executions (lease_expires_at) to pgsched_client
 grant select on pgsched.executions (lease_owner) to pgsched_client
 grant select on pgsched.executions (plan) to pgsched_client
+grant select on pgsched.executions (reason) to pgsched_client
 grant select on pgsched.executions (scheduled_for) to pgsched_client
 grant select on pgsched.executions to pgsched_reader
 grant select on pgsched.history to pgsched_client
@@ -1035,7 +1037,7 @@ comment on pgsched.replay(uuid,text,jsonb,jsonb,text,text) is 'Runs a dead lette
 comment on pgsched.replay_all(jsonb,double precision,text,text,text) is 'Replays the open dead letters that a filter names and that have failed by now, at most rate of them a second, at another target where one is given. Returns the id of the row in pgsched.replays that says how far it is. PS000, PS001 or PS002 for what cannot be meant, PS012 for another client''s.'
 comment on pgsched.reschedule(uuid,timestamp with time zone,text) is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.'
 comment on pgsched.restore(text,text,text) is 'Calls a target host again that was sidelined, by hand or because it failed: a few executions a second at first, then more and more. False if it was not sidelined.'
-comment on pgsched.resume(uuid,text,text) is 'Resumes a paused job from its next instant on. False if it was active already.'
+comment on pgsched.resume(uuid,text,text) is 'Resumes a paused or an invalid job from its next instant on. False if it was active already.'
 comment on pgsched.resume_all(text,jsonb,text,text) is 'Resumes the paused jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.resume_queue(text,text,text) is 'Ends the pause of a queue; false if it was not paused.'
 comment on pgsched.rotate_secret(text,text,interval,text) is 'Signs a client''s callbacks with a new secret, one that is given or a random one, and returns it: it is not shown again. The secrets before it are valid for keep_for more, and callbacks have a signature by each of them. PS000 for what is no secret.'

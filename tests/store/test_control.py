@@ -244,8 +244,13 @@ def test_resuming_an_active_job_does_nothing(db: Connection) -> None:
     assert value(db, "select revision from pgsched.jobs") == 1
 
 
-@pytest.mark.parametrize(("function", "hint"), [("pause", "only an active job"), ("resume", "only a paused job")])
-@pytest.mark.parametrize("state", ["cancelled", "invalid", "finished"])
+@pytest.mark.parametrize(
+    ("function", "hint", "state"),
+    [
+        *(("pause", "only an active job", state) for state in ("cancelled", "invalid", "finished")),
+        *(("resume", "only a paused job", state) for state in ("cancelled", "finished")),
+    ],
+)
 def test_a_job_that_is_neither_active_nor_paused_cannot_be_paused_or_resumed(
     db: Connection, function: str, hint: str, state: str
 ) -> None:
@@ -253,6 +258,21 @@ def test_a_job_that_is_neither_active_nor_paused_cannot_be_paused_or_resumed(
     db.execute("update pgsched.jobs set state = %s::pgsched.job_state", [state])
     with refused("PS011", hint=hint):
         call(db, function, job_id=job)
+
+
+def test_resuming_an_invalid_job_takes_its_parked_row_back(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    parked = planned(db, job)
+    park = "update pgsched.executions set fire_at = 'infinity', gate = 'error', reason = 'no' where id = %s"
+    db.execute(park, [parked])
+    db.execute("update pgsched.jobs set state = 'invalid', reason = 'no'")
+    assert call(db, "resume", job_id=job) is True
+    assert row(db, "select state::text, reason, planned_revision < revision from pgsched.jobs") == (
+        "active",
+        None,
+        True,
+    )
+    assert counts(db)[0] == 0
 
 
 @pytest.mark.parametrize("function", ["trigger", "pause", "resume"])

@@ -142,7 +142,7 @@ begin
       values (new_id, schedule_keyed.fire_at, client, schedule_keyed.target, schedule_keyed.payload, schedule_keyed.options,
               schedule_keyed.key, schedule_keyed.ordering_key, home)
       on conflict (partition, client_id, key) where key is not null do update
-        set fire_at = excluded.fire_at, scheduled_for = null, attempt = 0, gate = null,
+        set fire_at = excluded.fire_at, scheduled_for = null, attempt = 0, gate = null, reason = null,
             target = case when debounces then e.target else excluded.target end,
             payload = case when debounces then e.payload else excluded.payload end,
             options = case when debounces then e.options else excluded.options end

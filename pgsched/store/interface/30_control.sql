@@ -242,7 +242,7 @@ begin
     perform pgsched_internal.refuse('PS011', format('execution %s belongs to job %s', reschedule.id, waiting.job_id),
       'edit the job''s schedule, or trigger it');
   end if;
-  update pgsched.executions e set fire_at = reschedule.fire_at, scheduled_for = null, gate = null
+  update pgsched.executions e set fire_at = reschedule.fire_at, scheduled_for = null, gate = null, reason = null
    where e.partition = waiting.partition and e.id = waiting.id;
   if waiting.fire_at = 'infinity' then
     perform pgsched_internal.forget_dependencies(reschedule.id);
@@ -320,15 +320,19 @@ create or replace function pgsched.resume(job_id uuid, note text default null, a
 declare
   job constant pgsched.jobs := pgsched_internal.lock_job(resume.job_id);
 begin
-  if job.state <> 'paused' then
+  if job.state not in ('paused', 'invalid') then
     if job.state = 'active' then
       return false;
     end if;
-    perform pgsched_internal.refuse('PS011', format('job %s is %s', resume.job_id, job.state), 'only a paused job can be resumed');
+    perform pgsched_internal.refuse('PS011', format('job %s is %s', resume.job_id, job.state), 'only a paused job, or one that is invalid, can be resumed');
   end if;
-  update pgsched.jobs j set state = 'active', reason = null, revision = j.revision + 1, updated_at = pgsched.now()
+  update pgsched.jobs j set state = 'active', reason = null, revision = j.revision + 1, updated_at = pgsched.now(),
+         accounted_to = case when j.state = 'invalid' then pgsched_internal.accounted_to(j, false) else j.accounted_to end
    where j.id = resume.job_id;
+  if job.state = 'invalid' then  -- its row may be parked
+    perform pgsched_internal.withdraw(resume.job_id, 'resumed');
+  end if;
   perform pgsched_internal.write_log('resume', resume.job_id, resume.actor, pgsched_internal.detail_of(resume.note));
   return true;
 end $$;
-comment on function pgsched.resume(uuid, text, text) is 'Resumes a paused job from its next instant on. False if it was active already.';
+comment on function pgsched.resume(uuid, text, text) is 'Resumes a paused or an invalid job from its next instant on. False if it was active already.';

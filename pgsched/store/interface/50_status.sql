@@ -8,7 +8,7 @@ select e.id, e.client_id, e.key, e.job_id, q.name as queue,
             else 'scheduled' end::pgsched.execution_status as status,
        e.target, e.payload, coalesce(e.scheduled_for, e.fire_at) as scheduled_for, e.fire_at, e.attempt,
        e.created_at, null::timestamptz as finished_at, null::smallint as status_code, null::jsonb as result,
-       null::text as reason, e.options, e.ordering_key, e.lease_owner, e.lease_expires_at,
+       e.reason, e.options, e.ordering_key, e.lease_owner, e.lease_expires_at,
        null::bigint as instants, null::timestamptz as last_scheduled_for,
        case when e.lease_expires_at is null and e.fire_at = 'infinity' then e.gate end as held_by
   from pgsched.executions e left join pgsched.queues q on q.first_partition = (e.partition & ~15)
