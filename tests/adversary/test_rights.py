@@ -1,0 +1,41 @@
+"""What each role may do is on the list ``rights.txt``, and it may do nothing else.
+
+Whoever adds a line answers for it: can this role by this right reach another's rows by id, name or timing, hold a lock
+for which a worker waits, forge a result, or learn a secret?
+
+To write the list anew: PGSCHED_WRITE_RIGHTS=1 pytest tests/adversary/test_rights.py
+"""
+
+import os
+import re
+from pathlib import Path
+
+from tests.adversary.rights_catalog import Connection, owned_by_others, rights
+
+_WRITES = re.compile(r": .*\b(insert|update|delete|truncate|references|trigger|create)\b| attribute: ")
+_OWN_COLUMNS = re.compile(r"pgsched_client column pgsched\.(executions|jobs)\.[a-z_]+: (select, )?insert$")
+_LIST = Path(__file__).with_name("rights.txt")
+
+
+def test_every_right_is_on_the_list_and_nothing_else(db: Connection) -> None:
+    found = rights(db)
+    if os.environ.get("PGSCHED_WRITE_RIGHTS"):
+        _LIST.write_text("\n".join(found) + "\n", encoding="utf-8")
+    assert found == _LIST.read_text(encoding="utf-8").splitlines()
+
+
+def test_everything_belongs_to_the_owners_role(db: Connection) -> None:
+    assert owned_by_others(db) == []
+
+
+def test_a_client_writes_by_inserts_into_two_tables_alone_and_a_reader_nothing() -> None:
+    writes = [line for line in _LIST.read_text(encoding="utf-8").splitlines()
+              if line.startswith(("public", "pgsched_client", "pgsched_reader")) and _WRITES.search(line)]  # fmt: skip
+    assert [line for line in writes if not _OWN_COLUMNS.match(line)] == []
+
+
+def test_what_is_internal_is_closed_to_all_but_workers() -> None:
+    lines = _LIST.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if " schema pgsched_internal" in line] == [
+        "pgsched_worker schema pgsched_internal: usage"
+    ]
