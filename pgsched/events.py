@@ -1,7 +1,8 @@
 """The one seam that logs, metrics and traces hang on.
 
 Rooms emit events by name with plain fields; who listens is decided at the top. A listener must not raise and must not
-wait: it runs inside the loop that emitted. Per-row events are never emitted on the hot path, only per batch.
+wait: it runs inside the loop that emitted, but for ``loop.blocked``, which a thread emits while the loop stands
+still. Per-row events are never emitted on the hot path, only per batch.
 """
 
 import logging
@@ -13,8 +14,12 @@ Listener = Callable[[str, dict[str, Field]], None]
 _WARNINGS = frozenset(
     {
         "database.lost",
+        "lease.doubted",
         "lease.refused",
         "execution.parked",
+        "loop.blocked",
+        "loop.resumed",
+        "places.taken",
         "worker.lost",
         "service.failed",
         "job.invalid",

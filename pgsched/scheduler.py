@@ -7,15 +7,13 @@ import random
 import socket
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import psycopg
 
-from pgsched.delivery.http import HttpChannel
-from pgsched.delivery.pushing import pushing_channels
-from pgsched.delivery.python import App, PythonChannel
+from pgsched.delivery.python import App
 from pgsched.delivery.router import Channels
+from pgsched.delivery.threads import THREAD_NAME, Threads
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.service import Service
@@ -24,7 +22,8 @@ from pgsched.store import workers
 from pgsched.store.connect import Link
 from pgsched.store.warming import warm_claims, warm_settles
 from pgsched.upkeep.services import Host, Upkeep
-from pgsched.worker.circuits import Circuits, Sparing
+from pgsched.worker.channels import make_channels
+from pgsched.worker.circuits import Circuits
 from pgsched.worker.claimer import Claimer
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.completion import TransactionalCompletion
@@ -41,7 +40,6 @@ from pgsched.worker.sweeper import Sweeper
 from pgsched.worker.waker import Waker
 
 _HANDLER_CONNECTIONS = 10
-_THREADS = "pgsched-handler"
 
 
 class Worker:
@@ -62,10 +60,10 @@ class Worker:
         self._chores, self._renewing = Link(url, "upkeep"), Link(url, "renew", raw=False)
         self.upkeep = self._make_upkeep()
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
-        self._threads = ThreadPoolExecutor(max_workers=min(settings.concurrency, 64), thread_name_prefix=_THREADS)
+        self._threads = Threads(min(settings.concurrency, settings.handler_threads))
         self.circuits = self._make_circuits()
         self.settler = self._make_settler()
-        self.channels = self._make_channels(app)
+        self.channels = self._make_channels(app or App())
         self.dispatcher = self._make_dispatcher()
         self.gatekeeper = self._make_gatekeeper()
         self.fairness = Fairness(
@@ -120,6 +118,7 @@ class Worker:
             settle=self.settler.add,
             room=lambda: self.claimer.wake(),
             defaults=self.upkeep.directory.defaults,
+            events=self.events,
         )
 
     def _make_settler(self) -> Settler:
@@ -220,17 +219,18 @@ class Worker:
             now=self.clock.now,
         )
 
-    def _make_channels(self, app: App | None) -> Channels:
-        http = HttpChannel(
-            connections_per_host=self.settings.connections_per_host,
-            concurrency=self.settings.concurrency,
-            allow_private=self.settings.allow_private_targets,
+    def _make_channels(self, app: App) -> Channels:
+        return make_channels(
+            self.settings,
+            self._url,
+            app,
             secrets=self.upkeep.directory.signing_secrets,
-            now=self.clock.epoch_seconds,
+            role_of=self.upkeep.directory.database_role,
+            clock=self.clock,
+            circuits=self.circuits,
+            completion=self.completion,
+            threads=self._threads,
         )
-        python = PythonChannel(app or App(), completion=self.completion, threads=self._threads)
-        others = pushing_channels(self.settings, self._url, role_of=self.upkeep.directory.database_role)
-        return Channels(http=Sparing(http, self.circuits), python=python, others=others)
 
     @property
     def services(self) -> list[Service]:
@@ -292,7 +292,7 @@ class Worker:
     @property
     def has_stragglers(self) -> bool:
         """Whether handlers go on after the drain that cannot be ended, or do not let themselves be."""
-        running = any(thread.name.startswith(_THREADS) for thread in threading.enumerate())
+        running = any(thread.name.startswith(THREAD_NAME) for thread in threading.enumerate())
         return running or self.dispatcher.stragglers
 
     async def _leave(self) -> None:
@@ -309,4 +309,4 @@ class Worker:
         for close in (*links, self.completion.close, self.channels.close):
             with contextlib.suppress(psycopg.Error, OSError):
                 await close()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown()

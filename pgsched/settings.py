@@ -28,6 +28,7 @@ class Settings:
     queues: str = "default"
     processes: int = 1
     concurrency: int = 200
+    handler_threads: int = 64
     batch: int = 500
     lease: float = 30.0
     drain_timeout: float = 20.0
@@ -71,6 +72,7 @@ _RANGES: list[tuple[str, float, float]] = [
     ("port", 0, 65535),
     ("processes", 1, 256),
     ("concurrency", 1, 10_000),
+    ("handler_threads", 1, 10_000),
     ("batch", 1, 5_000),
     ("lease", 1, 3_600),
     ("drain_timeout", 0, 3_600),

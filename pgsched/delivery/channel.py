@@ -1,8 +1,8 @@
 """What every way of delivering has in common.
 
 A channel takes one execution to its target and answers with an Outcome. It never raises, except
-CancelledError when its caller ends the attempt: each channel catches whatever happens and has
-``outcome_of`` say what it means, so that there is one place where exceptions become outcomes.
+CancelledError when its caller ends the attempt, and NoPlace before anything has begun: each channel catches whatever
+happens and has ``outcome_of`` say what it means, so that there is one place where exceptions become outcomes.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from psycopg import AsyncConnection
 
+from pgsched.delivery.places import Places
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Outcome
 from pgsched.domain.policy import Options
@@ -20,7 +21,8 @@ class Channel(Protocol):
     """A way of delivering."""
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
-        """One attempt. ``deadline`` is how many seconds from now the caller waits before it cancels."""
+        """One attempt. ``deadline`` is how many seconds from now the caller waits before it cancels. Raises NoPlace
+        where it cannot begin now."""
         ...
 
     async def close(self) -> None:
@@ -29,7 +31,9 @@ class Channel(Protocol):
 
 
 class Completion(Protocol):
-    """Lends connections on which an execution's completion commits."""
+    """Lends connections on which an execution's completion commits, as many at once as there are ``places``."""
+
+    places: Places
 
     def settle_in_transaction(self, execution: Execution) -> AbstractAsyncContextManager[AsyncConnection[Any]]:
         """A connection in a transaction. Leaving it normally records the success there, and commits.

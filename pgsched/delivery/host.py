@@ -1,15 +1,15 @@
-"""The connections to one origin, and who waits for one.
+"""The connections to one origin.
 
 A place is the right to one connection. It is held, in this order, by the exchange that opens the connection and by the
-open connection itself; a connection that ends leaves its place to whoever has waited longest. So while anybody waits,
-every place is taken and no connection is parked, and whoever comes later cannot overtake.
+open connection itself. Who finds every place taken and no connection parked does not begin (``places`` says who waits).
 """
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import OrderedDict
 
 from pgsched.delivery.connection import Connection
-from pgsched.delivery.exchange import Exchange, NoAnswer
+from pgsched.delivery.exchange import Exchange
+from pgsched.delivery.places import NoPlace, Places
 from pgsched.delivery.url import Origin
 
 
@@ -38,46 +38,42 @@ class Roster:
             self._last_closed.set_result(None)
 
 
-class Host:
-    """At most ``most`` places. Leaves the roster with its last place, and is not used afterwards."""
+class Host(Places):
+    """At most ``most`` places. Leaves the roster when no place is taken and nobody waits, and is not used
+    afterwards."""
 
     def __init__(self, origin: Origin, roster: Roster, *, most: int) -> None:
+        super().__init__(f"connections to {origin.host}:{origin.port}", most)
         self.origin = origin
-        self._roster, self._most, self._taken = roster, most, 0
+        self._roster = roster
         self._parked: list[Connection] = []
-        self._waiting: deque[Exchange] = deque()
         roster.hosts[origin] = self
 
+    @property
+    def free(self) -> int:
+        return self.most - self.taken + len(self._parked)
+
     def begin(self, exchange: Exchange) -> None:
-        """Sends it on a parked connection, or gives it a place, or has it wait."""
+        """Sends it on a parked connection, or gives it a place. Raises NoPlace where there is neither."""
         if self._parked:
             # The last one in: those that are not needed grow old and are closed.
             connection = self._parked.pop()
             del self._roster.parked[connection]
             connection.start(exchange)
-        elif self._taken < self._most:
-            self._taken += 1
+        elif self.taken < self.most:
+            self.taken += 1
             self._roster.places += 1
             exchange.offer_place()
         else:
-            self._waiting.append(exchange)
+            raise NoPlace(self)
 
     def leave(self, exchange: Exchange) -> None:
         """Whoever awaited the exchange is gone. A connection that was at work on it is not used again."""
         turn = exchange.turn
         if exchange.connection is not None:
             exchange.connection.discard()
-        elif turn.done() and not turn.cancelled():
-            if turn.result():
-                self.vacate()
-        elif exchange in self._waiting:
-            self._waiting.remove(exchange)
-
-    def expire(self, now: float) -> None:
-        """Ends what has waited too long for a connection."""
-        for exchange in [exchange for exchange in self._waiting if exchange.expires <= now]:
-            self._waiting.remove(exchange)
-            exchange.end(NoAnswer(exchange.deadline))
+        elif turn.done() and not turn.cancelled() and turn.result():
+            self.vacate()
 
     def opened(self, connection: Connection) -> None:
         self._roster.sockets.add(connection)
@@ -86,28 +82,26 @@ class Host:
         self._roster.closed(connection)
 
     def release(self, connection: Connection) -> None:
-        """Goes on with who has waited longest, or is parked."""
+        """Parks it for the next."""
         now = self._roster.loop.time()
         if now >= connection.retires:
             connection.discard(politely=True)
             return
-        while self._waiting:
-            exchange = self._waiting.popleft()
-            if not exchange.turn.done():
-                connection.start(exchange)
-                return
         self._parked.append(connection)
         self._roster.parked[connection] = now
+        self.tell()
 
     def unpark(self, connection: Connection) -> None:
         if self._roster.parked.pop(connection, None) is not None:
             self._parked.remove(connection)
 
     def vacate(self) -> None:
-        while self._waiting:
-            if self._waiting.popleft().offer_place():
-                return
-        self._taken -= 1
+        self.taken -= 1
         self._roster.places -= 1
-        if not self._taken:
-            del self._roster.hosts[self.origin]
+        self.tell()
+        self.retire()
+
+    def retire(self) -> None:
+        """Leaves the roster, if nothing is left to do here."""
+        if not self.taken and self.freed is None:
+            self._roster.hosts.pop(self.origin, None)

@@ -14,6 +14,7 @@ from pgsched.delivery.channel import outcome_of
 from pgsched.delivery.egress import Egress
 from pgsched.delivery.exchange import Exchange
 from pgsched.delivery.opener import Opener
+from pgsched.delivery.places import NoPlace
 from pgsched.delivery.pool import Pool
 from pgsched.delivery.request import compose
 from pgsched.delivery.url import parse_url
@@ -49,9 +50,10 @@ class HttpChannel:
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """One request. An answer whose head is not there within ``deadline`` seconds is a failure worth another
-        try."""
+        try. Raises NoPlace where all connections to the host are at work."""
         try:
             url = parse_url(execution.target)
+            self._pool.require_place(url.origin)
             request = compose(
                 execution,
                 url,
@@ -64,6 +66,8 @@ class HttpChannel:
             answer = await self._pool.exchange(
                 url.origin, request, bodiless=options.method == "HEAD", deadline=deadline
             )
+        except NoPlace:
+            raise
         except Exception as error:
             return outcome_of(error)
         return self._outcome(answer, options)

@@ -6,6 +6,7 @@ Who listens hears of it once, when its execution is done; who does not listen at
 from functools import partial
 
 from pgsched.delivery.channel import Verdict, outcome_of
+from pgsched.delivery.places import Places
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Outcome, Settled
 from pgsched.domain.policy import Options
@@ -24,15 +25,19 @@ class NotifyChannel:
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
+        self._places = Places("sessions that notify", sessions.most)
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """One notification; one without a payload is empty."""
         channel, payload = execution.target[_PREFIX:], execution.payload or b""
+        self._places.take()
         try:
             _check(channel, payload)
             await self._sessions.work("", partial(_notify, execution, channel, payload.decode()))
         except Exception as error:
             return outcome_of(error)
+        finally:
+            self._places.give_back()
         return Settled()
 
     async def close(self) -> None:

@@ -11,9 +11,11 @@ from pgsched.delivery.connection import Connection
 from pgsched.delivery.exchange import Exchange, NoAnswer
 from pgsched.delivery.host import Host, Roster
 from pgsched.delivery.opener import Opener
+from pgsched.delivery.places import NoPlace
 from pgsched.delivery.url import Origin
 
 _SWEEP_SECONDS = 0.05
+_BLOCKED_SECONDS = 0.5  # the loop stood still for so long: that was not the peers' time
 # Common servers drop idle connections after five seconds; a request that meets that moment has to be sent twice.
 _PARKED_SECONDS = 4.0
 # However busy a host is, a change of its addresses is noticed after this time.
@@ -29,12 +31,14 @@ class Pool:
         self._opener, self._per_host, self._connections = opener, per_host, connections
         self._roster: Roster | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._sweeps_at = 0.0
 
     async def exchange(self, origin: Origin, request: bytes, *, bodiless: bool, deadline: float) -> Exchange:
         """Sends the request and gives what came back, at the latest after about ``deadline`` seconds: at least a whole
         head, and so much of the body as is kept. ``bodiless`` says that the answer has none.
 
-        Raises DeliveryFailed, or AddressRefused. Cancelling it ends the connection that it had.
+        Raises DeliveryFailed, or AddressRefused; NoPlace, with nothing sent, where all connections to the origin are at
+        work. Cancelling it ends the connection that it had.
         """
         roster = self._roster or self._start()
         loop = roster.loop
@@ -52,6 +56,12 @@ class Pool:
         if exchange.error is not None:
             raise exchange.error
         return exchange
+
+    def require_place(self, origin: Origin) -> None:
+        """Raises NoPlace where an exchange could not begin now."""
+        host = self._roster.hosts.get(origin) if self._roster else None
+        if host is not None and host.free <= 0:
+            raise NoPlace(host)
 
     async def close(self) -> None:
         """Closes every connection; returns once that is done. Exchanges should have ended before."""
@@ -77,7 +87,7 @@ class Pool:
 
     def _new_host(self, origin: Origin, roster: Roster) -> Host:
         if self._timer is None:
-            self._timer = roster.loop.call_later(_SWEEP_SECONDS, self._sweep, roster)
+            self._set_timer(roster)
         return Host(origin, roster, most=self._per_host)
 
     async def _open(self, host: Host, exchange: Exchange, roster: Roster) -> None:
@@ -96,14 +106,25 @@ class Pool:
 
     def _sweep(self, roster: Roster) -> None:
         now = roster.loop.time()
+        blocked = now - self._sweeps_at
         for connection in [*roster.sockets]:
-            if connection.exchange is not None and connection.exchange.expires <= now:
-                connection.discard(NoAnswer(connection.exchange.deadline))
+            if (exchange := connection.exchange) is None:
+                continue
+            if blocked > _BLOCKED_SECONDS:  # what arrived meanwhile has not been read yet
+                exchange.expires += blocked
+            elif exchange.expires <= now:
+                connection.discard(NoAnswer(exchange.deadline))
         for host in [*roster.hosts.values()]:
-            host.expire(now)
+            host.retire()
         while roster.parked:
             connection, since = next(iter(roster.parked.items()))
             if since + _PARKED_SECONDS > now:
                 break
             connection.discard(politely=True)
-        self._timer = roster.loop.call_later(_SWEEP_SECONDS, self._sweep, roster) if roster.hosts else None
+        self._timer = None
+        if roster.hosts:
+            self._set_timer(roster)
+
+    def _set_timer(self, roster: Roster) -> None:
+        self._sweeps_at = roster.loop.time() + _SWEEP_SECONDS
+        self._timer = roster.loop.call_at(self._sweeps_at, self._sweep, roster)

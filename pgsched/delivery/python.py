@@ -6,10 +6,7 @@ for the ``connection`` works in the transaction in which its execution is comple
 neither.
 """
 
-import asyncio
-import contextvars
 from collections.abc import Callable
-from concurrent.futures import Executor
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -17,6 +14,8 @@ import orjson
 
 from pgsched.delivery.channel import Completion, Verdict, outcome_of
 from pgsched.delivery.handlers import Handler
+from pgsched.delivery.places import NoPlace
+from pgsched.delivery.threads import Threads
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Outcome, Postponed, Settled, Succeeded
 from pgsched.domain.policy import Options
@@ -88,11 +87,12 @@ class App:
 class PythonChannel:
     """Calls python: targets. Functions that are not async run in ``threads``, which the caller shuts down."""
 
-    def __init__(self, app: App, *, completion: Completion, threads: Executor) -> None:
+    def __init__(self, app: App, *, completion: Completion, threads: Threads) -> None:
         self._handlers, self._completion, self._threads = app.handlers, completion, threads
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
-        """One call of the handler. The caller ends it by cancelling when the deadline has passed."""
+        """One call of the handler. The caller ends it by cancelling when the deadline has passed. Raises NoPlace
+        where a thread or a connection is needed and none is free."""
         try:
             handler = self._handlers.get(execution.target[_PREFIX:])
             if handler is None:
@@ -106,6 +106,8 @@ class PythonChannel:
             else:
                 result = await handler.function(**handler.arguments(execution))
             return _DONE if result is None else Succeeded(result=_encode(result))
+        except NoPlace:
+            raise
         except (Exception, SystemExit) as error:
             # A handler that calls exit() ends its attempt, not the worker.
             return outcome_of(error)
@@ -114,14 +116,18 @@ class PythonChannel:
         """Nothing is held open."""
 
     async def _in_transaction(self, handler: Handler, execution: Execution) -> Outcome:
-        async with self._completion.settle_in_transaction(execution) as connection:
-            await handler.function(**handler.arguments(execution), connection=connection)
+        places = self._completion.places
+        places.take()
+        try:
+            async with self._completion.settle_in_transaction(execution) as connection:
+                await handler.function(**handler.arguments(execution), connection=connection)
+        finally:
+            places.give_back()
         return Settled()
 
     async def _in_thread(self, handler: Handler, execution: Execution) -> Any:
-        run = contextvars.copy_context().run
-        arguments = handler.arguments(execution)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, run, _call, handler.function, arguments)
+        self._threads.places.take()
+        return await self._threads.call(handler.function, lambda: handler.arguments(execution))
 
 
 class UnknownHandler(Verdict):
@@ -149,11 +155,3 @@ def _encode(result: Any) -> bytes:
     if len(encoded) > LONGEST_RESULT:
         raise ResultRefused(f"the handler ran, but its result is over {LONGEST_RESULT} bytes")
     return encoded
-
-
-def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    try:
-        return function(**arguments)
-    except StopIteration as error:
-        # A future cannot carry it, and whoever waits would wait for ever.
-        raise RuntimeError("the handler raised StopIteration") from error

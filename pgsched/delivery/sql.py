@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 import psycopg
 
 from pgsched.delivery.channel import Verdict, outcome_of
+from pgsched.delivery.places import Places
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Outcome, Settled
 from pgsched.domain.policy import Options
@@ -40,10 +41,12 @@ class SqlChannel:
 
     def __init__(self, sessions: Sessions, *, role_of: Callable[[str], str | None]) -> None:
         self._sessions, self._role_of = sessions, role_of
+        self._places = Places("sessions in which functions are called", sessions.most)
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """One call, which the server ends after ``deadline`` seconds."""
         role = self._role_of(execution.client_id)
+        self._places.take()
         try:
             if role is None:
                 raise NoRole(execution.client_id)
@@ -54,6 +57,8 @@ class SqlChannel:
             if isinstance(error, psycopg.Error) and error.sqlstate:
                 return outcome_of(CallFailed(error, execution.target[_PREFIX:], role or "", deadline))
             return outcome_of(error)
+        finally:
+            self._places.give_back()
         return Settled()
 
     async def close(self) -> None:

@@ -30,20 +30,24 @@ class Share(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """Under which worker's number and which claim's token rows are leased, for how long, how far ahead."""
+    """Under which worker's number and which claim's token rows are leased, for how long, how far ahead;
+    ``sure_until`` is the monotonic moment up to which what is claimed under it may be begun."""
 
     owner: int
     token: int
     length: timedelta
     ahead: timedelta
+    sure_until: float = float("inf")
 
 
 class Claimed(NamedTuple):
-    """What a claim took, those of it that run, and the earliest successor it planned in each partition (wire count)."""
+    """What a claim took, those of it that run, and the earliest successor it planned in each partition (wire count);
+    ``sure_until`` is that of its lease."""
 
     taken: list[Execution]
     rows: list[Execution]
     planned: dict[int, int]
+    sure_until: float = float("inf")
 
 
 Admit = Callable[[Connection, list[Execution]], Awaitable[list[Execution]]]

@@ -56,7 +56,7 @@ class Sessions:
     def __init__(self, url: str, login: str, *, most: int) -> None:
         self._own = _parameters(url)
         self._login = _parameters(login)
-        self._most = most
+        self.most = most
         self._places = asyncio.Semaphore(most)
         self._idle: OrderedDict[Connection, str] = OrderedDict()
         self._open = 0
@@ -108,7 +108,7 @@ class Sessions:
         return None
 
     async def _connect(self, login: dict[str, str]) -> Connection:
-        if self._open >= self._most and self._idle:
+        if self._open >= self.most and self._idle:
             await self._end(self._idle.popitem(last=False)[0])
         self._open += 1
         try:

@@ -243,7 +243,7 @@ class Claimer(Service):
         else:
             answer = await self.leases.claim(shares, self._ahead, admit=self._gates.admit, whose=whose)
         self._claimed_at = time.monotonic()
-        self._dispatcher.submit(answer.rows)
+        self._dispatcher.submit(answer.rows, answer.sure_until)
         return answer
 
     async def _look_on(self, partitions: list[int], beyond: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from psycopg import AsyncConnection
 from psycopg_pool import AsyncConnectionPool
 
+from pgsched.delivery.places import Places
 from pgsched.domain.execution import Execution
 from pgsched.domain.policy import parse_options
 from pgsched.errors import StaleLease
@@ -25,6 +26,7 @@ class TransactionalCompletion:
     """Lends connections on which a completion commits."""
 
     def __init__(self, url: str, *, connections: int) -> None:
+        self.places = Places("connections of handlers that commit with their completion", connections)
         self._pool = AsyncConnectionPool[AsyncConnection[Any]](
             url,
             min_size=0,

@@ -7,34 +7,42 @@ one sleeping lane first, so that rows that do wait spread over the lanes by them
 Rows claimed a moment early are held in a heap until their instant; one timer serves them all. Deadlines are watched by
 one timer too, not by one a row.
 
+A row for which there is no place (``delivery.places``) waits beside the lanes, and one whose lease is no longer sure is
+handed back instead of being started: after the loop stood still, others may have it.
+
 ``in_hand`` is what this process answers for: every claimed row that has not been settled or handed back.
 """
 
 import asyncio
-import heapq
+import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from pgsched.delivery.channel import Channel
+from pgsched.delivery.places import NoPlace
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Failed, Late, Outcome, Released, lateness
-from pgsched.domain.policy import Options, parse_options, without_spans
+from pgsched.domain.outcome import Failed, Outcome, Released
+from pgsched.domain.policy import Options
 from pgsched.errors import InvalidInput
-from pgsched.worker.alarm import Alarm
+from pgsched.events import Events
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.lane import Lane
+from pgsched.worker.pace import WEIGHT, Pace
+from pgsched.worker.tenure import Tenure
+from pgsched.worker.terms import DEFAULT, Terms
+from pgsched.worker.upcoming import Upcoming
+from pgsched.worker.waiting import Waiting
+from pgsched.worker.watchdog import Watchdog
 
 Settle = Callable[[Execution, Options, Outcome, float], None]
 _ROWS_BEFORE_YIELDING = 128
 _WATCH_EVERY = 0.05
 _DEAF_AFTER = 5.0
-_WEIGHT = 0.02
-_QUICKEST = 1e-5
-_MOST_WAITING = 4_000
-_APART = 0.0005  # rows whose instants are closer than this may start together
-_DEFAULT = parse_options(None)
+_LONGEST_WAIT = 1.0  # for a place
+_LEFT_ALONE = 1.0, 2.0  # seconds for which others may have what waited for too long
+_TELL_EVERY = 10.0
 
 
 class Dispatcher:
@@ -50,73 +58,71 @@ class Dispatcher:
         settle: Settle,
         room: Callable[[], None],
         defaults: Callable[[str, int], tuple[bytes, ...]],
+        events: Events,
     ) -> None:
         self._channel, self._clock, self._settle, self._room = channel, clock, settle, room
-        self._defaults = defaults
-        self.concurrency, self._ahead = concurrency, ahead
-        self._typical = ahead  # seconds of an attempt, the last ones counting most
+        self._terms = Terms(clock, defaults)
+        self.is_late = self._terms.is_late
+        self.concurrency = concurrency
+        self._pace = Pace(concurrency=concurrency, ahead=ahead)
+        self._events = events
+        self._watchdog = Watchdog(events, self._delivered_by)
+        self._waiting = Waiting(self._resume)
+        self._told_at = float("-inf")
+        self.tenure = Tenure()
         self.in_hand: dict[bytes, Execution] = {}
         self._ready: deque[Execution] = deque()
-        self._held: list[tuple[int, int, Execution]] = []
-        self._far: set[bytes] = set()  # what a gate lets pass later than claims look ahead; it takes no room yet
+        self._upcoming = Upcoming(clock, ahead=ahead, due=self._ready.append, rung=self._wake_lane)
         self._apart: set[bytes] = set()  # what has ended, and cannot be recorded yet
         self._lanes = [Lane() for _ in range(concurrency)]
         self._idle: list[Lane] = []
         self._waking = False
-        self._order = 0
-        self._alarm: Alarm | None = None
-        self._rang_at = float("-inf")
         self._watch: asyncio.Task[None] | None = None
         self._wants_room = False
         self._draining = False
 
     def start(self) -> None:
-        self._alarm = Alarm(self._fire)
+        self._upcoming.start()
+        self._watchdog.start()
         self._watch = asyncio.create_task(self._watch_lanes())
         for lane in self._lanes:
             lane.task = asyncio.create_task(self._run(lane))
 
     @property
     def capacity(self) -> int:
-        """How many rows to have in hand: as many as there are lanes, and what those can finish within the look-ahead.
-
-        Quick handlers need more rows than lanes, or a lane would wait for each claim and each settle; slow ones no
-        more, or their rows would wait here while another worker has lanes to spare.
-        """
-        finished = int(self.concurrency * self._ahead / max(self._typical, _QUICKEST))
-        return self.concurrency + min(finished, _MOST_WAITING)
+        """How many rows to have in hand."""
+        return self._pace.capacity
 
     @property
     def free(self) -> int:
         """How many more rows there is room for. Asking while there is little makes ``room`` be called once there is."""
-        left = self._places_left
+        left = self._places_left if self.tenure.is_alive else 0
         self._wants_room = left <= self.capacity // 2
         return max(left, 0)
 
     @property
     def free_for_held(self) -> int:
         """As many for what gates held, with some places besides: claims take every other one as soon as it is free."""
-        return max(self._places_left + self.concurrency // 4 + 1, 0)
+        return max(self._places_left + self.concurrency // 4 + 1, 0) if self.tenure.is_alive else 0
 
     @property
     def _places_left(self) -> int:
-        return self.capacity - len(self.in_hand) + len(self._far) + len(self._apart)
+        apart = self._upcoming.far + min(self._waiting.count, self.concurrency) + len(self._apart)
+        return self.capacity - len(self.in_hand) + apart
 
-    def submit(self, rows: list[Execution]) -> None:
-        """Takes claimed rows: those that are due start now, the others at their instant."""
+    def submit(self, rows: list[Execution], sure_until: float = float("inf")) -> None:
+        """Takes claimed rows, whose leases hold until then (monotonic): those that are due start now, the others at
+        their instant."""
+        self.tenure.claimed(sure_until)
         now = self._clock.now()
-        far = now + int(self._ahead * 1e6)
         for row in rows:
             self.in_hand[row.id] = row
             if row.fire_at <= now:
                 self._ready.append(row)
             else:
-                self._order += 1
-                if row.fire_at > far:
-                    self._far.add(row.id)
-                heapq.heappush(self._held, (row.fire_at, self._order, row))
+                self._upcoming.add(row, now)
         self._wake_lane()
-        self._set_alarm()
+        self._upcoming.set_alarm()
 
     def settled(self, id: bytes, token: int) -> None:
         """The row is out of this process's hands."""
@@ -139,13 +145,6 @@ class Dispatcher:
             self._wants_room = False
             self._room()
 
-    def is_late(self, row: Execution) -> bool:
-        """Whether its time is over, so that nobody will be called for it."""
-        try:
-            return self._time_left(row, self._options_of(row))[1] is not None
-        except InvalidInput:
-            return False
-
     def stop_row(self, id: bytes) -> None:
         """Ends the attempt at a row that is not this worker's any more; its outcome will not count."""
         for lane in self._lanes:
@@ -154,12 +153,11 @@ class Dispatcher:
 
     def hand_back(self) -> None:
         """Ends every row that has not started as Released."""
-        unstarted = [*self._ready, *(row for _, _, row in self._held)]
+        unstarted = [*self._ready, *self._upcoming.take_all(), *self._waiting.take_all()]
         self._ready.clear()
-        self._held.clear()
-        self._far.clear()
+        self.tenure.emptied()
         for row in unstarted:
-            self._settle(row, _DEFAULT, Released(), 0.0)
+            self._settle(row, DEFAULT, Released(), 0.0)
 
     async def drain(self, limit: timedelta) -> None:
         """Hands back what has not started, lets what runs finish within the limit, and hands back the rest."""
@@ -168,11 +166,10 @@ class Dispatcher:
         while self._busy() and time.monotonic() < deadline:  # noqa: ASYNC110  lanes end one by one; this is shutdown
             await asyncio.sleep(0.01)
         self._draining = True
+        self._watchdog.close()
         if self._watch:
             self._watch.cancel()
-        if self._alarm:
-            self._alarm.close()
-            self._alarm = None
+        self._upcoming.close()
         tasks = [lane.task for lane in self._lanes if lane.task]
         for task in tasks:
             task.cancel()
@@ -180,7 +177,7 @@ class Dispatcher:
             await asyncio.wait(tasks, timeout=_DEAF_AFTER)
         for lane in self._lanes:
             if lane.execution is not None:  # deaf to the cancellation: its row goes to another worker all the same
-                self._settle(lane.execution, _DEFAULT, Released(), 0.0)
+                self._settle(lane.execution, DEFAULT, Released(), 0.0)
 
     @property
     def stragglers(self) -> bool:
@@ -226,14 +223,20 @@ class Dispatcher:
 
     async def _attempt(self, lane: Lane, row: Execution) -> None:
         started = lane.started = time.monotonic()
+        if started > self.tenure.until:
+            self._doubt(row)
+            return
         lane.execution = row
-        options, timeout, late = _DEFAULT, _DEFAULT.timeout_seconds, None
+        options, timeout, late = DEFAULT, DEFAULT.timeout_seconds, None
         try:
-            if row.options is not None or self._defaults(row.client_id, row.partition):
-                options = self._options_of(row)
-                timeout, late = self._time_left(row, options)
+            if row.options is not None or self._terms.defaults(row.client_id, row.partition):
+                options = self._terms.options_of(row)
+                timeout, late = self._terms.time_left(row, options)
             lane.expires = started + timeout
             outcome = late or await self._channel.deliver(row, options, timeout)
+        except NoPlace as full:
+            self._waiting.add(full.places, row, started)
+            return
         except InvalidInput as error:
             outcome = Failed(error=str(error), retryable=False)
         except asyncio.CancelledError:
@@ -247,25 +250,21 @@ class Dispatcher:
             lane.execution, lane.expires, lane.expired = None, float("inf"), False
         seconds = time.monotonic() - started
         if late is None:
-            self._typical += (seconds - self._typical) * _WEIGHT
+            self._pace.typical += (seconds - self._pace.typical) * WEIGHT
         self._settle(row, options, outcome, seconds)
 
-    def _options_of(self, row: Execution) -> Options:
-        """Its own, and where they are silent the defaults of its client and queue; without any ``_DEFAULT`` itself."""
-        defaults = self._defaults(row.client_id, row.partition)
-        if row.options is None and not defaults:
-            return _DEFAULT
-        if row.plan == 0:  # a backfill is late by intent
-            defaults = tuple(map(without_spans, defaults))
-        return parse_options(row.options, *defaults)
+    def _doubt(self, row: Execution) -> None:
+        """Others may have taken what has not begun: whoever has it by now, the rows are no longer this worker's."""
+        self._events.emit("lease.doubted", count=len(self._ready) + len(self._upcoming) + self._waiting.count + 1)
+        self._ready.appendleft(row)
+        self.hand_back()
 
-    def _time_left(self, row: Execution, options: Options) -> tuple[float, Late | None]:
-        """Seconds that an attempt may take now, and why it must not begin, if so."""
-        age = self._clock.age(row.scheduled_for)
-        timeout = options.timeout_seconds
-        if options.deadline is not None:
-            timeout = min(timeout, options.deadline - age)
-        return timeout, lateness(options, row.attempt, age)
+    def _resume(self, row: Execution) -> None:
+        self._ready.appendleft(row)
+        self._wake_lane()
+
+    def _delivered_by(self, task: asyncio.Task[object]) -> Execution | None:
+        return next((lane.execution for lane in self._lanes if lane.task is task), None)
 
     def _cancelled(self, lane: Lane) -> Outcome:
         """What a cancellation meant: this row's deadline, that of the row before come too late, or the handler's."""
@@ -276,38 +275,38 @@ class Dispatcher:
             return Failed(error=f"no answer within {round(lane.expires - lane.started, 3):g} s", retryable=True)
         return Released()
 
-    def _set_alarm(self) -> None:
-        if self._held and self._alarm:
-            moment = self._clock.monotonic(self._held[0][0])
-            self._alarm.set(max(moment, self._rang_at + _APART))
-
-    def _fire(self) -> None:
-        self._rang_at = time.monotonic()
-        now = self._clock.now()
-        while self._held and self._held[0][0] <= now:
-            row = heapq.heappop(self._held)[2]
-            self._far.discard(row.id)
-            self._ready.append(row)
-        self._wake_lane()
-        self._set_alarm()
-
     async def _watch_lanes(self) -> None:
         while True:
             await asyncio.sleep(_WATCH_EVERY)
             now = time.monotonic()
+            blocked = self._watchdog.beat(now)
             occupied = 0.0
             for lane in self._lanes:
                 if lane.execution is None:
                     continue
+                if blocked and lane.execution is not self._watchdog.culprit:
+                    lane.lend(blocked)
                 occupied += now - lane.started
                 if lane.expires < now and lane.task and not lane.expired:
                     lane.expired = True
                     lane.task.cancel()
-            self._typical = max(self._typical, occupied / self.concurrency)
+            self._pace.observe_running(occupied)
             self._hand_back_excess()
+            if self._waiting.count:
+                self._waiting.look()
+                self._put_off_overdue(now)
 
     def _hand_back_excess(self) -> None:
         """When attempts have become slow, what was claimed for quick ones would wait here: others may have it."""
         excess = len(self._ready) - self.capacity
         for _ in range(excess):
-            self._settle(self._ready.pop(), _DEFAULT, Released(), 0.0)
+            self._settle(self._ready.pop(), DEFAULT, Released(), 0.0)
+
+    def _put_off_overdue(self, now: float) -> None:
+        for places, rows in self._waiting.take_overdue(now - _LONGEST_WAIT):
+            for row in rows:
+                after = timedelta(seconds=random.uniform(*_LEFT_ALONE))
+                self._settle(row, DEFAULT, Released(after=after), 0.0)
+            if now - self._told_at >= _TELL_EVERY:
+                self._told_at = now
+                self._events.emit("places.taken", places=places.name, most=places.most, put_off=len(rows))

@@ -253,7 +253,7 @@ class Gatekeeper(Service):
             passing = await self._pass(connection, rows, wanted, held, locked)
             passing = await with_own_tokens(connection, passing)
         self.leases.answered(lease)
-        self._dispatcher.submit(passing)
+        self._dispatcher.submit(passing, lease.sure_until)
         if len(rows) < batch and name not in held.values():
             self._holding.pop(name, None)
             return

@@ -1,6 +1,7 @@
 """Claims of one connection, and the leases under which they are made."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -11,6 +12,9 @@ from pgsched.store.whose import Whose
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.roster import Roster
 
+SURE = 0.6
+"""For what part of a lease, counted from before it was asked for, rows are begun under it: a worker of which nothing
+is heard counts as lost after two thirds of one."""
 _AT_THE_END = 5  # seconds
 
 
@@ -26,7 +30,8 @@ class Leases:
         """A lease under a token that no claim has had, for rows that are due so far ahead."""
         token = self._roster.next_token()
         self._unanswered.append(token)
-        return Lease(owner=self._roster.number, token=token, length=self._length, ahead=ahead)
+        sure_until = time.monotonic() + SURE * self._length.total_seconds()
+        return Lease(owner=self._roster.number, token=token, length=self._length, ahead=ahead, sure_until=sure_until)
 
     def answered(self, lease: Lease) -> None:
         """It is known what was leased."""
@@ -37,14 +42,14 @@ class Leases:
         connection, lease, now = await self.link.get(), self.ask(ahead), self._clock.now()
         answer = await executions.claim(connection, lease, shares, now=now, admit=admit, whose=whose)
         self.answered(lease)
-        return answer
+        return answer._replace(sure_until=lease.sure_until)
 
     async def claim_at_once(self, share: Share, ahead: timedelta) -> Claimed:
         """The same of one partition, in a single round trip (``executions.claim_at_once``)."""
         connection, lease = await self.link.get(), self.ask(ahead)
         answer = await executions.claim_at_once(connection, lease, share)
         self.answered(lease)
-        return answer
+        return answer._replace(sure_until=lease.sure_until)
 
     async def give_back(self) -> None:
         """Hands back what claims took whose answers never came."""

@@ -104,7 +104,7 @@ class Rear(Service):
         """Claims, and submits; where the last row stands if there may be more."""
         now = self._clock.now()
         answer = await self.leases.claim([share], timedelta(microseconds=ahead), admit=self._gates.admit, whose=whose)
-        self._dispatcher.submit(answer.rows)
+        self._dispatcher.submit(answer.rows, answer.sure_until)
         for partition, instant in answer.planned.items():
             self._expect(partition, instant)
         if len(answer.taken) < share.batch:

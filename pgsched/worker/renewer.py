@@ -4,6 +4,7 @@ Rows that are quick are never renewed. A worker that finds itself declared lost 
 hand belongs to others by then, and its results are refused.
 """
 
+import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -14,7 +15,10 @@ from pgsched.store import executions
 from pgsched.store.connect import Connection, Link
 from pgsched.store.executions import Group
 from pgsched.worker.dispatcher import Dispatcher
+from pgsched.worker.leases import SURE
 from pgsched.worker.roster import Roster
+
+_AGAIN = 0.05  # seconds: until it has registered anew nothing is claimed
 
 
 class Renewer(Service):
@@ -46,9 +50,13 @@ class Renewer(Service):
     async def turn(self) -> float:
         connection = await self._link.get()
         await self._stop_ended(connection)
+        self._dispatcher.tenure.renewing()
+        sure_until = time.monotonic() + SURE * self._lease.total_seconds()
         if not await self._roster.renew(connection):
             self.events.emit("worker.lost", worker=self._roster.number, why="declared lost by the others")
+            self._dispatcher.hand_back()
             await self._declared_lost()
+            return _AGAIN
         groups: dict[int, Group] = defaultdict(lambda: Group([], []))
         for row in self._dispatcher.in_hand.values():
             group = groups[row.partition]
@@ -56,6 +64,7 @@ class Renewer(Service):
             group.tokens.append(row.token)
         for partition, group in groups.items():
             await executions.renew(connection, partition, group, self._lease)
+        self._dispatcher.tenure.renewed(sure_until)
         return self._lease.total_seconds() / 4
 
     async def _stop_ended(self, connection: Connection) -> None:

@@ -8,6 +8,7 @@ import pytest
 from pgsched.delivery.connection import LONGEST_BODY
 from pgsched.domain.outcome import LONGEST_ERROR, Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options
+from tests.delivery.patience import Patient
 from tests.delivery.receiver import TLS, Request, answering, calling, deliver, execution, receiving, server_tls
 
 
@@ -81,8 +82,8 @@ async def test_connections_are_kept_alive() -> None:
 
 async def test_a_host_gets_no_more_connections_than_it_may() -> None:
     async with receiving() as receiver, calling(connections_per_host=2) as channel:
-        row = execution(receiver.url)
-        outcomes = await asyncio.gather(*[channel.deliver(row, Options(), 5) for _ in range(20)])
+        row, caller = execution(receiver.url), Patient(channel)
+        outcomes = await asyncio.gather(*[caller.deliver(row, Options(), 5) for _ in range(20)])
     assert outcomes == [Succeeded(status_code=200)] * 20
     assert receiver.connections == 2
 

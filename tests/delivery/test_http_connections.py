@@ -2,8 +2,10 @@
 
 import asyncio
 import ssl
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -12,21 +14,30 @@ from pgsched.delivery.connection import Connection
 from pgsched.delivery.exchange import Exchange
 from pgsched.delivery.host import Host, Roster
 from pgsched.delivery.http import HttpChannel
+from pgsched.delivery.places import NoPlace
 from pgsched.delivery.url import Origin
 from pgsched.domain.outcome import Failed, Outcome, Succeeded
 from pgsched.domain.policy import Options
+from tests.delivery.patience import Patient
 from tests.delivery.peer import OK, Peer, Wire, peer, saying
 from tests.delivery.receiver import TLS, calling, execution, server_tls
 
 DONE = Succeeded(status_code=200)
 
 
-async def call(channel: HttpChannel, target: Peer, path: str = "/", *, deadline: float = 5.0) -> Outcome:
+async def call(channel: HttpChannel | Patient, target: Peer, path: str = "/", *, deadline: float = 5.0) -> Outcome:
     return await channel.deliver(execution(target.url + path), Options(), deadline)
 
 
 @asynccontextmanager
-async def one_at_a_time() -> AsyncIterator[tuple[Peer, HttpChannel, asyncio.Task[Outcome], asyncio.Event]]:
+async def patiently(**changes: Any) -> AsyncIterator[Patient]:
+    """A caller that waits for a connection where none is free."""
+    async with calling(**changes) as channel:
+        yield Patient(channel)
+
+
+@asynccontextmanager
+async def one_at_a_time() -> AsyncIterator[tuple[Peer, Patient, asyncio.Task[Outcome], asyncio.Event]]:
     """A host that gets one connection, the call that has it, and the event that answers this call."""
     arrived, answer = asyncio.Event(), asyncio.Event()
 
@@ -37,7 +48,7 @@ async def one_at_a_time() -> AsyncIterator[tuple[Peer, HttpChannel, asyncio.Task
             await answer.wait()
             await wire.say(OK)
 
-    async with peer(slow) as target, calling(connections_per_host=1) as channel:
+    async with peer(slow) as target, patiently(connections_per_host=1) as channel:
         first = asyncio.create_task(call(channel, target, "/first"))
         await arrived.wait()
         yield target, channel, first, answer
@@ -95,14 +106,14 @@ async def test_a_request_that_was_to_be_sent_again_keeps_its_place() -> None:
         await wire.say(OK)
         await wire.request()
 
-    async with peer(serving_once) as target, calling(connections_per_host=1) as channel:
+    async with peer(serving_once) as target, patiently(connections_per_host=1) as channel:
         outcomes = await asyncio.gather(*[call(channel, target, f"/{n}") for n in range(4)])
     assert outcomes == [DONE] * 4
     assert [path for _, path in target.requests] == ["/0", "/1", "/1", "/2", "/2", "/3", "/3"]
 
 
 async def test_those_who_wait_for_a_connection_go_in_the_order_they_came() -> None:
-    async with peer(saying(OK)) as target, calling(connections_per_host=1) as channel:
+    async with peer(saying(OK)) as target, patiently(connections_per_host=1) as channel:
         await asyncio.gather(*[call(channel, target, f"/{n}") for n in range(20)])
     assert target.requests == [(1, f"/{n}") for n in range(20)]
 
@@ -119,13 +130,42 @@ async def test_who_stops_waiting_for_a_connection_does_not_hold_up_the_next() ->
     assert [path for _, path in target.requests] == ["/first", "/staying"]
 
 
-async def test_waiting_for_a_connection_ends_with_the_deadline() -> None:
-    async with one_at_a_time() as (target, channel, first, answer):
-        outcome = await call(channel, target, "/late", deadline=0.1)
+async def test_a_callback_for_which_there_is_no_connection_does_not_begin() -> None:
+    arrived, answer = asyncio.Event(), asyncio.Event()
+
+    async def slow(wire: Wire) -> None:
+        await wire.request()
+        arrived.set()
+        await answer.wait()
+        await wire.say(OK)
+
+    async with peer(slow) as target, calling(connections_per_host=1) as channel:
+        first = asyncio.create_task(call(channel, target, "/first"))
+        await arrived.wait()
+        with pytest.raises(NoPlace):
+            await call(channel, target, "/second")
         answer.set()
-        await first
-    assert outcome == Failed(error="no answer within 0.1 s", retryable=True)
+        assert await first == DONE
     assert [path for _, path in target.requests] == ["/first"]
+
+
+async def test_the_time_for_an_answer_begins_when_there_is_a_connection() -> None:
+    async with one_at_a_time() as (target, channel, first, answer):
+        second = asyncio.create_task(call(channel, target, "/second", deadline=0.3))
+        await asyncio.sleep(0.5)  # longer than it may take: time itself is what this is about
+        assert not second.done()
+        answer.set()
+        assert (await first, await second) == (DONE, DONE)
+
+
+async def test_an_answer_that_came_while_the_loop_stood_still_counts() -> None:
+    async def slow(wire: Wire) -> None:
+        await wire.request()
+        asyncio.get_running_loop().call_soon(time.sleep, 1.0)  # a handler that blocks for longer than the deadline
+        await wire.say(OK)
+
+    async with peer(slow) as target, calling() as channel:
+        assert await call(channel, target, deadline=0.4) == DONE
 
 
 async def test_a_cancelled_callback_takes_its_connection_along() -> None:
@@ -176,7 +216,7 @@ async def test_a_connection_that_never_comes_about_gives_its_place_back(cancelle
 
 
 async def test_cancelling_at_any_moment_leaves_every_place_free() -> None:
-    async with peer(saying(OK)) as target, calling(connections_per_host=2) as channel:
+    async with peer(saying(OK)) as target, patiently(connections_per_host=2) as channel:
         for turns in range(40):
             attempts = [asyncio.create_task(call(channel, target)) for _ in range(5)]
             for _ in range(turns):
@@ -204,7 +244,7 @@ async def test_a_parked_connection_is_closed_before_its_peer_would(monkeypatch: 
 
 async def test_a_connection_is_not_kept_for_ever_even_if_it_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "_LIFETIME_SECONDS", 0.0)
-    async with peer(saying(OK)) as target, calling(connections_per_host=1) as channel:
+    async with peer(saying(OK)) as target, patiently(connections_per_host=1) as channel:
         assert await asyncio.gather(*[call(channel, target) for _ in range(3)]) == [DONE] * 3
     assert target.on == [1, 2, 3]
 

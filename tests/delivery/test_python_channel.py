@@ -1,7 +1,6 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,7 +8,9 @@ from typing import Any
 import pytest
 
 from pgsched.delivery.handlers import Context
+from pgsched.delivery.places import Places
 from pgsched.delivery.python import App, Fail, PythonChannel, Retry
+from pgsched.delivery.threads import THREAD_NAME, Threads
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Outcome, Postponed, Settled, Succeeded
 from pgsched.domain.policy import Options
@@ -22,6 +23,7 @@ class Transactions:
 
     def __init__(self, *, stale: bool = False) -> None:
         self.stale, self.ended = stale, list[str]()
+        self.places = Places("connections", 10)
 
     @asynccontextmanager
     async def settle_in_transaction(self, execution: Execution) -> AsyncIterator[Any]:
@@ -37,9 +39,10 @@ class Transactions:
 
 
 @pytest.fixture
-def threads() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(2, thread_name_prefix="handler") as pool:
-        yield pool
+def threads() -> Iterator[Threads]:
+    made = Threads(2)
+    yield made
+    made.shutdown()
 
 
 @pytest.fixture
@@ -47,7 +50,7 @@ def app() -> App:
     return App()
 
 
-async def run(app: App, threads: ThreadPoolExecutor, *, completion: Any = None, **row: Any) -> Outcome:
+async def run(app: App, threads: Threads, *, completion: Any = None, **row: Any) -> Outcome:
     channel = PythonChannel(app, completion=completion or Transactions(), threads=threads)
     try:
         return await channel.deliver(execution("python:work", **row), Options(), 5)
@@ -55,7 +58,7 @@ async def run(app: App, threads: ThreadPoolExecutor, *, completion: Any = None, 
         await channel.close()
 
 
-async def test_an_async_handler_gets_the_payload(app: App, threads: ThreadPoolExecutor) -> None:
+async def test_an_async_handler_gets_the_payload(app: App, threads: Threads) -> None:
     got = []
 
     @app.handler("work")
@@ -66,15 +69,15 @@ async def test_an_async_handler_gets_the_payload(app: App, threads: ThreadPoolEx
     assert got == [{"order": 42}]
 
 
-async def test_a_sync_handler_runs_in_a_thread(app: App, threads: ThreadPoolExecutor) -> None:
+async def test_a_sync_handler_runs_in_a_thread(app: App, threads: Threads) -> None:
     @app.handler("work")
     def work(payload: dict[str, int]) -> list[Any]:
-        return [threading.current_thread().name.startswith("handler"), payload["order"]]
+        return [threading.current_thread().name.startswith(THREAD_NAME), payload["order"]]
 
     assert await run(app, threads) == Succeeded(result=b"[true,42]")
 
 
-async def test_a_handler_may_want_nothing_at_all(app: App, threads: ThreadPoolExecutor) -> None:
+async def test_a_handler_may_want_nothing_at_all(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work() -> str:
         return "done"
@@ -82,7 +85,7 @@ async def test_a_handler_may_want_nothing_at_all(app: App, threads: ThreadPoolEx
     assert await run(app, threads, payload=b"not even JSON") == Succeeded(result=b'"done"')
 
 
-async def test_the_context_tells_about_the_execution(app: App, threads: ThreadPoolExecutor) -> None:
+async def test_the_context_tells_about_the_execution(app: App, threads: Threads) -> None:
     got = []
 
     @app.handler("work")
@@ -101,7 +104,7 @@ async def test_the_context_tells_about_the_execution(app: App, threads: ThreadPo
     ]
 
 
-async def test_a_row_without_payload_gives_none(app: App, threads: ThreadPoolExecutor) -> None:
+async def test_a_row_without_payload_gives_none(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work(payload: Any) -> bool:
         return payload is None
@@ -109,7 +112,7 @@ async def test_a_row_without_payload_gives_none(app: App, threads: ThreadPoolExe
     assert await run(app, threads, payload=None) == Succeeded(result=b"true")
 
 
-async def test_the_connection_is_that_of_the_completion(app: App, threads: ThreadPoolExecutor) -> None:
+async def test_the_connection_is_that_of_the_completion(app: App, threads: Threads) -> None:
     got, completion = [], Transactions()
 
     @app.handler("work")
@@ -121,7 +124,7 @@ async def test_the_connection_is_that_of_the_completion(app: App, threads: Threa
     assert completion.ended == ["committed"]
 
 
-async def test_a_failing_handler_undoes_its_transaction(app: App, threads: ThreadPoolExecutor) -> None:
+async def test_a_failing_handler_undoes_its_transaction(app: App, threads: Threads) -> None:
     completion = Transactions()
 
     @app.handler("work")
@@ -133,7 +136,7 @@ async def test_a_failing_handler_undoes_its_transaction(app: App, threads: Threa
     assert completion.ended == ["rolled back"]
 
 
-async def test_retry_without_a_wait_is_a_failed_attempt(app: App, threads: ThreadPoolExecutor) -> None:
+async def test_retry_without_a_wait_is_a_failed_attempt(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work() -> None:
         raise Retry("not yet")
@@ -141,7 +144,7 @@ async def test_retry_without_a_wait_is_a_failed_attempt(app: App, threads: Threa
     assert await run(app, threads) == Failed(error="not yet", retryable=True)
 
 
-async def test_a_stale_lease_is_not_a_success(app: App, threads: ThreadPoolExecutor) -> None:
+async def test_a_stale_lease_is_not_a_success(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work(connection: Any) -> None: ...
 
@@ -149,7 +152,7 @@ async def test_a_stale_lease_is_not_a_success(app: App, threads: ThreadPoolExecu
     assert outcome == Failed(error="the execution was leased anew", retryable=True)
 
 
-async def test_an_exception_is_a_failure_worth_another_try(app: App, threads: ThreadPoolExecutor) -> None:
+async def test_an_exception_is_a_failure_worth_another_try(app: App, threads: Threads) -> None:
     @app.handler("work")
     async def work() -> None:
         raise ValueError("no such merchant")
@@ -157,7 +160,7 @@ async def test_an_exception_is_a_failure_worth_another_try(app: App, threads: Th
     assert await run(app, threads) == Failed(error="ValueError: no such merchant", retryable=True)
 
 
-async def test_fail_is_final(app: App, threads: ThreadPoolExecutor) -> None:
+async def test_fail_is_final(app: App, threads: Threads) -> None:
     @app.handler("work")
     def work() -> None:
         raise Fail("the account is closed")
@@ -165,7 +168,7 @@ async def test_fail_is_final(app: App, threads: ThreadPoolExecutor) -> None:
     assert await run(app, threads) == Failed(error="the account is closed", retryable=False)
 
 
-async def test_an_unknown_handler_names_the_known_ones(app: App, threads: ThreadPoolExecutor) -> None:
+async def test_an_unknown_handler_names_the_known_ones(app: App, threads: Threads) -> None:
     app.handler("send_email")(lambda: None)
     app.handler("settle")(lambda: None)
     outcome = await run(app, threads)
@@ -175,7 +178,7 @@ async def test_an_unknown_handler_names_the_known_ones(app: App, threads: Thread
 
 
 @pytest.mark.parametrize("result", [object(), float, {1, 2}, "\ud800", 2**70])
-async def test_a_result_that_is_not_json_fails_for_good(app: App, threads: ThreadPoolExecutor, result: Any) -> None:
+async def test_a_result_that_is_not_json_fails_for_good(app: App, threads: Threads, result: Any) -> None:
     @app.handler("work")
     async def work() -> Any:
         return result
@@ -186,7 +189,7 @@ async def test_a_result_that_is_not_json_fails_for_good(app: App, threads: Threa
     assert "not JSON" in outcome.error
 
 
-async def test_a_result_over_the_limit_fails_for_good(app: App, threads: ThreadPoolExecutor) -> None:
+async def test_a_result_over_the_limit_fails_for_good(app: App, threads: Threads) -> None:
     app.handler("work")(lambda: "x" * 2_000_000)
     outcome = await run(app, threads)
     assert isinstance(outcome, Failed)
@@ -201,7 +204,7 @@ class Mute(Exception):
 @pytest.mark.parametrize("error", [SystemExit(3), StopIteration(), Mute(), ExceptionGroup("two", [ValueError()])])
 @pytest.mark.parametrize("is_async", [True, False])
 async def test_nothing_a_handler_raises_gets_out(
-    app: App, threads: ThreadPoolExecutor, error: BaseException, is_async: bool
+    app: App, threads: Threads, error: BaseException, is_async: bool
 ) -> None:
     def raising() -> None:
         raise error
@@ -215,7 +218,7 @@ async def test_nothing_a_handler_raises_gets_out(
     assert outcome.retryable
 
 
-async def test_cancelling_an_attempt_reaches_the_handler(app: App, threads: ThreadPoolExecutor) -> None:
+async def test_cancelling_an_attempt_reaches_the_handler(app: App, threads: Threads) -> None:
     started, ended = asyncio.Event(), asyncio.Event()
 
     @app.handler("work")

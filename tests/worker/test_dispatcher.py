@@ -14,10 +14,11 @@ from pgsched.delivery.python import App
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Late, Outcome, Released, Succeeded
 from pgsched.domain.policy import Options
+from pgsched.events import Events
 from pgsched.scheduler import Worker
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.dispatcher import Dispatcher
-from tests.worker.conftest import Connection, Running, until, until_history, value
+from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 LANES = 4
 AHEAD = 0.02
@@ -83,7 +84,7 @@ async def room() -> asyncio.Event:
 
 @pytest.fixture
 async def dispatcher(
-    gate: Gate, settled: Settled, room: asyncio.Event, monkeypatch: pytest.MonkeyPatch
+    gate: Gate, settled: Settled, room: asyncio.Event, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Dispatcher]:
     monkeypatch.setattr("pgsched.worker.dispatcher._WATCH_EVERY", 0.005)
     clock = DatabaseClock()
@@ -96,6 +97,7 @@ async def dispatcher(
         settle=settled.take,
         room=room.set,
         defaults=lambda client, partition: (b'{"relevant_for": "60s"}',) if client == "brief" else (),
+        events=Events(recorder),
     )
     settled.dispatcher = made
     made.start()

@@ -1,0 +1,39 @@
+"""All channels of a worker, put together."""
+
+from collections.abc import Callable, Sequence
+
+from pgsched.delivery.channel import Completion
+from pgsched.delivery.http import HttpChannel
+from pgsched.delivery.pushing import pushing_channels
+from pgsched.delivery.python import App, PythonChannel
+from pgsched.delivery.router import Channels
+from pgsched.delivery.threads import Threads
+from pgsched.settings import Settings
+from pgsched.worker.circuits import Circuits, Sparing
+from pgsched.worker.clock import DatabaseClock
+
+
+def make_channels(
+    settings: Settings,
+    url: str,
+    app: App,
+    *,
+    secrets: Callable[[str], Sequence[bytes]],
+    role_of: Callable[[str], str | None],
+    clock: DatabaseClock,
+    circuits: Circuits,
+    completion: Completion,
+    threads: Threads,
+) -> Channels:
+    """``secrets`` and ``role_of`` are what is known of a client. Raises InvalidSettings for a ``sql_login`` that
+    cannot be meant."""
+    http = HttpChannel(
+        connections_per_host=settings.connections_per_host,
+        concurrency=settings.concurrency,
+        allow_private=settings.allow_private_targets,
+        secrets=secrets,
+        now=clock.epoch_seconds,
+    )
+    python = PythonChannel(app, completion=completion, threads=threads)
+    others = pushing_channels(settings, url, role_of=role_of)
+    return Channels(http=Sparing(http, circuits), python=python, others=others)

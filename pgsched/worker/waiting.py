@@ -1,0 +1,84 @@
+"""Rows in hand that wait for a place (``delivery.places``), beside the lanes and not in one.
+
+They have not begun: no timeout runs, nothing counts as an attempt, and their leases are renewed as those of all rows
+in hand. A place that becomes free goes to each client that waits for it in turn. What has waited for too long is put off for a
+moment, so that what else is due has room here, and a worker that has places may be quicker to it.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from pgsched.delivery.places import Places
+from pgsched.domain.execution import Execution
+
+_Rows = deque[tuple[float, Execution]]
+
+
+class Waiting:
+    """``resume`` is given each row for which there is a place again. Moments are monotonic seconds."""
+
+    def __init__(self, resume: Callable[[Execution], None]) -> None:
+        self._resume = resume
+        self._rows: dict[Places, dict[str, _Rows]] = {}
+        self._resumed: dict[bytes, float] = {}
+        self.count = 0
+
+    def add(self, places: Places, row: Execution, now: float) -> None:
+        """The row found no place. One that was just resumed, and came too late, keeps its turn."""
+        clients = self._rows.get(places)
+        if clients is None:
+            clients = self._rows[places] = {}
+            places.freed = self._freed
+        rows = clients.setdefault(row.client_id, deque())
+        since = self._resumed.pop(row.id, None)
+        if since is None:
+            rows.append((now, row))
+        else:
+            rows.appendleft((since, row))
+        self.count += 1
+
+    def look(self) -> None:
+        """Resumes as many as there are places; a row that was told of one may have ended before it took it."""
+        self._resumed.clear()
+        for places in [*self._rows]:
+            for _ in range(places.free):
+                self._freed(places)
+
+    def take_overdue(self, before: float) -> Iterator[tuple[Places, list[Execution]]]:
+        """What has waited since before that moment waits here no longer."""
+        for places, clients in [*self._rows.items()]:
+            taken = []
+            for rows in clients.values():
+                while rows and rows[0][0] < before:
+                    taken.append(rows.popleft()[1])
+            self.count -= len(taken)
+            self._forget(places)
+            if taken:
+                yield places, taken
+
+    def take_all(self) -> list[Execution]:
+        """Nothing waits here any more."""
+        return [row for _, rows in self.take_overdue(float("inf")) for row in rows]
+
+    def _freed(self, places: Places) -> None:
+        clients = self._rows.get(places)
+        if not clients:
+            return
+        client, rows = next(iter(clients.items()))
+        since, row = rows.popleft()
+        del clients[client]
+        if rows:
+            clients[client] = rows  # behind the others
+        self.count -= 1
+        self._forget(places)
+        self._resumed[row.id] = since
+        self._resume(row)
+
+    def _forget(self, places: Places) -> None:
+        """Clients, and places, that nobody waits for."""
+        clients = self._rows[places]
+        for client in [client for client, rows in clients.items() if not rows]:
+            del clients[client]
+        if not clients:
+            del self._rows[places]
+            places.freed = None

@@ -1,0 +1,82 @@
+"""Says what blocks the event loop, while it does.
+
+A handler that computes or waits without awaiting stops everything else in its process: no other row starts, no answer
+is read, no lease is renewed. Nothing in the loop can tell of it, so a thread looks whether the loop turns. It ends
+nothing: it reports once for each time that the loop stands still, with the stack that it stands in.
+"""
+
+import asyncio
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+
+from pgsched.domain.execution import Execution
+from pgsched.events import Events
+
+BLOCKED_AFTER = 1.0
+"""Seconds without a turn after which the loop counts as blocked."""
+_LONGEST_STACK = 4_000
+
+
+class Watchdog:
+    """``beat`` is called in the loop, several times within ``after`` seconds. ``task_of`` answers with the row that a
+    task delivers, if any; it is called in the thread, and so are the listeners of ``loop.blocked``."""
+
+    def __init__(
+        self,
+        events: Events,
+        task_of: Callable[[asyncio.Task[object]], Execution | None],
+        *,
+        after: float = BLOCKED_AFTER,
+    ) -> None:
+        self._events, self._row_of, self._after = events, task_of, after
+        self._turned_at = self._told_of = float("inf")
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.culprit: Execution | None = None
+        """Whose handler had the loop when it was last found blocked."""
+
+    def start(self) -> None:
+        """Watches the running loop."""
+        self._turned_at = time.monotonic()
+        watched = asyncio.get_running_loop(), threading.get_ident()
+        self._thread = threading.Thread(target=self._watch, args=watched, name="pgsched-watchdog", daemon=True)
+        self._thread.start()
+
+    def beat(self, now: float) -> float:
+        """The loop turns. For how many seconds it did not, if that was too long; else 0."""
+        blocked, self._turned_at = now - self._turned_at, now
+        if blocked < self._after:
+            return 0.0
+        if self._told_of != now - blocked:
+            self.culprit = None
+        self._events.emit("loop.resumed", seconds=round(blocked, 3), **_described(self.culprit))
+        return blocked
+
+    def close(self) -> None:
+        self._closing.set()
+
+    def _watch(self, loop: asyncio.AbstractEventLoop, thread: int) -> None:
+        while not self._closing.wait(self._after / 4):
+            turned_at = self._turned_at
+            blocked = time.monotonic() - turned_at
+            if blocked >= self._after and turned_at != self._told_of:
+                self._tell(loop, thread, turned_at, blocked)
+
+    def _tell(self, loop: asyncio.AbstractEventLoop, thread: int, turned_at: float, blocked: float) -> None:
+        frame = sys._current_frames().get(thread)
+        stack = "".join(traceback.format_stack(frame)) if frame else ""
+        task = asyncio.current_task(loop)
+        culprit = self._row_of(task) if task else None
+        if self._turned_at == turned_at:  # else it turned while the stack was taken: that shows something else
+            self.culprit, self._told_of = culprit, turned_at
+            described = _described(culprit)
+            self._events.emit("loop.blocked", seconds=round(blocked, 3), **described, stack=stack[-_LONGEST_STACK:])
+
+
+def _described(row: Execution | None) -> dict[str, str]:
+    if row is None:
+        return {}
+    return {"target": row.target, "execution": row.uuid, "client": row.client_id}

@@ -1,0 +1,134 @@
+"""What waits inside the worker for a thread or a connection has not begun: it takes no time, no lane, no attempt."""
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pgsched.delivery.handlers import Context
+from pgsched.delivery.python import App
+from tests.delivery.receiver import Request, answering, receiving
+from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
+
+BRIEF = '{"timeout": "1s", "max_attempts": 1}'
+MANY = "select pgsched.schedule(%s, '{}', options => %s::jsonb) from generate_series(1, %s)"
+
+
+@pytest.fixture
+def go() -> Iterator[threading.Event]:
+    """Lets the threads go that wait for it; set at the end in any case."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+async def test_waiting_for_a_thread_is_not_the_handlers_time(db: Connection, running: Running) -> None:
+    app, calls = App(), Counter[str]()
+
+    @app.handler("slow")
+    def slow(payload: Any, context: Context) -> None:
+        calls[context.execution_id] += 1
+        time.sleep(0.3)
+
+    async with running(app, concurrency=3, handler_threads=1):
+        await db.execute(MANY, ["python:slow", BRIEF, 8])  # the last one waits for more than twice its timeout
+        await until_history(db, 8, seconds=30)
+    assert set(calls.values()) == {1}
+    assert await value(db, "select max(attempt) from pgsched.history") == 1
+
+
+async def test_waiting_for_a_connection_is_not_the_targets_time(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
+    async def slow(request: Request, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.3)
+        await answering()(request, writer)
+
+    async with receiving(slow) as receiver:
+        async with running(concurrency=8, connections_per_host=1, sideline_after=1):
+            await db.execute(MANY, [f"{receiver.url}/slow", BRIEF, 8])
+            await until_history(db, 8, seconds=30)
+        assert len(receiver.requests) == 8
+        assert receiver.connections == 1
+    assert await value(db, "select max(attempt) from pgsched.history") == 1
+    assert not recorder.named("target.sidelined")
+
+
+async def test_waiting_for_a_connection_of_the_database_is_not_the_handlers_time(
+    db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgsched.scheduler._HANDLER_CONNECTIONS", 1)
+    app = App()
+
+    @app.handler("slow")
+    async def slow(connection: Any) -> None:
+        await asyncio.sleep(0.3)
+
+    async with running(app, concurrency=8):
+        await db.execute(MANY, ["python:slow", BRIEF, 8])
+        await until_history(db, 8, seconds=30)
+    assert await value(db, "select max(attempt) from pgsched.history") == 1
+
+
+async def test_what_waits_for_a_thread_takes_no_lane(db: Connection, running: Running, go: threading.Event) -> None:
+    app = App()
+    app.handler("blocking")(lambda: go.wait(30) and None)
+
+    @app.handler("quick")
+    async def quick() -> None: ...
+
+    async with running(app, concurrency=3, handler_threads=1):
+        await db.execute(MANY, ["python:blocking", None, 5])
+        await until(lambda: value(db, "select count(*) = 5 from pgsched.executions where lease_token is not null"))
+        await db.execute("select pgsched.schedule('python:quick')")
+        await until_history(db, 1)
+        assert await value(db, "select target from pgsched.history") == "python:quick"
+        go.set()
+        await until_history(db, 6)
+
+
+async def test_what_waits_for_too_long_is_put_off_and_makes_room_for_others(
+    db: Connection, running: Running, recorder: Recorder, go: threading.Event
+) -> None:
+    app = App()
+    app.handler("blocking")(lambda: go.wait(30) and None)
+
+    @app.handler("quick")
+    async def quick() -> None: ...
+
+    async with running(app, concurrency=2, handler_threads=1):
+        await db.execute(MANY, ["python:blocking", None, 20])  # more than are taken in hand
+        await until(lambda: value(db, "select count(*) >= 4 from pgsched.executions where lease_token is not null"))
+        await db.execute("select pgsched.schedule('python:quick')")
+        await until_history(db, 1, seconds=30)
+        assert await value(db, "select target from pgsched.history") == "python:quick"
+        assert (await recorder.wait_for("places.taken"))["most"] == 1
+        go.set()
+        await until_history(db, 21, seconds=40)
+    assert await value(db, "select max(attempt) from pgsched.history") == 1
+
+
+async def test_a_thread_whose_handler_overran_is_taken_until_it_returns(
+    db: Connection, running: Running, go: threading.Event
+) -> None:
+    app, begun = App(), list[str]()
+
+    @app.handler("stuck")
+    def stuck(payload: str) -> None:
+        begun.append(payload)
+        go.wait(30)
+
+    options = '{"timeout": "0.2s", "max_attempts": 1}'
+    async with running(app, concurrency=3, handler_threads=1):
+        await db.execute("select pgsched.schedule('python:stuck', '\"first\"', options => %s::jsonb)", [options])
+        await until_history(db, 1, status="failed")
+        await db.execute("select pgsched.schedule('python:stuck', '\"second\"', options => %s::jsonb)", [options])
+        await until(lambda: value(db, "select 1 from pgsched.executions where lease_token is not null"))
+        assert begun == ["first"]
+        go.set()
+        await until_history(db, 1)
+    assert begun == ["first", "second"]

@@ -1,0 +1,39 @@
+"""A handler that blocks the loop is named, with its stack, once for each time."""
+
+import time
+
+from pgsched.delivery.python import App
+from tests.worker.conftest import Connection, Recorder, Running, until_history
+
+
+async def test_who_blocks_the_loop_is_named_with_the_stack(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
+    app = App()
+
+    @app.handler("compute")
+    async def compute_for_long() -> None:
+        time.sleep(1.6)  # noqa: ASYNC251  what this is about
+
+    async with running(app):
+        await db.execute("select pgsched.schedule('python:compute', client => 'shop')")
+        await until_history(db, 1)
+        over = await recorder.wait_for("loop.resumed")
+    [blocked] = [said for said in recorder.named("loop.blocked") if said.get("target")]
+    assert blocked["target"] == over["target"] == "python:compute"
+    assert blocked["client"] == "shop"
+    assert "compute_for_long" in str(blocked["stack"])
+    assert float(over["seconds"] or 0) > float(blocked["seconds"] or 0) >= 1.0
+
+
+async def test_handlers_that_wait_block_nothing(db: Connection, running: Running, recorder: Recorder) -> None:
+    app = App()
+
+    @app.handler("brief")
+    async def brief() -> None:
+        time.sleep(0.01)  # noqa: ASYNC251
+
+    async with running(app):
+        await db.execute("select pgsched.schedule('python:brief') from generate_series(1, 20)")
+        await until_history(db, 20)
+    assert not [said for said in recorder.named("loop.blocked") if said.get("target")]
