@@ -1,8 +1,8 @@
 """Rows in hand that wait for a place (``delivery.places``), beside the lanes and not in one.
 
 They have not begun: no timeout runs, nothing counts as an attempt, and their leases are renewed as those of all rows
-in hand. A place that becomes free goes to each client that waits for it in turn. What has waited for too long is put off for a
-moment, so that what else is due has room here, and a worker that has places may be quicker to it.
+in hand. A place that becomes free goes to each client that waits for it in turn. What has waited for too long is put
+off for a moment, so that what else is due has room here, and a worker that has places may be quicker to it.
 """
 
 from collections import deque
