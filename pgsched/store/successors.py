@@ -245,7 +245,7 @@ async def _cancel_earlier(connection: AsyncConnection[Any], row: Execution) -> N
     stopped = [uuid_text(found[0]) for found in await cursor.fetchall()]
     for begin in range(0, len(stopped), _MOST_TOLD):
         told = ",".join(stopped[begin : begin + _MOST_TOLD])
-        await connection.execute("select pg_notify('pgsched_wake', %s)", [f"stop {told}"])
+        await connection.execute("select pgsched_internal.notify_workers(%s)", [f"stop {told}"])
 
 
 def _by_partition(rows: Iterable[Execution]) -> dict[int, list[Execution]]:

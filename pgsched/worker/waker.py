@@ -12,7 +12,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from psycopg import AsyncConnection, OperationalError, sql
 
@@ -24,6 +24,8 @@ from pgsched.worker.hints import Hints
 from pgsched.worker.roster import Roster
 
 _SILENCE, _ECHO_WITHIN = 2.0, 20.0
+_NOTIFY_ITSELF = "select pg_notify(%s, %s) where pg_notification_queue_usage() < 0.5"
+_Answer = TypeVar("_Answer")
 
 
 class Waker(Service):
@@ -97,7 +99,9 @@ class Waker(Service):
     async def _hear_itself(self, connection: AsyncConnection[Any]) -> None:
         """Behind many others its own notification takes a while: as long as they come, the connection is not silent."""
         word = secrets.token_hex(8)
-        await self._within(connection.execute("select pg_notify(%s, %s)", [self._own_channel, word]))
+        sent = await self._within(connection.execute(_NOTIFY_ITSELF, [self._own_channel, word]))
+        if not sent.rowcount:  # the queue of notifications is not being emptied; that the database answers must do
+            return
         until = time.monotonic() + _ECHO_WITHIN
         heard = True
         while heard and time.monotonic() < until:
@@ -110,6 +114,6 @@ class Waker(Service):
                     return
         raise OperationalError("the listener did not hear its own notification")
 
-    async def _within(self, answer: Awaitable[object]) -> None:
+    async def _within(self, answer: Awaitable[_Answer]) -> _Answer:
         async with asyncio.timeout(2.0):
-            await answer
+            return await answer

@@ -428,7 +428,7 @@ partition pgsched_internal.history_default of pgsched.history DEFAULT
 
 -- triggers
 CREATE TRIGGER clients_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.clients_changed()
-CREATE TRIGGER executions_inserted AFTER INSERT ON pgsched.executions REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT WHEN (((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'told'::text) AND ((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'off'::text) OR (current_setting('pgsched.unbounded'::text, true) IS DISTINCT FROM 'on'::text)))) EXECUTE FUNCTION pgsched_internal.executions_inserted()
+CREATE TRIGGER executions_inserted AFTER INSERT ON pgsched.executions REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT WHEN ((((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'told'::text) AND ((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'off'::text) OR (current_setting('pgsched.unbounded'::text, true) IS DISTINCT FROM 'on'::text))) OR (NOT has_table_privilege((COALESCE(NULLIF(current_setting('role'::text), 'none'::text), (SESSION_USER)::text))::name, ('pgsched.executions'::regclass)::oid, 'UPDATE'::text)))) EXECUTE FUNCTION pgsched_internal.executions_inserted()
 CREATE TRIGGER jobs_edited AFTER UPDATE OF revision ON pgsched.jobs FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.jobs_changed()
 CREATE TRIGGER jobs_inserted AFTER INSERT ON pgsched.jobs FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.jobs_changed()
 CREATE TRIGGER queues_changed AFTER INSERT OR DELETE OR UPDATE OF name, first_partition, options, weight, max_waiting, paused_at ON pgsched.queues FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.queues_changed()
@@ -565,7 +565,7 @@ function pgsched_internal.check_told(jsonb,text) returns boolean volatility i pa
 function pgsched_internal.check_zone(text) returns boolean volatility s parallel s
 function pgsched_internal.circuit_of(text,text) returns text volatility i parallel s
 function pgsched_internal.clients_acted_for() returns text[] volatility s parallel s
-function pgsched_internal.clients_changed() returns trigger volatility v parallel u
+function pgsched_internal.clients_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.count_live(text,bigint,boolean) returns bigint volatility s parallel u
 function pgsched_internal.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
 function pgsched_internal.default_attempts() returns integer volatility i parallel s
@@ -596,7 +596,7 @@ function pgsched_internal.is_of_key(smallint,uuid,text,text) returns boolean vol
 function pgsched_internal.is_privileged(name) returns boolean volatility s parallel u
 function pgsched_internal.is_watched(integer) returns boolean volatility v parallel u
 function pgsched_internal.is_whole(jsonb,bigint,bigint) returns boolean volatility i parallel s
-function pgsched_internal.jobs_changed() returns trigger volatility v parallel u
+function pgsched_internal.jobs_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.keep_dead_letters(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched_internal.laid_over(jsonb,jsonb) returns jsonb volatility i parallel s
 function pgsched_internal.lateness(jsonb,integer,double precision) returns record volatility i parallel s
@@ -622,6 +622,7 @@ function pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp 
 function pgsched_internal.notify_release() returns void volatility v parallel u
 function pgsched_internal.notify_turns() returns void volatility v parallel u
 function pgsched_internal.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
+function pgsched_internal.notify_workers(text) returns void volatility v parallel u
 function pgsched_internal.open_gate(text,boolean) returns boolean volatility v parallel u
 function pgsched_internal.options_of(pgsched.executions) returns jsonb volatility s parallel s
 function pgsched_internal.owner_of_job(uuid) returns text volatility s parallel u
@@ -630,7 +631,7 @@ function pgsched_internal.partition_with(text,text,smallint) returns smallint vo
 function pgsched_internal.partition_with(uuid) returns smallint volatility s parallel s
 function pgsched_internal.prepare_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched_internal.queue_to_tell(smallint,text) returns smallint volatility s parallel s
-function pgsched_internal.queues_changed() returns trigger volatility v parallel u
+function pgsched_internal.queues_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.reap_in_hand(smallint,integer) returns integer volatility v parallel u
 function pgsched_internal.refuse(text,text,text) returns boolean volatility v parallel s
 function pgsched_internal.refuse_full(integer) returns void volatility s parallel u
@@ -857,6 +858,7 @@ grant execute on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],ti
 grant execute on pgsched_internal.notify_release() to pgsched_worker
 grant execute on pgsched_internal.notify_turns() to pgsched_worker
 grant execute on pgsched_internal.notify_wake(smallint,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.notify_workers(text) to pgsched_worker
 grant execute on pgsched_internal.open_gate(text,boolean) to pgsched_worker
 grant execute on pgsched_internal.options_of(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.owner_of_job(uuid) to pgsched_worker
@@ -1159,6 +1161,7 @@ comment on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestam
 comment on pgsched_internal.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
 comment on pgsched_internal.notify_turns() is 'Tells the workers that it may be the turn of others of an ordering key.'
 comment on pgsched_internal.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
+comment on pgsched_internal.notify_workers(text) is 'Tells the workers, such as plan, or that a row stands in a partition; nothing while the queue of notifications is half full.'
 comment on pgsched_internal.open_gate(text,boolean) is 'Lets executions pass a gate that was shut, all at once or more and more; what limits it limits it again. False if it was open.'
 comment on pgsched_internal.options_of(pgsched.executions) is 'The options that hold for an execution: its own, its client''s where they are silent, and then its queue''s.'
 comment on pgsched_internal.owner_of_job(uuid) is 'The client of a job, where the session acts for that client; null for an unknown job and for another client''s.'

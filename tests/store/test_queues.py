@@ -368,3 +368,22 @@ def test_a_higher_maximum_does_not_wait_for_the_next_count_but_a_lower_one_does(
     assert value(db, "select full_since from pgsched.queues") is not None
     call(db, "set_queue", name="default", changes={"max_waiting": None})
     assert value(db, "select full_since from pgsched.queues") is None
+
+
+@pytest.mark.parametrize(("notify", "unbounded"), [("told", "off"), ("off", "on"), ("told", "on")])
+@pytest.mark.parametrize("way", [one_by_one, keyed, held, plain])
+def test_no_setting_of_a_clients_opens_a_full_queue(
+    db: Connection, database_url: str, way: Any, notify: str, unbounded: str
+) -> None:
+    schedule(db, key="k")
+    fill(db, "default")
+    db.execute("create role a_client; grant pgsched_client to a_client")
+    db.execute("update pgsched.clients set database_role = 'a_client' where client_id = 'default'")
+    try:
+        with session(database_url) as theirs:
+            theirs.execute("set role a_client")
+            theirs.execute(f"set pgsched.notify = {notify}; set pgsched.unbounded = {unbounded}".encode())
+            with refused("PS014", hint="max_waiting"):
+                way(theirs)
+    finally:
+        db.execute("update pgsched.clients set database_role = null; drop role a_client")

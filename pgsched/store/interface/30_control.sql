@@ -96,7 +96,7 @@ begin
    where j.id = carry_on.job_id and j.state = 'active' and j.planned_revision = j.revision
      and not exists (select from pgsched.executions e where e.partition = pgsched_internal.partition_of(j) and e.job_id = j.id
                         and e.plan = j.revision and e.attempt = 0);
-  perform pg_notify('pgsched_wake', 'plan');
+  perform pgsched_internal.notify_workers('plan');
 end $$;
 comment on function pgsched_internal.carry_on(uuid, timestamptz) is 'Has a worker plan the next row of a job whose planned row was cancelled.';
 

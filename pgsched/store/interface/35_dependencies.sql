@@ -6,7 +6,7 @@
 create or replace function pgsched_internal.notify_release() returns void language plpgsql volatile as $$
 begin
   if current_setting('pgsched.notify', true) is distinct from 'off' then
-    perform pg_notify('pgsched_wake', 'release');
+    perform pgsched_internal.notify_workers('release');
   end if;
 end $$;
 comment on function pgsched_internal.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.';

@@ -50,7 +50,7 @@ begin
   values (backfill.job_id, backfill.starts_at, backfill.ends_at, backfill.rate) returning b.id into new_id;
   perform pgsched_internal.write_log('backfill', backfill.job_id, backfill.actor,
     jsonb_build_object('backfill', new_id, 'from', backfill.starts_at, 'to', backfill.ends_at, 'rate', backfill.rate));
-  perform pg_notify('pgsched_wake', 'backfill');
+  perform pgsched_internal.notify_workers('backfill');
   return new_id;
 end $$;
 comment on function pgsched.backfill(uuid, timestamptz, timestamptz, double precision, text)

@@ -159,16 +159,15 @@ begin
     return null;
   end if;
   perform set_config('pgsched.notify', 'on', true);  -- a settling session is silent
-  perform set_config('pgsched.unbounded', 'on', true);  -- an end is told also where its queue is full
-  insert into pgsched.executions as e (fire_at, client_id, target, partition, payload)
-  values (pgsched.now(), tell_outcome.client_id, told, pgsched_internal.queue_to_tell(tell_outcome.partition, told) + floor(random() * 16)::smallint,
+  -- An end is told also where its queue is full: no client can insert what is not awaited and says so.
+  insert into pgsched.executions as e (fire_at, awaited, client_id, target, partition, payload)
+  values (pgsched.now(), false, tell_outcome.client_id, told, pgsched_internal.queue_to_tell(tell_outcome.partition, told) + floor(random() * 16)::smallint,
     jsonb_build_object('execution', id, 'job', job_id, 'client', client_id, 'key', key, 'target', target, 'status', status,
         'scheduled_for', scheduled_for, 'finished_at', pgsched.now(), 'attempt', attempt, 'status_code', status_code, 'reason', reason)
       || case when result is null or octet_length(result::text) <= 524288
                    and pgsched_internal.fault_of_json(jsonb_build_array(result)) is null
               then jsonb_build_object('result', result) else '{}' end)
   returning e.id into new_id;
-  perform set_config('pgsched.unbounded', 'off', true);
   perform set_config('pgsched.notify', before, true);
   return new_id;
 end $$;

@@ -153,7 +153,7 @@ begin
   returning r.id into new_id;
   perform pgsched_internal.write_log('replay all', new_id, replay_all.actor, jsonb_strip_nulls(jsonb_build_object(
     'filter', filter, 'rate', rate, 'target', replay_all.target, 'note', replay_all.note)));
-  perform pg_notify('pgsched_wake', 'replay');
+  perform pgsched_internal.notify_workers('replay');
   return new_id;
 end $$;
 comment on function pgsched.replay_all(jsonb, double precision, text, text, text)

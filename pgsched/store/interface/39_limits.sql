@@ -60,7 +60,7 @@ begin
   if not found then
     return false;
   end if;
-  perform pg_notify('pgsched_wake', 'gates');
+  perform pgsched_internal.notify_workers('gates');
   perform pgsched_internal.log_setting('set limit', set_limit.actor, jsonb_build_object('kind', kind, 'name', set_limit.name, 'rate', rate,
     'per', case when rate is not null then per end, 'burst', set_limit.burst, 'concurrency', set_limit.concurrency));
   return true;
@@ -81,7 +81,7 @@ begin
     return false;
   end if;
   delete from pgsched_internal.gates g where g.name = gate and g.shut_until is null and g.recovers_from is null;
-  perform pg_notify('pgsched_wake', 'gates');
+  perform pgsched_internal.notify_workers('gates');
   perform pgsched_internal.log_setting('drop limit', drop_limit.actor, jsonb_build_object('kind', kind, 'name', drop_limit.name));
   return true;
 end $$;

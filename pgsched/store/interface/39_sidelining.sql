@@ -12,7 +12,7 @@ begin  -- a host that is shut until an instant recovers from then on; a circuit 
   if not found then
     return false;
   end if;
-  perform pg_notify('pgsched_wake', 'gates');
+  perform pgsched_internal.notify_workers('gates');
   return true;
 end $$;
 comment on function pgsched_internal.shut_gate(text, timestamptz, text) is 'Lets nothing pass a gate before this instant; false if so it was.';
@@ -28,7 +28,7 @@ begin
     return false;
   end if;
   delete from pgsched_internal.gates g where g.name = gate and g.recovers_from is null and g.events is null and g.concurrency is null;
-  perform pg_notify('pgsched_wake', 'gates');
+  perform pgsched_internal.notify_workers('gates');
   return true;
 end $$;
 comment on function pgsched_internal.open_gate(text, boolean)

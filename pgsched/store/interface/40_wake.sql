@@ -13,12 +13,20 @@ $$;
 comment on function pgsched_internal.is_watched(integer)
   is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.';
 
+-- The one way to tell the workers something. A notification is a hint: where somebody keeps the queue of notifications from being
+-- emptied (a session that listens, in a transaction that goes on), it is left out before the queue is full, for then no
+-- transaction that notifies could commit. The workers' poll finds what was not told.
+create or replace function pgsched_internal.notify_workers(said text) returns void language sql volatile
+  as $$ select pg_notify('pgsched_wake', said) where pg_notification_queue_usage() < 0.5 $$;
+comment on function pgsched_internal.notify_workers(text)
+  is 'Tells the workers, such as plan, or that a row stands in a partition; nothing while the queue of notifications is half full.';
+
 create or replace function pgsched_internal.notify_wake(partition smallint, fire_at timestamptz) returns void
   language plpgsql volatile as $$
 begin
   if fire_at < now() + interval '2 seconds' and current_setting('pgsched.notify', true) is distinct from 'off'
      and not pgsched_internal.is_watched(partition >> 4) then
-    perform pg_notify('pgsched_wake', partition || '@' || (extract(epoch from fire_at) * 1000000)::bigint);
+    perform pgsched_internal.notify_workers(partition || '@' || (extract(epoch from fire_at) * 1000000)::bigint);
   end if;
 end $$;
 comment on function pgsched_internal.notify_wake(smallint, timestamptz) is 'Tells the workers that a near-term row stands in a partition.';
@@ -41,11 +49,11 @@ create or replace function pgsched_internal.executions_inserted() returns trigge
 begin
   if exists (select from pgsched.queues q where q.full_since is not null) then
     perform pgsched_internal.refuse_full(i.first_partition)
-       from (select distinct partition & ~15 as first_partition from inserted where job_id is null) i;
+       from (select distinct partition & ~15 as first_partition from inserted where job_id is null and awaited is null) i;
   end if;
-  if current_setting('pgsched.notify', true) is distinct from 'off'
+  if current_setting('pgsched.notify', true) is distinct from 'off' and current_setting('pgsched.notify', true) is distinct from 'told'
      and exists (select from inserted i where i.fire_at < now() + interval '2 seconds') then
-    perform pg_notify('pgsched_wake', string_agg(near.partition || '@' || (extract(epoch from near.fire_at) * 1000000)::bigint, ','))
+    perform pgsched_internal.notify_workers(string_agg(near.partition || '@' || (extract(epoch from near.fire_at) * 1000000)::bigint, ','))
        from (select i.partition, min(i.fire_at) as fire_at from inserted i
               where i.fire_at < now() + interval '2 seconds' group by i.partition) near
       group by near.partition >> 4  -- by queue: a message of more than 8000 bytes would refuse the insert
@@ -57,28 +65,30 @@ comment on function pgsched_internal.executions_inserted()
   is 'Refuses the one-shots of an insert statement whose queue is full, and wakes the workers for its near-term rows.';
 create or replace trigger executions_inserted after insert on pgsched.executions
   referencing new table as inserted for each statement
+  -- Whoever connects may set these: for a client they may silence its own rows, and switch off no check.
   when (current_setting('pgsched.notify', true) is distinct from 'told'
-        and (current_setting('pgsched.notify', true) is distinct from 'off' or current_setting('pgsched.unbounded', true) is distinct from 'on'))
+        and (current_setting('pgsched.notify', true) is distinct from 'off' or current_setting('pgsched.unbounded', true) is distinct from 'on')
+        or not has_table_privilege(coalesce(nullif(current_setting('role'), 'none'), session_user)::name, 'pgsched.executions'::regclass::oid, 'UPDATE'))
   execute function pgsched_internal.executions_inserted();
 
-create or replace function pgsched_internal.jobs_changed() returns trigger language plpgsql volatile as $$
+create or replace function pgsched_internal.jobs_changed() returns trigger language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform pg_notify('pgsched_wake', 'plan');
+  perform pgsched_internal.notify_workers('plan');
   return null;
 end $$;
 comment on function pgsched_internal.jobs_changed() is 'Wakes a planner for new and edited jobs.';
-create or replace function pgsched_internal.clients_changed() returns trigger language plpgsql volatile as $$
+create or replace function pgsched_internal.clients_changed() returns trigger language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform pg_notify('pgsched_wake', 'clients');
+  perform pgsched_internal.notify_workers('clients');
   return null;
 end $$;
 comment on function pgsched_internal.clients_changed() is 'Has the workers read the clients'' settings again.';
 create or replace trigger clients_changed after insert or update or delete on pgsched.clients
   for each statement execute function pgsched_internal.clients_changed();
 
-create or replace function pgsched_internal.queues_changed() returns trigger language plpgsql volatile as $$
+create or replace function pgsched_internal.queues_changed() returns trigger language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  perform pg_notify('pgsched_wake', 'queues');
+  perform pgsched_internal.notify_workers('queues');
   return null;
 end $$;
 comment on function pgsched_internal.queues_changed() is 'Has the workers look at the queues again.';

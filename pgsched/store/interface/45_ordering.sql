@@ -72,7 +72,7 @@ one; the instant at which it fires, or null.';
 create or replace function pgsched_internal.notify_turns() returns void language plpgsql volatile as $$
 begin
   if current_setting('pgsched.notify', true) is distinct from 'off' then
-    perform pg_notify('pgsched_wake', 'turns');
+    perform pgsched_internal.notify_workers('turns');
   end if;
 end $$;
 comment on function pgsched_internal.notify_turns() is 'Tells the workers that it may be the turn of others of an ordering key.';

@@ -116,7 +116,7 @@ begin
     'pgsched_internal.make_partition', 'pgsched_internal.mark_dead_letter', 'pgsched_internal.may_be_handed_out',
     'pgsched_internal.moves_instants', 'pgsched_internal.my_clients', 'pgsched_internal.new_secret', 'pgsched_internal.new_token',
     'pgsched_internal.next_queue_number', 'pgsched_internal.note_ends', 'pgsched_internal.notify_release', 'pgsched_internal.notify_turns',
-    'pgsched_internal.notify_wake', 'pgsched_internal.open_gate', 'pgsched_internal.options_of', 'pgsched_internal.owner_of_job',
+    'pgsched_internal.notify_wake', 'pgsched_internal.notify_workers', 'pgsched_internal.open_gate', 'pgsched_internal.options_of', 'pgsched_internal.owner_of_job',
     'pgsched_internal.partition_of', 'pgsched_internal.partition_with', 'pgsched_internal.prepare_days', 'pgsched_internal.queue_to_tell',
     'pgsched_internal.reap_in_hand', 'pgsched_internal.refuse', 'pgsched_internal.refuse_full', 'pgsched_internal.release_abandoned',
     'pgsched_internal.release_dependents', 'pgsched_internal.replay_next', 'pgsched_internal.revive', 'pgsched_internal.schedule_after',
