@@ -11,27 +11,29 @@ import psycopg
 import uvloop
 
 from pgsched.delivery.python import App
+from pgsched.domain.execution import Execution
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
-from pgsched.scheduler import Worker
+from pgsched.scheduler import Trials, Worker
 from pgsched.settings import Settings
 from pgsched.store.migrate import check_schema
 from pgsched.store.pinned import pin_now
 from pgsched.store.workers import check_queues
+from pgsched.worker.witness import Start
 
 
-async def _run(settings: Settings, app: App | None, events: Events, ready: Callable[[], None] | None) -> None:
+async def _run(worker: Callable[[Callable[[], None]], Worker], ready: Callable[[], None] | None) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    worker = Worker(settings, app=app, events=events)
-    await worker.start()
+    running = worker(stop.set)
+    await running.start()
     if ready:
         ready()
     await stop.wait()
-    await worker.drain()
-    if worker.has_stragglers:
+    await running.drain()
+    if running.has_stragglers:
         # A thread cannot be interrupted, and a coroutine may refuse to be. All is settled and handed back: what they
         # still do is of no account, and the process must not wait for it.
         sys.stdout.flush()
@@ -45,8 +47,13 @@ def run_worker(
     app: App | None = None,
     events: Events | None = None,
     ready: Callable[[], None] | None = None,
+    start_alone: Start | None = None,
+    alone: Callable[[Execution], None] | None = None,
 ) -> None:
     """Runs one worker process until SIGTERM or SIGINT, then drains and returns.
+
+    ``start_alone`` starts a process for what may have ended its worker's; with ``alone`` this is such a process, which
+    returns when nothing waits for it any more.
 
     Raises SchemaMismatch when the database was not migrated, NotFound for a queue that does not exist, and Unavailable
     or psycopg's OperationalError when the database cannot be reached at the start; afterwards it may come and go.
@@ -61,4 +68,9 @@ def run_worker(
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-    uvloop.run(_run(settings, app, events or Events(), ready))
+
+    def make(over: Callable[[], None]) -> Worker:
+        trials = Trials(start=start_alone, tell=alone, over=over)
+        return Worker(settings, app=app, events=events or Events(), trials=trials)
+
+    uvloop.run(_run(make, ready))

@@ -6,14 +6,17 @@ import os
 import random
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 import psycopg
 
+from pgsched.delivery.pushing import capabilities
 from pgsched.delivery.python import App
 from pgsched.delivery.router import Channels
 from pgsched.delivery.threads import THREAD_NAME, Threads
+from pgsched.domain.execution import Execution
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.service import Service
@@ -22,6 +25,8 @@ from pgsched.store import workers
 from pgsched.store.connect import Link
 from pgsched.store.warming import warm_claims, warm_settles
 from pgsched.upkeep.services import Host, Upkeep
+from pgsched.worker.capabilities import Capabilities
+from pgsched.worker.capabilities import Host as CapabilitiesHost
 from pgsched.worker.channels import make_channels
 from pgsched.worker.circuits import Circuits
 from pgsched.worker.claimer import Claimer
@@ -35,17 +40,37 @@ from pgsched.worker.leases import Leases
 from pgsched.worker.rear import Rear
 from pgsched.worker.renewer import Renewer
 from pgsched.worker.roster import Roster
+from pgsched.worker.selection import Selection
 from pgsched.worker.settler import SETTLING_PATIENCE, Settler
 from pgsched.worker.sweeper import Sweeper
+from pgsched.worker.trial import Trial
 from pgsched.worker.waker import Waker
+from pgsched.worker.witness import Start, Witness
 
 _HANDLER_CONNECTIONS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trials:
+    """How a worker runs alone what may end its process: ``start`` starts a process for that. In such a process ``tell``
+    is given each execution before it runs, and ``over`` is called when nothing waits for it any more."""
+
+    start: Start | None = None
+    tell: Callable[[Execution], None] | None = None
+    over: Callable[[], None] | None = None
 
 
 class Worker:
     """One process's share of the work. ``start``, then ``drain``; tests drive the services by their turns instead."""
 
-    def __init__(self, settings: Settings, *, app: App | None = None, events: Events | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        app: App | None = None,
+        events: Events | None = None,
+        trials: Trials = Trials(),
+    ) -> None:
         if settings.database_url is None:
             raise InvalidSettings("which database? set database_url, or PGSCHED_DATABASE_URL")
         url = settings.database_url
@@ -53,8 +78,16 @@ class Worker:
         self._lease = timedelta(seconds=settings.lease)
         self._ahead = timedelta(seconds=settings.look_ahead)
         self.clock = DatabaseClock()
+        self._app = app or App()
+        fixed = capabilities(settings)
+        self._delivers = lambda: self._app.capabilities | fixed
         self.roster = Roster(
-            name=f"{socket.gethostname()}:{os.getpid()}", queues=settings.queue_names, lease=self._lease
+            name=f"{socket.gethostname()}:{os.getpid()}",
+            queues=settings.queue_names,
+            lease=self._lease,
+            delivers=self._delivers,
+            tries=trials.start is not None,
+            alone=trials.tell is not None,
         )
         # Single statements that are rare share one connection; renewing must not wait behind one of them.
         self._chores, self._renewing = Link(url, "upkeep"), Link(url, "renew", raw=False)
@@ -63,14 +96,16 @@ class Worker:
         self._threads = Threads(min(settings.concurrency, settings.handler_threads))
         self.circuits = self._make_circuits()
         self.settler = self._make_settler()
-        self.channels = self._make_channels(app or App())
+        self.channels = self._make_channels()
         self.dispatcher = self._make_dispatcher()
+        self.capabilities = self._make_capabilities()
         self.gatekeeper = self._make_gatekeeper()
         self.fairness = Fairness(
             weight=self.upkeep.directory.weight,
             queue_weight=self.upkeep.directory.queue_weight,
             is_wanted=lambda: self.upkeep.directory.count > 1,
         )
+        self.selection = Selection(self.gatekeeper, self.fairness, self.capabilities)
         self.rear = self._make_rear()
         self.claimer = self._make_claimer()
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
@@ -83,6 +118,8 @@ class Worker:
             lease=self._lease,
             declared_lost=self.waker.rejoin,
         )
+        self.witness = Witness(self._chores, self.events, start=trials.start, wanted=lambda: self.capabilities.to_try)
+        self.trial = self._make_trial(trials) if trials.tell else None
         self._tasks: list[asyncio.Task[None]] = []
         self._settling: asyncio.Task[None] | None = None
 
@@ -140,6 +177,7 @@ class Worker:
             in_hand=lambda id: self.dispatcher.in_hand.get(id),
             retrying=lambda partition, delay: self.claimer.expect(partition, self.clock.now() + int(delay * 1e6)),
             returned=lambda partition, instant: self.claimer.expect(partition, instant),
+            held=lambda gate: self.capabilities.note_held(gate),
             ended=lambda: self.upkeep.releaser.settled(),
             batch=self.settings.batch,
             rng=random.Random(),
@@ -147,6 +185,15 @@ class Worker:
 
     def _leases(self, link: Link) -> Leases:
         return Leases(link, self.roster, self.clock, self._lease)
+
+    def _make_capabilities(self) -> Capabilities:
+        host = CapabilitiesHost(
+            number=lambda: self.roster.number,
+            own=lambda: self.roster.own,
+            feed=lambda names: self.gatekeeper.feed_from(names),
+            changed=lambda: self.claimer.look(),
+        )
+        return Capabilities(self._chores, self.events, mine=self._delivers, host=host)
 
     def _make_gatekeeper(self) -> Gatekeeper:
         return Gatekeeper(
@@ -156,6 +203,7 @@ class Worker:
             self.dispatcher,
             self.clock,
             self.events,
+            capabilities=self.capabilities,
             is_late=self.dispatcher.is_late,
             probing=self.circuits.sent,
         )
@@ -170,6 +218,7 @@ class Worker:
             batch=self.settings.batch,
             gates=self.gatekeeper,
             fairness=self.fairness,
+            selection=self.selection,
             expect=lambda partition, instant: self.claimer.expect(partition, instant),
         )
 
@@ -184,10 +233,27 @@ class Worker:
             batch=self.settings.batch,
             ahead=self._ahead,
             poll=timedelta(seconds=self.settings.poll_interval),
-            supplied=lambda: self.upkeep.directory.loaded and self.gatekeeper.loaded,
+            supplied=lambda: self.upkeep.directory.loaded and self.gatekeeper.loaded and self.capabilities.known,
             gates=self.gatekeeper,
             fairness=self.fairness,
             rear=self.rear,
+            selection=self.selection,
+        )
+
+    def _make_trial(self, trials: Trials) -> Trial:
+        assert trials.tell is not None
+        assert trials.over is not None
+        return Trial(
+            self._leases(Link(self._url, "alone")),
+            self.roster,
+            self.dispatcher,
+            self.clock,
+            self.events,
+            gates=self.gatekeeper,
+            mine=self._delivers,
+            supplied=lambda: self.upkeep.directory.loaded,
+            tell=trials.tell,
+            over=trials.over,
         )
 
     def _make_waker(self) -> Waker:
@@ -214,16 +280,17 @@ class Worker:
                 "replay": self.upkeep.replayer.wake,
                 "gates": self.gatekeeper.look,
                 "turns": self._turns_changed,
+                "workers": self.upkeep.reaper.wake,
             },
             ended=lambda id: self.renewer.doubt(id),
             now=self.clock.now,
         )
 
-    def _make_channels(self, app: App) -> Channels:
+    def _make_channels(self) -> Channels:
         return make_channels(
             self.settings,
             self._url,
-            app,
+            self._app,
             secrets=self.upkeep.directory.signing_secrets,
             role_of=self.upkeep.directory.database_role,
             clock=self.clock,
@@ -235,8 +302,14 @@ class Worker:
     @property
     def services(self) -> list[Service]:
         """Everything that runs in the background but the settler, which is the last to stop."""
-        claiming = [self.waker, self.claimer, self.rear, self.sweeper, self.gatekeeper, self.circuits, self.renewer]
-        return [*claiming, *self.upkeep.services]
+        if self.trial is not None:
+            return [self.waker, self.trial, self.renewer, self.upkeep.directory]
+        supply = [self.sweeper, self.circuits, self.renewer, self.capabilities, self.witness]
+        return [self.waker, *self._claiming, *supply, *self.upkeep.services]
+
+    @property
+    def _claiming(self) -> Sequence[Claimer | Rear | Gatekeeper | Trial]:
+        return [self.trial] if self.trial is not None else [self.claimer, self.rear, self.gatekeeper]
 
     async def start(self) -> None:
         """Starts the services. Returns at once; the worker registers as soon as the database answers."""
@@ -247,12 +320,16 @@ class Worker:
     def _left(self, rows: Sequence[tuple[bytes, int]]) -> None:
         self.gatekeeper.left(id for id, _ in rows)
         self.circuits.forget(id for id, _ in rows)
+        if self.trial is not None:
+            self.trial.wake()
 
     def _joined(self) -> None:
         self.events.emit("worker.joined", worker=self.roster.number)
         self.claimer.look()
+        self.capabilities.look()
 
     def _seen(self, alive: list[workers.Worker]) -> None:
+        self.capabilities.note_others(alive, self.roster.number)
         if self.roster.share(alive):
             self.claimer.reopen()
 
@@ -270,13 +347,15 @@ class Worker:
 
     async def drain(self) -> None:
         """Stops claiming, lets what runs finish within the limit, hands the rest back, settles all, and leaves."""
-        for claiming in (self.claimer, self.rear, self.gatekeeper):
+        ending = asyncio.create_task(self.witness.end())
+        for claiming in self._claiming:
             claiming.stop()
             await asyncio.wait([self._tasks[self.services.index(claiming)]], timeout=5)
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(5):
                 await self.claimer.leave_watch()
         await self.dispatcher.drain(timedelta(seconds=self.settings.drain_timeout))
+        await ending
         for service in [*self.services, self.settler]:
             service.stop()
         if self._settling:
@@ -301,7 +380,7 @@ class Worker:
         await asyncio.wait(self._tasks, timeout=5)
         with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
             async with asyncio.timeout(5):
-                for claiming in (self.claimer, self.rear, self.gatekeeper):
+                for claiming in self._claiming:
                     await claiming.leases.close()
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)

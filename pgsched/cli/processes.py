@@ -17,6 +17,7 @@ from pgsched.errors import Unavailable
 from pgsched.settings import Settings
 
 supervised_option = click.option("--supervised", is_flag=True, hidden=True)
+alone_option = click.option("--alone", type=int, hidden=True)
 
 
 @click.command()
@@ -43,8 +44,9 @@ def api(reply: Reply, /, supervised: bool, **flags: Any) -> None:
 @settings_options(WORKER)
 @json_option
 @supervised_option
+@alone_option
 @click.pass_context
-def worker(context: click.Context, /, supervised: bool, **flags: Any) -> None:
+def worker(context: click.Context, /, supervised: bool, alone: int | None, **flags: Any) -> None:
     """Deliver what is due until SIGTERM or Ctrl-C, then finish what is in hand."""
     settings = with_database(load_settings(flags))
     reply: Reply = context.obj
@@ -52,7 +54,7 @@ def worker(context: click.Context, /, supervised: bool, **flags: Any) -> None:
         if settings.processes > 1:
             _supervise(settings, reply)
         else:
-            _work(settings, reply, supervised=supervised)
+            _work(settings, reply, supervised=supervised, alone=alone)
     except Unavailable as error:
         if not supervised:
             raise
@@ -60,7 +62,8 @@ def worker(context: click.Context, /, supervised: bool, **flags: Any) -> None:
         context.exit(os.EX_TEMPFAIL)
 
 
-def _work(settings: Settings, reply: Reply, *, supervised: bool) -> None:
+def _work(settings: Settings, reply: Reply, *, supervised: bool, alone: int | None) -> None:
+    from pgsched.cli.alone import Alone, teller
     from pgsched.cli.app import load_app
     from pgsched.cli.database import explained
     from pgsched.events import Events, logging_listener
@@ -70,7 +73,11 @@ def _work(settings: Settings, reply: Reply, *, supervised: bool) -> None:
     app = load_app(settings.app) if settings.app else None
     events = Events(logging_listener(logging.getLogger("pgsched")))
     with explained():
-        run_worker(settings, app=app, events=events, ready=lambda: _ready(settings, reply))
+        if alone is not None:
+            run_worker(settings, app=app, events=events, alone=teller(alone))
+        else:
+            ready = lambda: _ready(settings, reply)  # noqa: E731
+            run_worker(settings, app=app, events=events, ready=ready, start_alone=Alone(settings) if app else None)
 
 
 def _supervise(settings: Settings, reply: Reply) -> None:

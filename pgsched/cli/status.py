@@ -17,6 +17,7 @@ _WORKERS = """
 select id, name, queues, release, started_at from pgsched.workers
  where gone_since is null and expires_at > clock_timestamp() order by id
 """
+_UNDELIVERABLE = "select needs, held, workers from pgsched.undeliverable limit 20"
 
 
 @click.command()
@@ -24,7 +25,7 @@ select id, name, queues, release, started_at from pgsched.workers
 @json_option
 @click.pass_obj
 def status(reply: Reply, /, **flags: Any) -> None:
-    """Show executions by status, the workers, and how late the oldest due execution is.
+    """Show executions by status, the workers, how late the oldest due execution is, and what no worker can deliver.
 
     Counts every row that is kept, so it takes its time where there are millions.
     """
@@ -44,15 +45,30 @@ async def _look(connection: Any) -> dict[str, Any]:
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(_WORKERS)
         workers = await cursor.fetchall()
+        await cursor.execute(_UNDELIVERABLE)
+        undeliverable = await cursor.fetchall()
     rules = await value(connection, _ZONE_RULES, [])
-    return {"executions": counts, "oldest_due_seconds": late, "tzdata": rules, "workers": workers}
+    return {
+        "executions": counts,
+        "oldest_due_seconds": late,
+        "tzdata": rules,
+        "workers": workers,
+        "undeliverable": undeliverable,
+    }
 
 
 def _text(
-    executions: dict[str, int], oldest_due_seconds: float, tzdata: str | None, workers: list[dict[str, Any]]
+    executions: dict[str, int],
+    oldest_due_seconds: float,
+    tzdata: str | None,
+    workers: list[dict[str, Any]],
+    undeliverable: list[dict[str, Any]],
 ) -> str:
     late = f"{oldest_due_seconds:.3f} s late" if oldest_due_seconds else "nothing is due"
     parts = [listing({**executions, "oldest due": late, "time zone rules": tzdata})]
     columns = ("id", "name", "queues", "release", "started_at")
     parts.append(table(columns, [[row[name] for name in columns] for row in workers]) if workers else "no workers")
+    if undeliverable:
+        lines = [[f"{row['needs']}", row["held"], row["workers"] or "none"] for row in undeliverable]
+        parts.append(table(("waits for a worker with", "executions", "workers that have it"), lines))
     return "\n\n".join(parts)

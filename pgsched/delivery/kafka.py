@@ -6,12 +6,14 @@ repeat by the header ``pgsched-execution-id``. Messages of one ordering key have
 
 import random
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from pgsched.delivery.channel import Verdict, outcome_of
 from pgsched.delivery.producer import Producer
+from pgsched.domain.capability import KAFKA
 from pgsched.domain.execution import Execution, instant_text
-from pgsched.domain.outcome import Failed, Outcome, Succeeded
+from pgsched.domain.outcome import Failed, Outcome, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
 
 _PREFIX = len("kafka:")
@@ -35,6 +37,11 @@ class KafkaChannel:
         self._producer: Producer | None = None
         self._rng = rng or random.Random()
 
+    @property
+    def can_send(self) -> bool:
+        """Whether it knows brokers, and the extra ``pgsched[kafka]`` is installed."""
+        return "bootstrap.servers" in self._config and find_spec("confluent_kafka") is not None
+
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """One message. The caller ends the wait for its confirmation by cancelling; it may arrive all the same."""
         producer = None
@@ -54,12 +61,9 @@ class KafkaChannel:
 
     def _open(self) -> Producer:
         if self._producer is None:
-            if "bootstrap.servers" not in self._config:
-                raise Unsendable("this worker knows no Kafka: set kafka_brokers, or PGSCHED_KAFKA_BROKERS=host:9092")
-            try:
-                self._producer = Producer(self._config)
-            except ImportError as error:
-                raise Unsendable("kafka: targets need an extra: pip install 'pgsched[kafka]'") from error
+            if not self.can_send:
+                raise NoKafka
+            self._producer = Producer(self._config)
         return self._producer
 
     async def _judged(self, error: Exception, producer: Producer | None) -> Exception:
@@ -70,6 +74,17 @@ class KafkaChannel:
         if said.fatal() and producer is self._producer:  # it sends nothing any more: the next attempt makes another
             await self.close()
         return Unsendable(f"{said.name()}: {said.str()}", retryable=said.name() not in _FINAL)
+
+
+class NoKafka(Verdict):
+    """This worker knows no brokers, or lacks what it takes to send; another worker may not."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this worker knows no Kafka: set kafka_brokers, or PGSCHED_KAFKA_BROKERS=host:9092, and pip install "
+            "'pgsched[kafka]'",
+            Undeliverable(capability=KAFKA),
+        )
 
 
 class Unsendable(Verdict):

@@ -7,11 +7,18 @@ from pgsched.delivery.channel import Channel
 from pgsched.delivery.kafka import KafkaChannel
 from pgsched.delivery.notify import NotifyChannel
 from pgsched.delivery.sql import SqlChannel
+from pgsched.domain.capability import KAFKA, SQL
 from pgsched.domain.target import Scheme
 from pgsched.settings import Settings
 from pgsched.store.sessions import Sessions
 
 _CALLING, _NOTIFYING = 10, 4
+
+
+def capabilities(settings: Settings) -> frozenset[str]:
+    """What a worker with these settings can deliver that not every worker can."""
+    found = {KAFKA} if KafkaChannel(settings.kafka_brokers, json.loads(settings.kafka_config)).can_send else set()
+    return frozenset(found | ({SQL} if settings.sql_role else set()))
 
 
 def pushing_channels(settings: Settings, url: str, *, role_of: Callable[[str], str | None]) -> dict[str, Channel]:

@@ -16,8 +16,9 @@ from pgsched.delivery.channel import Completion, Verdict, outcome_of
 from pgsched.delivery.handlers import Handler
 from pgsched.delivery.places import NoPlace
 from pgsched.delivery.threads import Threads
+from pgsched.domain.capability import handler_of
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Failed, Outcome, Postponed, Settled, Succeeded
+from pgsched.domain.outcome import Failed, Outcome, Postponed, Settled, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import InvalidInput
@@ -67,6 +68,11 @@ class App:
     def __init__(self) -> None:
         self.handlers: dict[str, Handler] = {}
 
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """What a worker needs to call these handlers."""
+        return frozenset(map(handler_of, self.handlers))
+
     def handler(self, name: str) -> Callable[[_F], _F]:
         """Registers a function for the target ``python:name``.
 
@@ -96,7 +102,7 @@ class PythonChannel:
         try:
             handler = self._handlers.get(execution.target[_PREFIX:])
             if handler is None:
-                raise UnknownHandler(execution.target, self._handlers)
+                raise UnknownHandler(execution.target)
             if handler.wants_connection:
                 return await self._in_transaction(handler, execution)
             if not handler.is_async:
@@ -131,13 +137,10 @@ class PythonChannel:
 
 
 class UnknownHandler(Verdict):
-    """No function is registered under this name. Worth another try: during a roll-out, other workers may
-    have it."""
+    """No function is registered under this name; another worker may have it."""
 
-    def __init__(self, target: str, handlers: dict[str, Handler]) -> None:
-        known = ", ".join(sorted(handlers)[:20]) or "none"
-        message = f"this worker has no handler for {target}; it has: {known}"
-        super().__init__(message, Failed(error=message, retryable=True))
+    def __init__(self, target: str) -> None:
+        super().__init__(f"this worker has no handler for {target}", Undeliverable(capability=target))
 
 
 class ResultRefused(Verdict):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, assert_never
 
+from pgsched.domain.capability import WORKER
 from pgsched.domain.duration import format_duration
 from pgsched.domain.policy import Options
 
@@ -74,7 +75,14 @@ class Settled:
     """Its success is already recorded, in the handler's own transaction."""
 
 
-Outcome = Succeeded | Failed | Deferred | Late | Postponed | Released | Settled
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undeliverable:
+    """This worker has not got what the target needs, so the attempt did not take place; it does not count."""
+
+    capability: str
+
+
+Outcome = Succeeded | Failed | Deferred | Late | Postponed | Released | Settled | Undeliverable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,11 +125,18 @@ class HandBack:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """The row waits behind this gate, as if it had not been claimed."""
+
+    gate: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Leave:
     """There is nothing left to record."""
 
 
-Decision = Finish | Retry | Postpone | Park | HandBack | Leave
+Decision = Finish | Retry | Postpone | Park | HandBack | Hold | Leave
 
 
 def lateness(options: Options, attempt: int, age: float) -> Late | None:
@@ -157,6 +172,8 @@ def decide(outcome: Outcome, attempt: int, options: Options, *, age: float, rng:
             return _after_postponing(outcome, attempt, options, age, rng)
         case Released(after=after):
             return Postpone(after=after) if after else HandBack()
+        case Undeliverable(capability=capability):
+            return Hold(gate=WORKER + capability)
         case Settled():
             return Leave()
         case _:

@@ -107,10 +107,10 @@ async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], 
     return Claimed(taken, running, planned.instants)
 
 
-async def claim_at_once(connection: Connection, lease: Lease, share: Share) -> Claimed:
+async def claim_at_once(connection: Connection, lease: Lease, share: Share, whose: Whose = PLAIN) -> Claimed:
     """Leases due rows of one partition in a single round trip, for a row that just came in; none that recur or have an
-    order, for there is no transaction in which to plan on, or to look whose turn it is."""
-    [claim] = _claims(lease, [share], PLAIN)
+    order, for there is no transaction in which to plan on, or to look whose turn it is: ``whose`` is plain."""
+    [claim] = _claims(lease, [share], whose)
     cursor = await connection.execute(*claim, binary=True)
     rows = [Execution._make(row) for row in await cursor.fetchall()]
     return Claimed(rows, await with_own_tokens(connection, rows), {})
@@ -121,7 +121,7 @@ def _claims(lease: Lease, shares: Sequence[Share], whose: Whose) -> Iterator[tup
     wanted = {share.partition: share for share in shares}
     common = {"owner": lease.owner, "token": lease.token, "lease": lease.length, "ahead": lease.ahead}
     for partitions in together(wanted):
-        parameters: dict[str, Any] = common | whose.parameters
+        parameters: dict[str, Any] = common | whose.parameters_in(partitions[0])
         for partition in partitions:
             share = wanted.get(partition) or Share(partition, LONG_AGO, 0)
             parameters[f"low_{partition}"] = Instant(share.low)

@@ -4,13 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import LiteralString
+from typing import LiteralString, NamedTuple
+from uuid import UUID
 
 from pgsched.domain.execution import Execution
 from pgsched.domain.gate import Gate
 from pgsched.store.connect import Connection
 from pgsched.store.executions import Lease
-from pgsched.store.sql import statement, statement_in
+from pgsched.store.sql import statement, statement_in, statement_passing
+from pgsched.store.whose import LEFT
 from pgsched.store.wire import Instants, Tokens, Uuids
 
 _LOCKED: LiteralString = " for update of g"
@@ -90,20 +92,37 @@ async def note_use(connection: Connection, worker: int, running: Mapping[str, in
         await connection.execute(statement("note_gate_use"), {"worker": worker, "names": names, "counts": counts})
 
 
+class HeldRow(NamedTuple):
+    """A claimed row that waits behind a gate instead."""
+
+    id: bytes
+    token: int
+    gate: str
+
+
 async def hold(connection: Connection, held: Sequence[tuple[Execution, str]]) -> None:
     """Has claimed rows wait behind their gates instead."""
-    partitions: dict[int, list[tuple[Execution, str]]] = defaultdict(list)
+    partitions: dict[int, list[HeldRow]] = defaultdict(list)
     for row, gate in held:
-        partitions[row.partition].append((row, gate))
+        partitions[row.partition].append(HeldRow(row.id, row.token, gate))
     for partition, some in partitions.items():
-        await connection.execute(
-            statement_in("hold", partition),
-            {
-                "ids": Uuids(row.id for row, _ in some),
-                "tokens": Tokens({row.token for row, _ in some}),
-                "gates": [gate for _, gate in some],
-            },
-        )
+        await hold_in(connection, partition, some)
+
+
+async def hold_in(connection: Connection, partition: int, held: Sequence[HeldRow]) -> None:
+    """The same in one partition."""
+    parameters = {
+        "ids": Uuids(row.id for row in held),
+        "tokens": Tokens({row.token for row in held}),
+        "gates": [row.gate for row in held],
+    }
+    await connection.execute(statement_in("hold", partition), parameters)
+
+
+async def keep_at(connection: Connection, row: Execution, gate: str) -> None:
+    """Has an execution that was held at another gate a moment ago wait at this one instead."""
+    parameters = {"id": UUID(bytes=row.id), "gate": gate}
+    await connection.execute(statement_in("keep_at", row.partition), parameters)
 
 
 async def hold_due(connection: Connection, partition: int, clients: Sequence[str], *, batch: int) -> int:
@@ -113,14 +132,34 @@ async def hold_due(connection: Connection, partition: int, clients: Sequence[str
     return cursor.rowcount
 
 
+async def hold_undeliverable(connection: Connection, partition: int, capabilities: Sequence[str], *, batch: int) -> int:
+    """Has due one-shots wait that need one of these capabilities; returns how many, at most ``batch``."""
+    parameters = {"capabilities": list(capabilities), "batch": batch}
+    cursor = await connection.execute(statement_in("hold_undeliverable", partition), parameters)
+    return cursor.rowcount
+
+
+async def holding_among(connection: Connection, names: Sequence[str]) -> list[str]:
+    """Which of these gates hold executions back."""
+    cursor = await connection.execute(statement("holding_among"), {"names": list(names)})
+    return [row[0] for row in await cursor.fetchall()]
+
+
 async def claim_held(
-    connection: Connection, lease: Lease, gate: str, partitions: Sequence[int], *, batch: int
+    connection: Connection,
+    lease: Lease,
+    gate: str,
+    partitions: Sequence[int],
+    *,
+    batch: int,
+    left: Sequence[str] = (),
 ) -> list[Execution]:
-    """Leases executions that a gate holds, those of the highest priority and the earliest first."""
+    """Leases executions that a gate holds, those of the highest priority and the earliest first, without what needs
+    capabilities that are ``left`` to other workers."""
     cursor = await connection.execute(
-        statement("claim_held"),
+        statement_passing("claim_held", LEFT if left else ""),
         {
-            "gate": gate, "partitions": list(partitions), "batch": batch,
+            "gate": gate, "partitions": list(partitions), "batch": batch, "left": list(left),
             "owner": lease.owner, "token": lease.token, "lease": lease.length,
         },
         binary=True,

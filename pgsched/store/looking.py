@@ -17,7 +17,7 @@ async def next_due(
     rows: list[tuple[Any, ...]] = []
     for partitions in together(lows):
         parameters: dict[str, Any] = {f"low_{p}": Instant(lows.get(p, FAR_OFF)) for p in partitions}
-        parameters |= whose.parameters | {"until": Instant(until)}
+        parameters |= whose.parameters_in(partitions[0]) | {"until": Instant(until)}
         text = statement_over("next_due", partitions, whose.condition)
         cursor = await connection.execute(text, parameters, binary=True)
         rows += await cursor.fetchall()
@@ -34,7 +34,7 @@ class Stretch(NamedTuple):
 
 async def peek(connection: Connection, partition: int, low: int, *, until: int, most: int, whose: Whose) -> Stretch:
     """Looks for rows that are not passed over among the next ``most`` waiting ones from ``low`` to ``until``."""
-    parameters = {"low": Instant(low), "until": Instant(until), "most": most} | whose.parameters
+    parameters = {"low": Instant(low), "until": Instant(until), "most": most} | whose.parameters_in(partition)
     text = statement_in("peek", partition, whose.condition)
     cursor = await connection.execute(text, parameters, binary=True)
     return Stretch._make(await cursor.fetchone() or (None, None))

@@ -51,3 +51,10 @@ async def park(
             if not is_of_a_row(refused):
                 raise
     return Parked(id, partition, "left", reason)
+
+
+async def hold_for_good(connection: AsyncConnection[Any], partition: int, id: UUID, *, token: int, reason: str) -> bool:
+    """Has a leased row wait until somebody decides about it; False where it is not leased under this token any more."""
+    parameters = {"id": id, "token": token, "reason": reason, "with_job": False}
+    cursor = await connection.execute(statement_in("set_aside", partition), parameters)
+    return cursor.rowcount > 0

@@ -25,6 +25,13 @@ def statement_in(name: str, partition: int, passing: LiteralString = "") -> Lite
 
 
 @cache
+def statement_passing(name: str, passing: LiteralString = "") -> LiteralString:
+    """The text of a statement with a condition on what is read."""
+    text: LiteralString = statement(name).replace("{passing}", passing)
+    return text
+
+
+@cache
 def statement_over(name: str, partitions: tuple[int, ...], passing: LiteralString = "") -> LiteralString:
     """The text for these partitions: ``{p}`` stands for each one's number, ``{rows}`` for the rows of all.
 

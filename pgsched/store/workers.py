@@ -1,7 +1,7 @@
 """Who serves which queues, and whether they are still there."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -16,9 +16,11 @@ PARTITIONS_PER_QUEUE = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """A worker as the others see it. ``served`` and ``paused`` are first partitions of queues.
+    """A worker as the others see it. ``served`` and ``paused`` are first partitions of queues; ``delivers`` are its
+    capabilities (``domain.capability``).
 
-    ``gone``: its session is missing; ``lost``: for too long, or its lease ran out.
+    ``gone``: its session is missing; ``lost``: for too long, or its lease ran out. ``tries``: it runs what may end its
+    process in a process of its own, and ``alone``: it is such a process.
     """
 
     id: int
@@ -27,19 +29,38 @@ class Worker:
     paused: list[int]
     gone: bool
     lost: bool
+    delivers: list[str] = field(default_factory=list)
+    tries: bool = False
+    alone: bool = False
 
 
-async def register(
-    connection: AsyncConnection[Any], *, name: str, queues: Sequence[str], release: str, lease: timedelta
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Introduction:
+    """What a worker says of itself (see Worker)."""
+
+    name: str
+    queues: Sequence[str]
+    release: str
+    delivers: Sequence[str]
+    tries: bool = False
+    alone: bool = False
+
+
+async def register(connection: AsyncConnection[Any], introduction: Introduction, *, lease: timedelta) -> int:
     """Announces a worker and holds its lock on this session; returns its number."""
-    parameters = {"name": name, "queues": list(queues), "release": release, "lease": lease}
+    given = {name: getattr(introduction, name) for name in ("name", "release", "tries", "alone")}
+    parameters = {**given, "queues": list(introduction.queues), "delivers": list(introduction.delivers), "lease": lease}
     async with connection.transaction():
         cursor = await connection.execute(statement("register_worker"), parameters)
         row = await cursor.fetchone()
         number = int(row[0]) if row else 0
         await hold(connection, number, lease)
     return number
+
+
+async def declare(connection: AsyncConnection[Any], worker: int, delivers: Sequence[str]) -> None:
+    """Says which capabilities a worker has now, and has the others read it."""
+    await connection.execute(statement("declare_worker"), {"worker": worker, "delivers": list(delivers)})
 
 
 async def hold(connection: AsyncConnection[Any], worker: int, lease: timedelta) -> bool:

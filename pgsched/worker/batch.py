@@ -8,9 +8,10 @@ from pgsched.domain.outcome import Finish, Postpone, Retry
 from pgsched.store.deferred import Parked
 from pgsched.store.definitions import counts_failures
 from pgsched.store.executions import Finished, Group, Postponed, Retried
+from pgsched.store.gates import HeldRow
 from pgsched.store.isolation import clean
 
-_Ended = TypeVar("_Ended", Finished, Retried, Postponed, Parked)
+_Ended = TypeVar("_Ended", Finished, Retried, Postponed, Parked, HeldRow)
 
 
 class Batch:
@@ -25,6 +26,7 @@ class Batch:
         self.retried: dict[int, list[Retried]] = {}
         self.postponed: dict[int, list[Postponed]] = {}
         self.parked: dict[int, list[Parked]] = {}
+        self.held: dict[int, list[HeldRow]] = {}
         self.returning: dict[int, int] = {}
         self.keys: dict[bytes, tuple[int, str, str]] = {}
         """Of what ends, by id: partition, client and ordering key."""
@@ -74,6 +76,11 @@ class Batch:
         self.count += 1
         self.parked.setdefault(row.partition, []).append(Parked(row.id, row.token, seconds))
 
+    def hold(self, row: Execution, gate: str) -> None:
+        """Has it wait behind a gate."""
+        self.count += 1
+        self.held.setdefault(row.partition, []).append(HeldRow(row.id, row.token, gate))
+
     def rows(self) -> list[tuple[bytes, int]]:
         """(id, token) of everything in the batch."""
         groups = [group for groups in self.succeeded.values() for group in groups.values()]
@@ -83,6 +90,7 @@ class Batch:
         pairs.extend((row.id, row.token) for rows in self.retried.values() for row in rows)
         pairs.extend((row.id, row.token) for rows in self.postponed.values() for row in rows)
         pairs.extend((row.id, row.token) for rows in self.parked.values() for row in rows)
+        pairs.extend((row.id, row.token) for rows in self.held.values() for row in rows)
         return pairs
 
     def only(self, ids: Collection[bytes]) -> "Batch":
@@ -94,6 +102,7 @@ class Batch:
         part.retried = {p: tries for p, rows in self.retried.items() if (tries := _among(rows, ids))}
         part.parked = {p: taken for p, rows in self.parked.items() if (taken := _among(rows, ids))}
         part.postponed = {p: later for p, rows in self.postponed.items() if (later := _among(rows, ids))}
+        part.held = {p: some for p, rows in self.held.items() if (some := _among(rows, ids))}
         part.returning = {partition: self.returning[partition] for partition in part.released}
         part.keys = {id: key for id, key in self.keys.items() if id in ids}
         part.jobs = {id: job for id, job in self.jobs.items() if id in ids}
@@ -114,6 +123,8 @@ class Batch:
             self.postponed.setdefault(partition, []).extend(postponed)
         for partition, parked in other.parked.items():
             self.parked.setdefault(partition, []).extend(parked)
+        for partition, held in other.held.items():
+            self.held.setdefault(partition, []).extend(held)
         for partition, instant in other.returning.items():
             self.returning[partition] = min(instant, self.returning.get(partition, instant))
         self.keys |= other.keys
@@ -142,7 +153,7 @@ class Batch:
         found: dict[int, Group] = {}
         for groups in [*self.succeeded.values(), self.discarded, self.released]:
             _join(found, groups)
-        for rows in (self.finished, self.retried, self.postponed, self.parked):
+        for rows in (self.finished, self.retried, self.postponed, self.parked, self.held):
             for partition, some in rows.items():
                 group = found.setdefault(partition, Group([], []))
                 group.ids.extend(row.id for row in some)

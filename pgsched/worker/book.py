@@ -6,6 +6,7 @@ Where there is none, asking costs one look at an empty set.
 from collections.abc import Iterable
 from math import inf
 
+from pgsched.domain.capability import WORKER
 from pgsched.domain.execution import Execution
 from pgsched.domain.gate import CIRCUIT, CLIENT, HOST, KEY, circuit_name, host_of, key_name
 from pgsched.domain.policy import parse_options
@@ -51,8 +52,11 @@ class Book:
         return [name for name in wanted if name in self.names]
 
     def width(self, name: str) -> tuple[bool, float, str]:
-        """Orders gates by how much they let pass. Circuits are the narrowest, and those that count what is in hand the
+        """Orders gates by how much they let pass. The way begins where executions wait for a worker that can deliver
+        them; circuits are the narrowest, and those that count what is in hand the
         widest: a place that is free is taken at once, by whoever waits there."""
+        if name.startswith(WORKER):
+            return False, -2.0, name
         return name in self.counting, -1.0 if name.startswith(CIRCUIT) else self._rates.get(name, inf), name
 
 

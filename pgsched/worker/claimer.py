@@ -33,6 +33,7 @@ from pgsched.worker.gatekeeper import Gatekeeper
 from pgsched.worker.leases import Leases
 from pgsched.worker.rear import Rear
 from pgsched.worker.roster import Roster
+from pgsched.worker.selection import Selection
 from pgsched.worker.sight import Sight
 from pgsched.worker.watch import Watch
 
@@ -63,6 +64,7 @@ class Claimer(Service):
         gates: Gatekeeper,
         fairness: Fairness,
         rear: Rear,
+        selection: Selection,
     ) -> None:
         super().__init__(events)
         self.leases, self._link = leases, leases.link
@@ -71,6 +73,7 @@ class Claimer(Service):
         self._ahead_us = int(ahead.total_seconds() * 1e6)
         self._poll = poll.total_seconds()
         self._supplied, self._gates, self._fairness, self._rear = supplied, gates, fairness, rear
+        self._selection = selection
         self._sight, self._watch = Sight(), Watch()
         self._front = Front(self._sight, rear, roster, clock)
         self._looked_at = float("-inf")
@@ -104,7 +107,7 @@ class Claimer(Service):
         """Looks for rows that stand where reading does not begin any more."""
         if not self._roster.own:
             return
-        if self._gates.passed_over:
+        if self._selection.is_partial:
             self._rear.sweep()
             return
         lows = dict.fromkeys(self._roster.own, LONG_AGO)
@@ -117,7 +120,7 @@ class Claimer(Service):
         if not self._roster.number or not self._supplied():
             return _NOT_YET
         await self.leases.give_back()
-        if self._front.pass_over(self._gates.passed_over):
+        if self._front.pass_over(self._selection.passed_over):
             self._looked_at = float("-inf")
         if time.monotonic() - self._looked_at >= min(self._poll, self._watch.look_interval):
             await self._look()
@@ -142,18 +145,12 @@ class Claimer(Service):
     async def _claim_apart(self, backlog: Backlog, budget: int) -> int:
         """Claims from a client that has its own share of the room; how many rows."""
         shares = backlog.shares(self._roster.own or self._roster.open, budget, self._batch)
-        answer = await self._ask(shares, Whose(only=backlog.client))
+        answer = await self._ask(shares, self._selection.only(backlog.client))
         backlog.read_to(shares, answer.taken)
         for partition, instant in answer.planned.items():
             self._sight.hear(partition, instant)
         self._fairness.served(backlog, budget, len(answer.taken))
         return len(answer.taken)
-
-    @property
-    def _whose(self) -> Whose:
-        """Those of all who are not claimed from apart, without what a gate would hold."""
-        held, apart = self._gates.passed_over, self._fairness.clients
-        return Whose(held=held, apart=apart) if held or apart else EVERYBODY
 
     async def _keep_watch(self) -> float:
         """Claims from everywhere, every few milliseconds, as long as it is worth it and there is room."""
@@ -224,8 +221,8 @@ class Claimer(Service):
 
     async def _claim(self, shares: list[Share], *, look: bool = True) -> int:
         """Claims and submits; how many rows."""
-        now, whose = self._clock.now(), self._whose
-        plain = whose is EVERYBODY and not self._gates.is_needed
+        now, whose = self._clock.now(), self._selection.whose
+        plain = (whose is EVERYBODY or whose.is_by_target) and not self._gates.is_needed
         at_once = plain and len(shares) == 1 and self._sight.is_heard(shares[0].partition, now)
         self._sight.asking()
         answer = await self._ask(shares, whose, at_once=at_once)
@@ -239,7 +236,7 @@ class Claimer(Service):
     async def _ask(self, shares: list[Share], whose: Whose, *, at_once: bool = False) -> Claimed:
         """Claims and submits."""
         if at_once:
-            answer = await self.leases.claim_at_once(shares[0], self._ahead)
+            answer = await self.leases.claim_at_once(shares[0], self._ahead, whose=whose)
         else:
             answer = await self.leases.claim(shares, self._ahead, admit=self._gates.admit, whose=whose)
         self._claimed_at = time.monotonic()
@@ -271,7 +268,7 @@ class Claimer(Service):
 
     async def _next_due(self, connection: Connection, lows: dict[int, int]) -> tuple[dict[int, int], int]:
         """Who passes rows over does not look further than until it looks again."""
-        whose = self._whose
+        whose = self._selection.whose
         until = FAR_OFF if whose is EVERYBODY else self._clock.now() + int(2e6 * self._poll)
         return await looking.next_due(connection, lows, until=until, whose=whose)
 

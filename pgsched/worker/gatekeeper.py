@@ -11,9 +11,10 @@ due, by the batch, in a share of its time.
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 
+from pgsched.domain.capability import is_table_gate
 from pgsched.domain.execution import Execution
 from pgsched.domain.gate import CLIENT, ORDER, Gate
 from pgsched.domain.passing import AHEAD, JUST_IN_TIME, Appointment, appoint
@@ -22,7 +23,9 @@ from pgsched.service import Service
 from pgsched.store import gates, ordering
 from pgsched.store.connect import Connection, Link
 from pgsched.store.deferred import with_own_tokens
+from pgsched.store.executions import Lease
 from pgsched.worker.book import Book
+from pgsched.worker.capabilities import Capabilities
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.dispatcher import Dispatcher
 from pgsched.worker.held import Held
@@ -54,13 +57,14 @@ class Gatekeeper(Service):
         clock: DatabaseClock,
         events: Events,
         *,
+        capabilities: Capabilities,
         is_late: Callable[[Execution], bool],
         probing: Callable[[bytes, str], None],
     ) -> None:
         super().__init__(events)
         self._chores, self.leases, self._link = chores, leases, leases.link
         self._roster, self._dispatcher, self._clock = roster, dispatcher, clock
-        self._is_late, self._probing = is_late, probing
+        self._capabilities, self._is_late, self._probing = capabilities, is_late, probing
         self.book = Book()
         self._holding: dict[str, Held] = {}
         self._seen: set[str] = set()
@@ -87,12 +91,19 @@ class Gatekeeper(Service):
             held.due = 0.0
         self.wake()
 
+    def feed_from(self, names: Iterable[str]) -> None:
+        """These gates, which are not of the table, hold executions back that this worker can deliver."""
+        for name in names:
+            self._holding.setdefault(name, Held())
+        self.wake()
+
     async def admit(self, connection: Connection, rows: list[Execution]) -> list[Execution]:
         """Those of a claim's rows that start now or within the look-ahead, each with the instant at which it may. The
         others are held, in the claim's transaction."""
         if not self.book.names and all(row.ordering_key is None for row in rows):
             return rows
         held = await self._queue_up(connection, rows)
+        held |= self._undeliverable(rows, held)
         wanted = self._gates_of(row for row in rows if row.id not in held)
         for id, names in wanted.items():
             if holding := [name for name in names if name in self._holding]:
@@ -106,6 +117,15 @@ class Gatekeeper(Service):
         ordered = [row for row in rows if row.ordering_key is not None]
         heads = await ordering.whose_turn(connection, ordered) if ordered else set()
         return {row.id: ORDER for row in ordered if row.id not in heads}
+
+    def _undeliverable(self, rows: Iterable[Execution], held: Mapping[bytes, str]) -> dict[bytes, str]:
+        """Those that this worker cannot deliver."""
+        found: dict[bytes, str] = {}
+        for row in rows:
+            if row.id not in held and (gate := self._capabilities.gate_of(row.target)) and not self._is_late(row):
+                found[row.id] = gate
+                self._capabilities.note_held(gate)
+        return found
 
     def _gates_of(self, rows: Iterable[Execution]) -> dict[bytes, list[str]]:
         return {row.id: names for row in rows if (names := self.book.gates_of(row)) and not self._is_late(row)}
@@ -183,15 +203,8 @@ class Gatekeeper(Service):
             self.wake()
 
     async def turn(self) -> float:
-        now = time.monotonic()
-        if now - self._read_at >= _READ_EVERY:
-            self.book.read(await gates.standing(await self._chores.get()))
-            self._read_at = time.monotonic()
-            self.loaded = True
-            for held in self._holding.values():
-                held.doubt()
-            self._recount()
-        if now - self._looked_at >= (_LOOK_EVERY if self.is_needed else _READ_EVERY):
+        await self._read_book()
+        if time.monotonic() - self._looked_at >= (_LOOK_EVERY if self.is_needed else _READ_EVERY):
             await self._look_on()
         if not self.is_needed and not self._holding:
             return _READ_EVERY
@@ -205,6 +218,22 @@ class Gatekeeper(Service):
         await self._tidy()
         return self._pause()
 
+    async def keep_up(self) -> None:
+        """For whoever admits executions without being fed on from gates: knows the gates, and what has left."""
+        await self._read_book()
+        self._holding.clear()
+        await self._note_left()
+
+    async def _read_book(self) -> None:
+        if time.monotonic() - self._read_at < _READ_EVERY:
+            return
+        self.book.read(await gates.standing(await self._chores.get()))
+        self._read_at = time.monotonic()
+        self.loaded = True
+        for held in self._holding.values():
+            held.doubt()
+        self._recount()
+
     async def _look_on(self) -> None:
         """Looks which gates hold something, the next thousand at a time: one is forgotten when all have been seen."""
         found = await gates.holding(await self._chores.get(), after=self._seen_to, most=_MOST_HOLDING)
@@ -214,7 +243,8 @@ class Gatekeeper(Service):
             found = [*self._holding, *self._seen]
         else:
             found, self._seen, self._seen_to = [*self._seen], set(), ""
-        self._holding = {name: self._holding.get(name) or Held() for name in found if name != ORDER}
+        found = [*filter(is_table_gate, found), *self._capabilities.holding]
+        self._holding = {name: self._holding.get(name) or Held() for name in found}
         self._looked_at = time.monotonic()
 
     def _recount(self) -> None:
@@ -242,9 +272,9 @@ class Gatekeeper(Service):
                 return
             gate, ahead, room = await self._room_at(connection, name, here)
             batch = room if gate.is_probing else min(room * here.spare, _MOST_FED)
-            partitions = self._roster.open
-            rows = await gates.claim_held(connection, lease, name, partitions, batch=batch) if batch else []
+            rows = await self._claim_held(connection, lease, name, batch) if batch else []
             held = await self._queue_up(connection, rows)
+            held |= self._undeliverable(rows, held)
             wanted = self._gates_of(row for row in rows if row.id not in held)
             moved = {} if gate.is_probing else self._moved_on(name, wanted)
             held |= moved
@@ -264,6 +294,11 @@ class Gatekeeper(Service):
             here.due = max(here.due, _from_now(AHEAD // 2, _LATEST))
         elif gate.is_probing and not passing:
             here.due = max(here.due, _from_now(AHEAD, _LATEST))
+
+    async def _claim_held(self, connection: Connection, lease: Lease, name: str, batch: int) -> list[Execution]:
+        """Without what this worker leaves to others, who feed from the gate as well."""
+        left = self._capabilities.left_in(self._roster.open)
+        return await gates.claim_held(connection, lease, name, self._roster.open, batch=batch, left=left)
 
     def _due_after(self, gate: Gate, here: Held, ahead: int) -> float:
         now = self._clock.now()

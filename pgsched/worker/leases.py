@@ -44,10 +44,10 @@ class Leases:
         self.answered(lease)
         return answer._replace(sure_until=lease.sure_until)
 
-    async def claim_at_once(self, share: Share, ahead: timedelta) -> Claimed:
+    async def claim_at_once(self, share: Share, ahead: timedelta, *, whose: Whose) -> Claimed:
         """The same of one partition, in a single round trip (``executions.claim_at_once``)."""
         connection, lease = await self.link.get(), self.ask(ahead)
-        answer = await executions.claim_at_once(connection, lease, share)
+        answer = await executions.claim_at_once(connection, lease, share, whose.plainly())
         self.answered(lease)
         return answer._replace(sure_until=lease.sure_until)
 

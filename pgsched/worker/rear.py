@@ -21,6 +21,7 @@ from pgsched.worker.fairness import Fairness
 from pgsched.worker.gatekeeper import Gatekeeper
 from pgsched.worker.leases import Leases
 from pgsched.worker.roster import Roster
+from pgsched.worker.selection import Selection
 
 _PART = 4_000  # rows that are read at once
 _SHARE_OF_TIME, _SHARE_OF_SWEEPS = 10, 40
@@ -44,12 +45,14 @@ class Rear(Service):
         batch: int,
         gates: Gatekeeper,
         fairness: Fairness,
+        selection: Selection,
         expect: Callable[[int, int], object],
     ) -> None:
         super().__init__(events)
         self.leases, self._roster = leases, roster
         self._dispatcher, self._clock = dispatcher, clock
         self._batch, self._gates, self._fairness, self._expect = batch, gates, fairness, expect
+        self._selection = selection
         self._marks: dict[int, int] = {}
         self._swept_at, self._seconds = float("-inf"), 0.0
 
@@ -68,13 +71,13 @@ class Rear(Service):
 
     async def turn(self) -> float:
         await self.leases.give_back()
-        held, own = self._gates.passed_over, self._roster.own
-        self._marks = {partition: mark for partition, mark in self._marks.items() if held and partition in own}
+        is_wanted, own = self._selection.is_partial, self._roster.own
+        self._marks = {partition: mark for partition, mark in self._marks.items() if is_wanted and partition in own}
         if not self._marks:
             return _NOTHING_TO_DO
         if not self._dispatcher.free:
             return _NO_ROOM
-        return await self._read(*next(iter(self._marks.items())), Whose(held=held, apart=self._fairness.clients))
+        return await self._read(*next(iter(self._marks.items())), self._selection.whose)
 
     async def _read(self, partition: int, mark: int, whose: Whose) -> float:
         """Reads a part and claims what is not passed over in it; the seconds until the next part."""

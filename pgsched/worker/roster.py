@@ -1,14 +1,16 @@
 """Which worker this is, and which partitions it prefers.
 
 Every worker sees the same list of those alive, so each can tell its own share without asking: partition by partition
-in turn, in each queue among those who serve it. Shares are a preference, never a right: a worker with nothing to do
-helps where rows are overdue. Nothing is claimed from a queue that is paused.
+in turn, in each queue among those who serve it; and what not all of them can deliver, among those who can. Shares are
+a preference, never a right: a worker with nothing to do helps where rows are overdue. Nothing is claimed from a queue
+that is paused.
 """
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
+from pgsched.domain.capability import crews
 from pgsched.store import workers
 from pgsched.store.connect import Connection
 from pgsched.store.workers import partitions_from
@@ -25,8 +27,18 @@ class Roster:
     ``partitions`` are those of all its queues, ``open`` those that may be claimed from, ``own`` its share of these.
     """
 
-    def __init__(self, *, name: str, queues: Sequence[str], lease: timedelta) -> None:
+    def __init__(
+        self,
+        *,
+        name: str,
+        queues: Sequence[str],
+        lease: timedelta,
+        delivers: Callable[[], frozenset[str]] = frozenset,
+        tries: bool = False,
+        alone: bool = False,
+    ) -> None:
         self._name, self._queues = name, list(queues)
+        self._delivers, self._tries, self._alone = delivers, tries, alone
         self._term = lease * _TERM
         self.number = 0
         self.partitions: list[int] = []
@@ -44,9 +56,15 @@ class Roster:
         self._take(found.queues, found.paused)
         if self.number and await workers.hold(connection, self.number, self._term):
             return
-        self.number = await workers.register(
-            connection, name=self._name, queues=self._queues, release=__version__, lease=self._term
+        introduction = workers.Introduction(
+            name=self._name,
+            queues=self._queues,
+            release=__version__,
+            delivers=sorted(self._delivers()),
+            tries=self._tries,
+            alone=self._alone,
         )
+        self.number = await workers.register(connection, introduction, lease=self._term)
         self.own = self.own or list(self.open)
 
     async def renew(self, connection: Connection) -> bool:
@@ -66,9 +84,15 @@ class Roster:
         return self.open != before
 
     def _own_of(self, queue: int, alive: Sequence[workers.Worker]) -> list[int]:
-        peers = [worker.id for worker in alive if not worker.gone and queue in worker.served]
-        rank = peers.index(self.number)
-        mine = (p for place, p in enumerate(partitions_from([queue])) if place % len(peers) == rank)
+        """Its share among all who serve the queue, and among those who can deliver what not all of them can."""
+        peers = {
+            worker.id: frozenset(worker.delivers)
+            for worker in alive
+            if queue in worker.served and not (worker.gone or worker.alone)
+        }
+        shares = [(len(crew), crew.index(self.number)) for crew in crews(peers[self.number], peers)]
+        partitions = enumerate(partitions_from([queue]))
+        mine = (p for place, p in partitions if any(place % size == rank for size, rank in shares))
         return [partition for partition in mine if partition in self.open]
 
     def _take(self, served: Sequence[int], paused: Sequence[int]) -> None:

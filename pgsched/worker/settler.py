@@ -19,7 +19,19 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import LiteralString, assert_never
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Failed, Finish, HandBack, Leave, Outcome, Park, Postpone, Retry, Succeeded, decide
+from pgsched.domain.outcome import (
+    Failed,
+    Finish,
+    HandBack,
+    Hold,
+    Leave,
+    Outcome,
+    Park,
+    Postpone,
+    Retry,
+    Succeeded,
+    decide,
+)
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.service import Service
@@ -60,6 +72,7 @@ class Settler(Service):
         in_hand: Callable[[bytes], Execution | None],
         retrying: Callable[[int, float], object],
         returned: Callable[[int, int], object],
+        held: Callable[[str], object],
         ended: Callable[[], object],
         batch: int,
         rng: random.Random,
@@ -68,6 +81,7 @@ class Settler(Service):
         self._link, self._clock, self._owner, self._keeps_success = link, clock, owner, keeps_success
         self._settled, self._in_hand, self._retrying, self._returned = settled, in_hand, retrying, returned
         self._ended, self._circuits, self._left, self._set_apart = ended, circuits, left, apart
+        self._held = held
         self._batch, self._rng = batch, rng
         self._gathering = Batch()
         self._sending: Batch | None = None
@@ -118,6 +132,9 @@ class Settler(Service):
                 batch.park(row, seconds)
             case HandBack():
                 batch.release(row)
+            case Hold(gate=gate):
+                batch.hold(row, gate)
+                self._held(gate)
             case Leave():
                 self._settled(row.id, row.token)
                 self._left([(row.id, row.token)])

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 from psycopg import AsyncCursor
 
-from pgsched.store import deferred, executions, settling
+from pgsched.store import deferred, executions, gates, settling
 from pgsched.store.connect import Connection
 from pgsched.store.isolation import Culprit, by_halves, is_a_lock, is_of_a_row, reason_of
 from pgsched.store.ordering import let_next
@@ -54,6 +54,8 @@ async def settle(connection: Connection, batch: Batch, owner: int, *, turns: boo
             counted.append(await executions.settle_retried(connection, owner, partition, tries))
         for partition, parked in batch.parked.items():
             await deferred.park(connection, partition, parked)
+        for partition, held in batch.held.items():
+            await gates.hold_in(connection, partition, held)
         nexts = {
             partition: await let_next(connection, partition, sorted(keys))
             for partition, keys in (sorted(batch.ended_keys.items()) if turns else ())
@@ -61,6 +63,7 @@ async def settle(connection: Connection, batch: Batch, owner: int, *, turns: boo
     for partition, cursor in nexts.items():
         settled.fires += [(partition, instant) for (instant,) in await cursor.fetchall() if instant is not None]
     settled.count = sum(cursor.rowcount for cursor in cursors) + sum(map(len, batch.parked.values()))
+    settled.count += sum(map(len, batch.held.values()))
     for cursor in counted:
         row = await cursor.fetchone()
         settled.count += row[0] if row else 0

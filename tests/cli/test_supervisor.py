@@ -143,6 +143,35 @@ async def test_a_database_that_is_away_does_not_count_as_a_failed_start(
         assert len(tries.read_text()) == 8
 
 
+async def test_a_child_that_dies_of_its_work_is_started_again_however_often_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LONGEST_PAUSE", 0.05)
+    lives = tmp_path / "lives"
+    dying = (
+        f"import os\nwith open({str(lives)!r}, 'a') as lives: lives.write('x')\nprint('ready', flush=True); os._exit(3)"
+    )
+    async with _running(dying, READY) as (supervisor, task):
+        other = supervisor.processes["child-2"]
+        await _until(lambda: len(lives.read_text()) > 3 * module.FAILURES, within=60)
+        assert not task.done()
+        assert supervisor.processes["child-2"] == other
+
+
+async def test_the_pause_before_a_child_is_started_again_grows_and_is_bounded() -> None:
+    keeper = module._Keeper(_program(READY), lambda _: None)
+    pauses = []
+    for _ in range(8):
+        keeper._ready_since = asyncio.get_running_loop().time()
+        keeper._judge(3)
+        pauses.append(keeper._pause)
+    assert pauses == sorted(pauses)
+    assert (pauses[0], pauses[-1]) == (module.FIRST_PAUSE, module.LONGEST_PAUSE)
+    keeper._ready_since = asyncio.get_running_loop().time() - module.STEADY
+    keeper._judge(3)
+    assert keeper._pause == 0.0
+
+
 async def test_children_are_out_of_reach_of_the_terminals_signals() -> None:
     async with _running(READY) as (supervisor, _):
         child = supervisor.processes["child-1"]

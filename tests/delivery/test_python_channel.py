@@ -12,7 +12,7 @@ from pgsched.delivery.places import Places
 from pgsched.delivery.python import App, Fail, PythonChannel, Retry
 from pgsched.delivery.threads import THREAD_NAME, Threads
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Failed, Outcome, Postponed, Settled, Succeeded
+from pgsched.domain.outcome import Failed, Outcome, Postponed, Settled, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
 from pgsched.errors import StaleLease
 from tests.delivery.receiver import execution
@@ -168,13 +168,9 @@ async def test_fail_is_final(app: App, threads: Threads) -> None:
     assert await run(app, threads) == Failed(error="the account is closed", retryable=False)
 
 
-async def test_an_unknown_handler_names_the_known_ones(app: App, threads: Threads) -> None:
+async def test_an_unknown_handler_is_no_failure_but_what_another_worker_may_have(app: App, threads: Threads) -> None:
     app.handler("send_email")(lambda: None)
-    app.handler("settle")(lambda: None)
-    outcome = await run(app, threads)
-    assert isinstance(outcome, Failed)
-    assert outcome.retryable
-    assert outcome.error == "this worker has no handler for python:work; it has: send_email, settle"
+    assert await run(app, threads) == Undeliverable(capability="python:work")
 
 
 @pytest.mark.parametrize("result", [object(), float, {1, 2}, "\ud800", 2**70])

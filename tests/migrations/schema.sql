@@ -45,6 +45,7 @@ table pgsched_internal.kept_dead_letters row level security
 view pgsched.dead_letters with (security_invoker=true)
 view pgsched.sidelined with (security_invoker=true)
 view pgsched.status with (security_invoker=true)
+view pgsched.undeliverable with (security_invoker=true)
 
 -- columns
 column pgsched.api_keys.01 id uuid not null default pgsched.new_id()
@@ -134,18 +135,19 @@ column pgsched.executions.07 job_id uuid
 column pgsched.executions.08 lease_owner integer
 column pgsched.executions.09 plan integer
 column pgsched.executions.10 partition smallint not null default (floor((random() * (16)::double precision)))::smallint
-column pgsched.executions.11 attempt smallint not null default 0
-column pgsched.executions.12 awaited boolean
-column pgsched.executions.13 at_head boolean
-column pgsched.executions.14 client_id pgsched_internal.client_id not null default 'default'::text
-column pgsched.executions.15 target pgsched_internal.target not null
-column pgsched.executions.16 payload pgsched_internal.payload
-column pgsched.executions.17 options pgsched_internal.options
-column pgsched.executions.18 key pgsched_internal.key
-column pgsched.executions.19 ordering_key pgsched_internal.ordering_key
-column pgsched.executions.20 gate text
-column pgsched.executions.21 consumer text
-column pgsched.executions.22 reason text
+column pgsched.executions.11 losses smallint
+column pgsched.executions.12 attempt smallint not null default 0
+column pgsched.executions.13 awaited boolean
+column pgsched.executions.14 at_head boolean
+column pgsched.executions.15 client_id pgsched_internal.client_id not null default 'default'::text
+column pgsched.executions.16 target pgsched_internal.target not null
+column pgsched.executions.17 payload pgsched_internal.payload
+column pgsched.executions.18 options pgsched_internal.options
+column pgsched.executions.19 key pgsched_internal.key
+column pgsched.executions.20 ordering_key pgsched_internal.ordering_key
+column pgsched.executions.21 gate text
+column pgsched.executions.22 consumer text
+column pgsched.executions.23 reason text
 column pgsched.history.01 finished_at timestamp with time zone not null
 column pgsched.history.02 fire_at timestamp with time zone not null
 column pgsched.history.03 scheduled_for timestamp with time zone not null
@@ -252,13 +254,19 @@ column pgsched.status.20 lease_expires_at timestamp with time zone
 column pgsched.status.21 instants bigint
 column pgsched.status.22 last_scheduled_for timestamp with time zone
 column pgsched.status.23 held_by text
+column pgsched.undeliverable.01 needs text
+column pgsched.undeliverable.02 held bigint
+column pgsched.undeliverable.03 workers integer[]
 column pgsched.workers.01 id integer not null identity
 column pgsched.workers.02 name text not null
 column pgsched.workers.03 queues text[] not null
-column pgsched.workers.04 release text not null
-column pgsched.workers.05 started_at timestamp with time zone not null default pgsched.now()
-column pgsched.workers.06 expires_at timestamp with time zone not null
-column pgsched.workers.07 gone_since timestamp with time zone
+column pgsched.workers.04 delivers text[] not null default '{}'::text[]
+column pgsched.workers.05 tries boolean not null default false
+column pgsched.workers.06 alone boolean not null default false
+column pgsched.workers.07 release text not null
+column pgsched.workers.08 started_at timestamp with time zone not null default pgsched.now()
+column pgsched.workers.09 expires_at timestamp with time zone not null
+column pgsched.workers.10 gone_since timestamp with time zone
 column pgsched_internal.facts.01 name text not null
 column pgsched_internal.facts.02 value text not null
 column pgsched_internal.facts.03 updated_at timestamp with time zone not null default pgsched.now()
@@ -988,6 +996,8 @@ grant select on pgsched.sidelined to pgsched_worker
 grant select on pgsched.status to pgsched_client
 grant select on pgsched.status to pgsched_reader
 grant select on pgsched.status to pgsched_worker
+grant select on pgsched.undeliverable to pgsched_reader
+grant select on pgsched.undeliverable to pgsched_worker
 grant select on pgsched.workers to pgsched_reader
 grant select on pgsched_internal.former_secrets to pgsched_worker
 grant select on pgsched_internal.gates to pgsched_reader
@@ -1054,6 +1064,7 @@ comment on pgsched.signing_secrets(text) is 'The secrets that a client''s callba
 comment on pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.'
 comment on pgsched.trigger(uuid,text) is 'Runs a job now, besides its schedule and also while it is paused or finished; returns the execution''s id.'
 comment on pgsched.unblock(text,text,text) is 'Lets the executions of a blocked ordering key go on, without the one that failed. False if the key was not blocked.'
+comment on pgsched.undeliverable is 'What workers lack to deliver what is due: the handler or the class of targets, how many executions wait for it, counted up to 10,000, and the workers that have it by now.'
 comment on pgsched.wait_for(uuid,uuid,text,interval) is 'Has an execution that is held (fire_at infinity) wait for another of its client: until it has succeeded, or with the outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.'
 comment on pgsched_internal.account_from_claimed(uuid,integer) is 'Has the planner go on from the due row that a worker is claiming at this moment, while its job is changed.'
 comment on pgsched_internal.accounted_to(pgsched.jobs,boolean) is 'Up to when the instants of a job that is changed now have their account, once its planned row is taken back.'

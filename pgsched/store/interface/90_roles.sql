@@ -75,7 +75,7 @@ begin
   grant select, update on pgsched.queues, pgsched.backfills, pgsched.replays, pgsched_internal.kept_dead_letters to pgsched_worker;
   grant select, insert on pgsched.attempts to pgsched_worker;
   grant select on pgsched.clients, pgsched_internal.former_secrets, pgsched.schema_version, pgsched.status, pgsched.dead_letters,
-    pgsched.sidelined to pgsched_worker;
+    pgsched.sidelined, pgsched.undeliverable to pgsched_worker;
   grant usage on sequence pgsched.workers_id_seq, pgsched.audit_log_id_seq to pgsched_worker;
   for item in select i.inhrelid::regclass from pg_catalog.pg_inherits i where i.inhparent = 'pgsched.executions'::regclass loop
     execute format('grant select, insert, update, delete on %s to pgsched_worker', item);  -- hot statements name the partition
@@ -141,7 +141,7 @@ begin
     return;
   end if;
   grant usage on schema pgsched to pgsched_reader;
-  grant select on pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts,
+  grant select on pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.undeliverable, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts,
     pgsched.dependencies, pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.replays, pgsched.blocked_keys
     to pgsched_reader;
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.gates to pgsched_reader;  -- read through views

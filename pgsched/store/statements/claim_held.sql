@@ -1,9 +1,9 @@
 -- claim: leases executions that a gate holds, by priority and instant. Locks what it
 -- takes and passes over what another worker holds. Index: executions_gate; then the primary key.
 with fed as materialized (
-  select h.partition, h.id from pgsched.executions h
-   where h.gate = %(gate)s and not isfinite(h.fire_at) and h.lease_token is null and h.partition = any (%(partitions)s)
-   order by coalesce((h.options ->> 'priority')::smallint, 0::smallint) desc, h.scheduled_for, h.id limit %(batch)s for update skip locked
+  select due.partition, due.id from pgsched.executions due
+   where due.gate = %(gate)s and not isfinite(due.fire_at) and due.lease_token is null and due.partition = any (%(partitions)s){passing}
+   order by coalesce((due.options ->> 'priority')::smallint, 0::smallint) desc, due.scheduled_for, due.id limit %(batch)s for update skip locked
 )
 update pgsched.executions e
    set fire_at = greatest(pgsched.now(), e.scheduled_for), gate = null, lease_owner = %(owner)s, lease_token = %(token)s,

@@ -8,7 +8,7 @@ with outcome as (
 ), settled as (
   update pgsched_internal.executions_{p} e
      set fire_at = pgsched.now() + make_interval(secs => o.delay), scheduled_for = coalesce(e.scheduled_for, e.fire_at),
-         lease_owner = null, lease_token = null, lease_expires_at = null
+         lease_owner = null, lease_token = null, lease_expires_at = null, losses = null
     from outcome o
    where e.id = any (array[o.id]) and e.lease_token = o.token
   returning e.id, e.attempt, e.client_id, o.status_code, o.reason, o.seconds

@@ -14,6 +14,7 @@ with held as (
 select w.id, w.queues,
        array(select q.first_partition from pgsched.queues q where q.name = any (w.queues) and not q.pulled order by 1) as served,
        array(select q.first_partition from pgsched.queues q where q.name = any (w.queues) and q.paused_at is not null) as paused,
+       w.delivers, w.tries, w.alone,
        w.gone_since is not null or exists (select from noted where noted.id = w.id) as gone,
        w.expires_at < pgsched.now() or coalesce(w.gone_since < pgsched.now() - %(grace)s, false) as lost
   from pgsched.workers w order by w.id

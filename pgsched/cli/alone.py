@@ -1,0 +1,114 @@
+"""The process that runs alone what may end its process: how a worker starts it, and how it says what it will run.
+
+It is a worker of the same settings and application (``pgsched worker --alone FD``). Before each execution it writes a
+line to that pipe. Its standard input is a lifeline, as that of a supervised process: it drains when its worker is gone.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import signal
+from collections.abc import Callable
+from uuid import UUID
+
+from pgsched.cli.child import program
+from pgsched.cli.supervisor import HAND_BACK, how_it_ended
+from pgsched.domain.execution import Execution
+from pgsched.settings import Settings
+from pgsched.worker.witness import Ended, Running
+
+_TOLD = (0, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP, os.EX_TEMPFAIL)
+"""How it ends when it was told to, is done, or cannot reach the database."""
+
+
+class Alone:
+    """Starts the process, and runs it to its end."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = dataclasses.replace(settings, processes=1, concurrency=1)
+
+    async def __call__(self) -> Ended:
+        """Cancelled, it has the process drain first."""
+        with _Heard() as heard:
+            process = await self._start(heard)
+            try:
+                status = await process.wait()
+            except asyncio.CancelledError:
+                await self._drain(process)
+                raise
+            return Ended(how=None if status in _TOLD else how_it_ended(status), running=heard.last())
+
+    async def _start(self, heard: "_Heard") -> asyncio.subprocess.Process:
+        started = program("alone", ["worker", "--alone", str(heard.writing)], self._settings)
+        process = await asyncio.create_subprocess_exec(
+            *started.command,
+            stdin=asyncio.subprocess.PIPE,
+            env=dict(started.environment),
+            pass_fds=(heard.writing,),
+            start_new_session=True,  # a terminal's Ctrl-C reaches it through the worker
+        )
+        heard.begin()
+        return process
+
+    async def _drain(self, process: asyncio.subprocess.Process) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            async with asyncio.timeout(self._settings.drain_timeout + HAND_BACK):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+
+def teller(pipe: int) -> Callable[[Execution], None]:
+    """What the process calls before it runs an execution."""
+
+    def tell(row: Execution) -> None:
+        os.write(pipe, f"{row.partition} {row.uuid} {row.token}\n".encode())
+
+    return tell
+
+
+class _Heard:
+    """The worker's end of the pipe. Only the last line counts."""
+
+    def __enter__(self) -> "_Heard":
+        self._reading, self.writing = os.pipe()
+        os.set_blocking(self._reading, False)
+        self._said = b""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.get_running_loop().remove_reader(self._reading)
+        os.close(self._reading)
+        if self.writing >= 0:
+            os.close(self.writing)
+
+    def begin(self) -> None:
+        """The process has its end."""
+        os.close(self.writing)
+        self.writing = -1
+        asyncio.get_running_loop().add_reader(self._reading, self._read)
+
+    def last(self) -> Running | None:
+        """What the process was running at its end."""
+        while self._read():
+            pass
+        line = self._said.rpartition(b"\n")[0].rpartition(b"\n")[2]
+        if not line:
+            return None
+        partition, id, token = line.decode().split()
+        return Running(partition=int(partition), id=UUID(id), token=int(token))
+
+    def _read(self) -> bool:
+        """Whether there may be more."""
+        try:
+            said = os.read(self._reading, 65_536)
+        except BlockingIOError:
+            return False
+        if not said:
+            asyncio.get_running_loop().remove_reader(self._reading)
+        self._said = (self._said + said)[-1000:]
+        return bool(said)

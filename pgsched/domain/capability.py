@@ -1,0 +1,56 @@
+"""What not every worker can deliver.
+
+Callbacks and notifications any worker can send. A Python handler only a worker that has it can call, a topic of Kafka
+only one that knows brokers reach. What a target needs is a **capability**: ``python:send_email`` (the target itself),
+``kafka:``, ``sql:`` (functions of clients that have no role of their own). Workers say in ``pgsched.workers`` which
+they have.
+
+What nobody alive can deliver is held at a gate named after its capability; what may have ended its worker's process, at
+another, until a process has it alone. Neither gate is a row of the table of gates.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+_HANDLER, _KAFKA, _SQL = "python:", "kafka:", "sql:"
+KAFKA, SQL = _KAFKA, _SQL
+
+WORKER = "worker:"
+"""Before a capability: where executions are held that no worker can deliver. Sorts behind all other gates."""
+ALONE = "alone:"
+"""Before a capability: where executions are held that are to be run alone, for their worker was lost several times."""
+QUARANTINE = "error"
+"""Where executions are held whose worker process ended while it ran nothing else."""
+
+
+def needs(target: str) -> str | None:
+    """The capability that a target needs; None where every worker can deliver it."""
+    if target.startswith(_HANDLER):
+        return target
+    if target.startswith(_KAFKA):
+        return _KAFKA
+    return _SQL if target.startswith(_SQL) else None
+
+
+def handler_of(name: str) -> str:
+    """The capability to call the handler of this name."""
+    return _HANDLER + name
+
+
+def is_table_gate(gate: str) -> bool:
+    """Whether a gate at which executions are held is one that workers feed on from by the table of gates."""
+    return not gate.startswith((WORKER, ALONE)) and gate not in {QUARANTINE, "order"}
+
+
+def crews(mine: Iterable[str], peers: Mapping[int, frozenset[str]]) -> set[tuple[int, ...]]:
+    """The crews that a worker with these capabilities belongs to, of all ``peers`` (numbers and what they can): one of
+    all of them, and one for each of its capabilities that not all have."""
+    kinds = list(set(peers.values()))
+    having = {tuple(capability in kind for kind in kinds) for capability in mine}
+    place = {kind: number for number, kind in enumerate(kinds)}
+    whole = {tuple(peers)}
+    return whole | {tuple(id for id, kind in peers.items() if has[place[kind]]) for has in having}
+
+
+def left_to_others(mine: frozenset[str], peers: Sequence[frozenset[str]]) -> tuple[str, ...]:
+    """What these peers can deliver and this worker cannot, in order."""
+    return tuple(sorted(frozenset[str]().union(*peers) - mine))

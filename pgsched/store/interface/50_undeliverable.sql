@@ -1,0 +1,15 @@
+-- What no worker can deliver, or could when it came: each gate is one probe, and what it holds is counted no further than tells that it is much.
+create or replace view pgsched.undeliverable with (security_invoker = true) as
+with recursive held as (
+  (select e.gate from pgsched.executions e where e.gate >= 'worker:' and not isfinite(e.fire_at) order by e.gate limit 1)
+  union all
+  select (select e.gate from pgsched.executions e where e.gate > h.gate and not isfinite(e.fire_at) order by e.gate limit 1)
+    from held h where h.gate is not null
+)
+select substr(h.gate, length('worker:') + 1) as needs,
+       (select count(*) from (select from pgsched.executions e where e.gate = h.gate and not isfinite(e.fire_at) limit 10000) found) as held,
+       array(select w.id from pgsched.workers w where substr(h.gate, length('worker:') + 1) = any (w.delivers) and w.expires_at > pgsched.now()
+              order by w.id) as workers
+  from held h where h.gate like 'worker:%';
+comment on view pgsched.undeliverable is 'What workers lack to deliver what is due: the handler or the class of targets, how many executions wait for it, counted up to
+10,000, and the workers that have it by now.';

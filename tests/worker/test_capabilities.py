@@ -1,0 +1,207 @@
+"""Who delivers what: claims leave alone what others can deliver, and what nobody can deliver waits and is shown."""
+
+import asyncio
+from typing import Any
+
+from pgsched.delivery.python import App
+from pgsched.scheduler import Worker
+from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
+
+HELD = "select count(*) from pgsched.status where status = 'held' and held_by = %s"
+ENDED = "select count(*) from pgsched.history where status = 'succeeded'"
+SCHEDULE = "insert into pgsched.executions (target, fire_at) select %s, now() from generate_series(1, %s)"
+
+
+def app_with(*names: str) -> tuple[App, list[str]]:
+    app, calls = App(), list[str]()
+
+    def register(name: str) -> None:
+        @app.handler(name)
+        async def handle() -> None:
+            calls.append(name)
+
+    for name in names:
+        register(name)
+    return app, calls
+
+
+async def knows(worker: Worker, *targets: str) -> None:
+    """Until the worker leaves these to others."""
+    await until(lambda: asyncio.sleep(0, worker.capabilities.left.get(0) == targets))
+
+
+async def test_beside_workers_without_the_handler_none_fails_and_none_is_tried_twice(
+    running: Running, db: Connection
+) -> None:
+    app, calls = app_with("greet")
+    async with running(), running(app), running():
+        await db.execute(SCHEDULE, ["python:greet", 40])
+        await until_history(db, 40)
+    assert calls == ["greet"] * 40
+    assert await value(db, "select max(attempt) from pgsched.history") == 1
+    assert await value(db, "select count(*) from pgsched.attempts") == 0
+
+
+async def test_a_worker_leaves_alone_what_another_can_deliver(running: Running, db: Connection) -> None:
+    app, calls = app_with("greet")
+    async with running() as without, running(app) as having:
+        await knows(without, "python:greet")
+        assert len(having.roster.own) == 16
+        await db.execute(SCHEDULE, ["python:greet", 200])
+        await until_history(db, 200)
+        assert without.settler.settled_count == 0
+    assert len(calls) == 200
+
+
+async def test_what_nobody_can_deliver_is_held_and_shown_and_counts_no_attempt(
+    running: Running, db: Connection
+) -> None:
+    async with running():
+        await db.execute(SCHEDULE, ["python:nobody", 3])
+        await until(lambda: value(db, HELD + " having count(*) = 3", "worker:python:nobody"))
+    assert await value(db, "select max(attempt) from pgsched.executions") == 0
+
+
+async def test_a_worker_that_starts_with_the_handler_has_at_once_what_was_held(
+    running: Running, db: Connection
+) -> None:
+    app, calls = app_with("greet")
+    async with running():
+        await db.execute(SCHEDULE, ["python:greet", 30])
+        await until(lambda: value(db, HELD + " having count(*) = 30", "worker:python:greet"))
+        async with running(app):
+            await until_history(db, 30)
+    assert len(calls) == 30
+    assert await value(db, "select max(attempt) from pgsched.history") == 1
+
+
+async def test_a_handler_that_is_registered_later_is_fed_on(running: Running, db: Connection) -> None:
+    app, calls = app_with("other")
+    async with running(app):
+        await db.execute(SCHEDULE, ["python:greet", 5])
+        await until(lambda: value(db, HELD + " having count(*) = 5", "worker:python:greet"))
+
+        @app.handler("greet")
+        async def greet() -> None:
+            calls.append("greet")
+
+        await until_history(db, 5)
+    assert calls == ["greet"] * 5
+
+
+async def test_the_last_one_that_could_leaves_and_what_is_due_then_waits(running: Running, db: Connection) -> None:
+    app, _ = app_with("greet")
+    async with running() as without:
+        async with running(app):
+            await knows(without, "python:greet")
+        await db.execute(SCHEDULE, ["python:greet", 4])
+        await until(lambda: value(db, HELD + " having count(*) = 4", "worker:python:greet"))
+
+
+async def test_thousands_that_nobody_can_deliver_do_not_stand_before_the_others(
+    running: Running, db: Connection
+) -> None:
+    app, calls = app_with("greet")
+    await db.execute(SCHEDULE.replace("now()", "now() - interval '1 minute'"), ["python:nobody", 20_000])
+    await db.execute(SCHEDULE, ["python:greet", 20])
+    async with running(app) as worker:
+        await until_history(db, 20)
+        waiting = await value(
+            db, "select count(*) from pgsched.executions where target = 'python:nobody' and isfinite(fire_at)"
+        )
+        assert waiting > 0
+        assert worker.capabilities.missed == ("python:nobody",)
+        await until(lambda: value(db, HELD + " having count(*) = 20000", "worker:python:nobody"), seconds=60)
+        await until(lambda: asyncio.sleep(0, worker.capabilities.missed == ()))
+    assert len(calls) == 20
+
+
+async def test_any_number_of_unknown_names_keeps_no_other_gate_from_being_fed(running: Running, db: Connection) -> None:
+    app, _ = app_with("greet")
+    await db.execute(
+        "insert into pgsched.executions (target, fire_at, scheduled_for, gate)"
+        " select 'python:n' || n, 'infinity', now(), 'worker:python:n' || n from generate_series(1, 3000) n"
+    )
+    await db.execute(
+        "insert into pgsched_internal.gates (name, events, period) values ('queue:default', 1000, '1 second')"
+    )
+    await db.execute(
+        "insert into pgsched.executions (target, fire_at, scheduled_for, gate)"
+        " select 'python:greet', 'infinity', now(), 'queue:default' from generate_series(1, 20) n"
+    )
+    async with running(app) as worker:
+        await until_history(db, 20)
+        assert not [name for name in worker.gatekeeper._holding if name.startswith("worker:")]
+
+
+async def test_the_order_of_a_key_is_kept_over_the_hold(running: Running, db: Connection) -> None:
+    app, seen = App(), []
+
+    @app.handler("greet")
+    async def greet(payload: Any) -> None:
+        seen.append(payload)
+
+    for n in range(10):
+        await db.execute("select pgsched.schedule('python:greet', %s::jsonb, ordering_key => 'one')", [str(n)])
+    async with running():
+        await until(lambda: value(db, HELD, "worker:python:greet"))
+        async with running(app):
+            await until_history(db, 10)
+    assert seen == [*range(10)]
+
+
+async def test_a_job_goes_on_while_nobody_can_deliver_it(running: Running, db: Connection) -> None:
+    app, calls = app_with("greet")
+    rules = '{"on_overlap": "allow"}'
+    await db.execute("select pgsched.schedule('python:greet', every => '1 second', rules => %s)", [rules])
+    async with running():
+        await until(lambda: value(db, HELD + " having count(*) >= 2", "worker:python:greet"))
+        async with running(app):
+            await until(lambda: value(db, ENDED + " having count(*) >= 3"))
+    assert len(calls) >= 3
+
+
+async def test_a_limit_holds_for_what_waited_for_a_worker_and_is_drawn_on_once(
+    running: Running, db: Connection
+) -> None:
+    app, calls = app_with("greet")
+    await db.execute("insert into pgsched_internal.gates (name, events, period) values ('client:default', 5, '1 hour')")
+    await db.execute(SCHEDULE, ["python:greet", 12])
+    async with running() as without:
+        await until(lambda: value(db, HELD + " having count(*) = 12", "worker:python:greet"))
+        async with running(app):
+            await knows(without, "python:greet")
+            await until(lambda: value(db, HELD + " having count(*) >= 7", "client:default"))
+            await until(lambda: value(db, ENDED))
+    assert 1 <= len(calls) <= 5
+
+
+async def test_kafka_is_left_to_those_who_know_brokers(running: Running, db: Connection) -> None:
+    async with running() as without, running(kafka_brokers="127.0.0.1:1"):
+        await knows(without, "kafka:")
+
+
+async def test_without_anybody_who_knows_brokers_messages_wait(running: Running, db: Connection) -> None:
+    async with running():
+        await db.execute(SCHEDULE, ["kafka:orders", 2])
+        await db.execute(SCHEDULE, ["kafka:bills", 1])
+        await until(lambda: value(db, HELD + " having count(*) = 3", "worker:kafka:"))
+
+
+async def test_functions_are_left_to_those_who_were_told_a_role(running: Running, db: Connection) -> None:
+    async with running() as without, running(sql_role="somebody"):
+        await knows(without, "sql:")
+
+
+async def test_what_is_due_in_a_queue_that_those_who_can_do_not_serve_waits_there(
+    running: Running, db: Connection, recorder: Recorder
+) -> None:
+    app, calls = app_with("greet")
+    await db.execute("select pgsched.create_queue('orders')")
+    async with running(queues="default,orders") as without, running(app, queues="default"):
+        await knows(without, "python:greet")
+        await db.execute("select pgsched.schedule('python:greet', queue => 'orders')")
+        await db.execute("select pgsched.schedule('python:greet')")
+        await until_history(db, 1)
+        await until(lambda: value(db, HELD, "worker:python:greet"))
+    assert calls == ["greet"]
