@@ -12,6 +12,7 @@ from datetime import timedelta
 
 import psycopg
 
+from pgsched.delivery.failures import Failures
 from pgsched.delivery.pushing import capabilities
 from pgsched.delivery.python import App
 from pgsched.delivery.router import Channels
@@ -94,6 +95,7 @@ class Worker:
         self.upkeep = self._make_upkeep()
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
         self._threads = Threads(min(settings.concurrency, settings.handler_threads))
+        self._failures = Failures(self.events)
         self.circuits = self._make_circuits()
         self.settler = self._make_settler()
         self.channels = self._make_channels()
@@ -156,6 +158,7 @@ class Worker:
             room=lambda: self.claimer.wake(),
             defaults=self.upkeep.directory.defaults,
             events=self.events,
+            failures=self._failures,
         )
 
     def _make_settler(self) -> Settler:
@@ -297,6 +300,7 @@ class Worker:
             circuits=self.circuits,
             completion=self.completion,
             threads=self._threads,
+            failures=self._failures,
         )
 
     @property

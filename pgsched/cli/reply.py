@@ -1,11 +1,15 @@
 """A command's one answer: text for people, or with ``--json`` exactly one object on standard output."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import click
 
+from pgsched.events import printable
+
+_UNPRINTABLE = re.compile(r"[^ -~]")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -26,7 +30,7 @@ class Reply:
         if self.as_json and not self._given:
             self.give({"error": {"code": code, "message": message}}, "")
         else:
-            click.echo(f"error: {message}", err=True)
+            click.echo("error: " + "\n".join(map(printable, message.split("\n"))), err=True)
 
     def note(self, text: str) -> None:
         """A remark beside the answer; never on standard output."""
@@ -66,7 +70,15 @@ def _choose(context: click.Context, _: click.Parameter, chosen: bool) -> None:
 def _dumps(value: object) -> str:
     import msgspec
 
-    return msgspec.json.encode(value).decode()
+    return _UNPRINTABLE.sub(_as_json, msgspec.json.encode(value).decode())
+
+
+def _as_json(found: re.Match[str]) -> str:
+    """Characters that JSON leaves as they are, and a terminal does not."""
+    if found[0].isprintable():
+        return found[0]
+    units = found[0].encode("utf-16-be")
+    return "".join(f"\\u{units[n : n + 2].hex()}" for n in range(0, len(units), 2))
 
 
 def _cell(value: object) -> str:
@@ -77,5 +89,5 @@ def _cell(value: object) -> str:
     if isinstance(value, timedelta):
         return f"{value.total_seconds():.3f} s"
     if isinstance(value, list):
-        return ",".join(map(str, value))
-    return value if isinstance(value, str) else _dumps(value).strip('"')
+        return printable(",".join(map(str, value)))
+    return printable(value) if isinstance(value, str) else _dumps(value).strip('"')

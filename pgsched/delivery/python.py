@@ -6,6 +6,7 @@ for the ``connection`` works in the transaction in which its execution is comple
 neither.
 """
 
+import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 import orjson
 
 from pgsched.delivery.channel import Completion, Verdict, outcome_of
+from pgsched.delivery.failures import Failures
 from pgsched.delivery.handlers import Handler
 from pgsched.delivery.places import NoPlace
 from pgsched.delivery.threads import Threads
@@ -93,8 +95,9 @@ class App:
 class PythonChannel:
     """Calls python: targets. Functions that are not async run in ``threads``, which the caller shuts down."""
 
-    def __init__(self, app: App, *, completion: Completion, threads: Threads) -> None:
+    def __init__(self, app: App, *, completion: Completion, threads: Threads, failures: Failures) -> None:
         self._handlers, self._completion, self._threads = app.handlers, completion, threads
+        self._failures = failures
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """One call of the handler. The caller ends it by cancelling when the deadline has passed. Raises NoPlace
@@ -112,11 +115,14 @@ class PythonChannel:
             else:
                 result = await handler.function(**handler.arguments(execution))
             return _DONE if result is None else Succeeded(result=_encode(result))
-        except NoPlace:
+        except (NoPlace, asyncio.CancelledError):
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             # A handler that calls exit() ends its attempt, not the worker.
-            return outcome_of(error)
+            outcome = outcome_of(error)
+            if isinstance(outcome, Failed):
+                self._failures.note(execution, error)
+            return outcome
 
     async def close(self) -> None:
         """Nothing is held open."""

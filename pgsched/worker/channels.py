@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from pgsched.delivery.channel import Completion
+from pgsched.delivery.failures import Failures
 from pgsched.delivery.http import HttpChannel
 from pgsched.delivery.pushing import pushing_channels
 from pgsched.delivery.python import App, PythonChannel
@@ -24,6 +25,7 @@ def make_channels(
     circuits: Circuits,
     completion: Completion,
     threads: Threads,
+    failures: Failures,
 ) -> Channels:
     """``secrets`` and ``role_of`` are what is known of a client. Raises InvalidSettings for a ``sql_login`` that
     cannot be meant."""
@@ -34,6 +36,6 @@ def make_channels(
         secrets=secrets,
         now=clock.epoch_seconds,
     )
-    python = PythonChannel(app, completion=completion, threads=threads)
+    python = PythonChannel(app, completion=completion, threads=threads, failures=failures)
     others = pushing_channels(settings, url, role_of=role_of)
     return Channels(http=Sparing(http, circuits), python=python, others=others)

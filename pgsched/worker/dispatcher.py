@@ -21,10 +21,12 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from pgsched.delivery.channel import Channel
+from pgsched.delivery.failures import Failures
 from pgsched.delivery.places import NoPlace
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Outcome, Released
 from pgsched.domain.policy import Options
+from pgsched.domain.target import Scheme
 from pgsched.errors import InvalidInput
 from pgsched.events import Events
 from pgsched.worker.clock import DatabaseClock
@@ -40,6 +42,7 @@ Settle = Callable[[Execution, Options, Outcome, float], None]
 _ROWS_BEFORE_YIELDING = 128
 _WATCH_EVERY = 0.05
 _DEAF_AFTER = 5.0
+_PYTHON = f"{Scheme.PYTHON}:"
 _LONGEST_WAIT = 1.0  # for a place
 _LEFT_ALONE = 1.0, 2.0  # seconds for which others may have what waited for too long
 _TELL_EVERY = 10.0
@@ -59,13 +62,14 @@ class Dispatcher:
         room: Callable[[], None],
         defaults: Callable[[str, int], tuple[bytes, ...]],
         events: Events,
+        failures: Failures,
     ) -> None:
         self._channel, self._clock, self._settle, self._room = channel, clock, settle, room
         self._terms = Terms(clock, defaults)
         self.is_late = self._terms.is_late
         self.concurrency = concurrency
         self._pace = Pace(concurrency=concurrency, ahead=ahead)
-        self._events = events
+        self._events, self._failures = events, failures
         self._watchdog = Watchdog(events, self._delivered_by)
         self._waiting = Waiting(self._resume)
         self._told_at = float("-inf")
@@ -239,11 +243,13 @@ class Dispatcher:
             return
         except InvalidInput as error:
             outcome = Failed(error=str(error), retryable=False)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
             if self._draining:
                 self._settle(row, options, Released(), time.monotonic() - started)
                 raise
             outcome = self._cancelled(lane)
+            if isinstance(outcome, Failed) and row.target.startswith(_PYTHON):
+                self._failures.note(row, error, outcome.error)
         except BaseException as error:  # a lane outlives whatever a handler raises
             outcome = Failed(error=f"{type(error).__name__}: {error}", retryable=True)
         finally:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pgsched.delivery.failures import Failures
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.places import Places
 from pgsched.delivery.python import App, Fail, PythonChannel, Retry
@@ -15,6 +16,7 @@ from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Outcome, Postponed, Settled, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
 from pgsched.errors import StaleLease
+from pgsched.events import Events
 from tests.delivery.receiver import execution
 
 
@@ -51,7 +53,7 @@ def app() -> App:
 
 
 async def run(app: App, threads: Threads, *, completion: Any = None, **row: Any) -> Outcome:
-    channel = PythonChannel(app, completion=completion or Transactions(), threads=threads)
+    channel = PythonChannel(app, completion=completion or Transactions(), threads=threads, failures=Failures(Events()))
     try:
         return await channel.deliver(execution("python:work", **row), Options(), 5)
     finally:

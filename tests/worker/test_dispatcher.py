@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pgsched.delivery.failures import Failures
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.domain.execution import Execution
@@ -98,6 +99,7 @@ async def dispatcher(
         room=room.set,
         defaults=lambda client, partition: (b'{"relevant_for": "60s"}',) if client == "brief" else (),
         events=Events(recorder),
+        failures=Failures(Events(recorder)),
     )
     settled.dispatcher = made
     made.start()

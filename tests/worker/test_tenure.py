@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from pgsched.delivery.failures import Failures
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Outcome, Released, Succeeded
 from pgsched.domain.policy import Options
@@ -50,6 +51,7 @@ async def dispatcher(channel: Blocking, settled: Settled, recorder: Recorder) ->
     made = Dispatcher(
         channel, clock, concurrency=2, ahead=0.02, settle=settled.take, room=lambda: None,
         defaults=lambda client, partition: (), events=Events(recorder),
+        failures=Failures(Events(recorder)),
     )  # fmt: skip
     settled.dispatcher = made
     made.start()

@@ -1,0 +1,32 @@
+"""What is stored may have been written by anybody; a terminal sees none of it as it is."""
+
+import json
+
+import pytest
+
+from pgsched.cli.reply import Reply, listing, table
+
+HARMFUL = "no\x1b[2J\x9b31m\u202e\u2028\n\r\U000e0001"
+
+
+def test_cells_of_a_table_are_printable() -> None:
+    lines = table(("reason",), [(HARMFUL,), ([HARMFUL],)]).split("\n")
+    assert len(lines) == 3
+    assert all(line.isprintable() for line in lines)
+
+
+def test_fields_of_a_listing_are_printable() -> None:
+    assert listing({"reason": HARMFUL}).isprintable()
+
+
+def test_json_is_printable_and_means_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    Reply(as_json=True).give({"reason": HARMFUL, "name": "Zoë"}, "")
+    said = capsys.readouterr().out.removesuffix("\n")
+    assert said.isprintable()
+    assert "Zoë" in said
+    assert json.loads(said) == {"reason": HARMFUL, "name": "Zoë"}
+
+
+def test_an_error_is_printable_on_each_of_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    Reply(as_json=False).fail("PS000", "first\nsecond\x1b[2J")
+    assert capsys.readouterr().err == "error: first\nsecond\\x1b[2J\n"

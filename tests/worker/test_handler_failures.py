@@ -1,0 +1,144 @@
+"""A handler that fails says so in the log, with its traceback, and a thousand that fail do not flood it."""
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from pgsched.delivery.failures import LONGEST_TRACEBACK, Failures
+from pgsched.delivery.python import App, Fail, Retry
+from pgsched.events import Events, logging_listener
+from tests.delivery.receiver import execution
+from tests.worker.conftest import Connection, Recorder, Running, until_history, value
+
+ONCE = '{"max_attempts": 1}'
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_handler_that_raises_is_told_of_with_its_traceback(
+    db: Connection, running: Running, recorder: Recorder, is_async: bool
+) -> None:
+    app = App()
+
+    def look_up_merchant() -> None:
+        raise LookupError("no such merchant")
+
+    async def charge() -> None:
+        look_up_merchant()
+
+    app.handler("charge")(charge if is_async else look_up_merchant)
+    async with running(app):
+        query = "select pgsched.schedule('python:charge', client => 'shop', options => %s::jsonb)"
+        id = await value(db, query, ONCE)
+        told = await recorder.wait_for("handler.failed")
+        await until_history(db, 1, status="failed")
+    assert told["execution"] == str(id)
+    assert (told["client"], told["target"], told["attempt"]) == ("shop", "python:charge", 1)
+    assert told["reason"] == "LookupError: no such merchant"
+    assert "in look_up_merchant" in str(told["traceback"])
+    assert str(told["traceback"]).rstrip().endswith("LookupError: no such merchant")
+    assert await value(db, "select reason from pgsched.history") == "LookupError: no such merchant"
+
+
+async def test_a_handler_that_overran_is_told_of_with_where_it_waited(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
+    app = App()
+
+    async def wait_for_the_bank() -> None:
+        await asyncio.Event().wait()
+
+    @app.handler("slow")
+    async def slow() -> None:
+        await wait_for_the_bank()
+
+    async with running(app):
+        options = '{"timeout": "0.2s", "max_attempts": 1}'
+        await db.execute("select pgsched.schedule('python:slow', options => %s::jsonb)", [options])
+        told = await recorder.wait_for("handler.failed")
+    assert told["reason"] == "no answer within 0.2 s"
+    assert "in wait_for_the_bank" in str(told["traceback"])
+
+
+async def test_what_foreign_code_raises_is_told_of_too(db: Connection, running: Running, recorder: Recorder) -> None:
+    app = App()
+
+    class Panic(BaseException):
+        pass
+
+    @app.handler("panic")
+    async def panic() -> None:
+        raise Panic("broken")
+
+    async with running(app):
+        await db.execute("select pgsched.schedule('python:panic', options => %s::jsonb)", [ONCE])
+        assert (await recorder.wait_for("handler.failed"))["reason"] == "Panic: broken"
+
+
+@pytest.mark.parametrize("error", [Fail("the account is closed"), Retry("busy")])
+def test_a_failure_that_a_handler_declares_is_told_of(recorder: Recorder, error: Exception) -> None:
+    Failures(Events(recorder)).note(execution("python:work"), error)
+    [told] = recorder.named("handler.failed")
+    assert told["reason"] == f"{type(error).__name__}: {error}"
+
+
+def test_a_thousand_failures_of_one_target_are_told_of_ten_times(recorder: Recorder) -> None:
+    failures = Failures(Events(recorder))
+    for _ in range(1000):
+        failures.note(execution("python:work"), ValueError("no"))
+    assert 10 <= len(recorder.named("handler.failed")) <= 13
+    failures.note(execution("python:other"), ValueError("no"))
+    assert recorder.named("handler.failed")[-1]["target"] == "python:other"
+
+
+def test_the_next_one_says_how_many_were_left_out(recorder: Recorder) -> None:
+    failures = Failures(Events(recorder))
+    for _ in range(30):
+        failures.note(execution("python:work"), ValueError("no"))
+    failures._allowances["python:work"].since -= 60  # a minute later
+    failures.note(execution("python:work"), ValueError("no"))
+    assert recorder.named("handler.failed")[-1]["untold"] == 20
+
+
+def deep(error: Exception, levels: int) -> None:
+    if levels:
+        deep(error, levels - 1)
+    raise error
+
+
+@pytest.mark.parametrize("error", [ValueError("x" * 1_000_000), RecursionError("deep")])
+def test_a_traceback_is_bounded(recorder: Recorder, error: Exception) -> None:
+    with pytest.raises(type(error)) as raised:
+        deep(error, 400)
+    Failures(Events(recorder)).note(execution("python:work"), raised.value)
+    [told] = recorder.named("handler.failed")
+    assert len(str(told["traceback"])) <= LONGEST_TRACEBACK
+    assert len(str(told["reason"])) <= 500
+
+
+FORGED = "no\n2026-01-01 WARNING pgsched worker.lost worker=1\x1b[2J\u202e\x9b\u2028 client=other"
+
+
+def logged(caplog: pytest.LogCaptureFixture, **fields: Any) -> str:
+    with caplog.at_level(logging.INFO, logger="pgsched.test"):
+        Events(logging_listener(logging.getLogger("pgsched.test"))).emit("handler.failed", **fields)
+    return caplog.records[-1].getMessage()
+
+
+def test_nothing_that_is_said_gets_into_the_log_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    line = logged(caplog, reason=FORGED, attempt=1)
+    assert line.isprintable()
+    escaped = r"no\n2026-01-01 WARNING pgsched worker.lost worker=1\x1b[2J\u202e\x9b\u2028 client=other"
+    assert line == f'handler.failed reason="{escaped}" attempt=1'
+
+
+def test_neither_a_quote_nor_a_backslash_changes_where_a_value_ends(caplog: pytest.LogCaptureFixture) -> None:
+    assert logged(caplog, reason='a" client="b') == r'handler.failed reason="a\" client=\"b"'
+    assert logged(caplog, reason="a \\", attempt=1) == r'handler.failed reason="a \\" attempt=1'
+
+
+def test_a_traceback_stands_on_lines_of_its_own_each_behind_a_bar(caplog: pytest.LogCaptureFixture) -> None:
+    lines = logged(caplog, reason="no", traceback=f"Traceback:\n  in work\nValueError: {FORGED}").split("\n")
+    assert lines[0] == "handler.failed reason=no"
+    assert all(line.startswith("  | ") and line.isprintable() for line in lines[1:])
