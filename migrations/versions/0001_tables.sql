@@ -173,6 +173,8 @@ create table pgsched.jobs (
 create unique index jobs_client_key on pgsched.jobs (client_id, key) where key is not null and state <> 'cancelled';
 create index jobs_labels on pgsched.jobs using gin (labels jsonb_path_ops) where labels is not null;
 create index jobs_ended on pgsched.jobs (updated_at) where state in ('finished', 'cancelled') and rules ? 'delete_after';
+create index jobs_client on pgsched.jobs (client_id, id, state);
+create index jobs_key on pgsched.jobs (client_id, key) where key is not null;
 create index jobs_unplanned on pgsched.jobs (id) where state = 'active' and planned_revision <> revision;
 
 -- The live rows only. Fixed-width columns first; no lease column is in any index, so that a claim is a HOT update. Only
@@ -259,7 +261,7 @@ create table pgsched.history (
   dealt_with_at timestamptz,
   dealt_with_by text
 ) partition by range (finished_at);
-create index history_id on pgsched.history (id);
+create index history_id on pgsched.history (id, client_id, status);
 create index history_key on pgsched.history (client_id, key) where key is not null;
 create index history_job on pgsched.history (job_id, scheduled_for) where job_id is not null;
 create index history_failed on pgsched.history (id, client_id, dealt_with_at) where status = 'failed';

@@ -200,6 +200,11 @@ def split(found: list[_Item], limit: int) -> tuple[list[_Item], str | None]:
     return page, _cursor(page[-1].id) if len(found) > limit else None
 
 
+def cursor(next: UUID | None) -> str | None:
+    """What a page says is next, as it is given as after."""
+    return _cursor(next) if next is not None else None
+
+
 def position(cursor: str | None) -> UUID | None:
     """The id that a cursor stands for. Raises Unreadable for one that did not come from a page."""
     if cursor is None:

@@ -8,7 +8,7 @@ from litestar import Response, delete, get, post
 from litestar.params import JSONBody, PathParameter, QueryParameter
 from msgspec import UNSET, Meta, UnsetType
 
-from pgsched.api.answers import Changed, DeadLetterDetail, dead_letter_detail, position, problems, split
+from pgsched.api.answers import Changed, DeadLetterDetail, cursor, dead_letter_detail, position, problems
 from pgsched.api.database import Pooled
 from pgsched.api.executions import ExecutionId, bound
 from pgsched.api.jobs import After, Client, Key, Limit, Why, actor
@@ -87,11 +87,10 @@ async def list_dead_letters(
     """The executions that failed for good, each with its reason; those that nothing was done about, unless asked."""
     wanted = _filter(client, target, host, job, key, start, end, reason, status_code)
     async with database.connection() as connection:
-        found = await listings.list_dead_letters(
-            connection, wanted, state=letter_state, limit=limit + 1, after=position(after)
+        page = await listings.list_dead_letters(
+            connection, wanted, state=letter_state, limit=limit, after=position(after)
         )
-    page, following = split(found, limit)
-    return DeadLetterPage(items=page, next=following)
+    return DeadLetterPage(items=page.items, next=cursor(page.next))
 
 
 @get("/dead-letters/{execution_id:str}", summary="One dead letter with its failed tries", responses=problems(400, 404))

@@ -12,10 +12,10 @@ from pgsched.api.answers import (
     ExecutionDetail,
     ExecutionPage,
     Rescheduled,
+    cursor,
     execution_detail,
     position,
     problems,
-    split,
 )
 from pgsched.api.database import Pooled
 from pgsched.api.jobs import After, Client, Key, Limit, actor
@@ -57,9 +57,8 @@ async def list_executions(
         end=bound("to", end),
     )
     async with database.connection() as connection:
-        found = await listings.list_executions(connection, wanted, limit=limit + 1, after=position(after))
-    page, following = split(found, limit)
-    return ExecutionPage(items=page, next=following)
+        page = await listings.list_executions(connection, wanted, limit=limit, after=position(after))
+    return ExecutionPage(items=page.items, next=cursor(page.next))
 
 
 @get("/executions/{execution_id:str}", summary="One execution with its failed tries", responses=problems(400, 404))

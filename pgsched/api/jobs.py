@@ -14,11 +14,11 @@ from pgsched.api.answers import (
     JobDetail,
     JobPage,
     Triggered,
+    cursor,
     job,
     job_detail,
     position,
     problems,
-    split,
 )
 from pgsched.api.creation import next_fires
 from pgsched.api.database import Pooled
@@ -58,9 +58,8 @@ async def list_jobs(
     """One page; the next one is asked for with after."""
     wanted = JobFilter(client=client, state=job_state, key=key, labels=_labels(label))
     async with database.connection() as connection:
-        found = await listings.list_jobs(connection, wanted, limit=limit + 1, after=position(after))
-    page, following = split(found, limit)
-    return JobPage(items=[job(row) for row in page], next=following)
+        page = await listings.list_jobs(connection, wanted, limit=limit, after=position(after))
+    return JobPage(items=[job(row) for row in page.items], next=cursor(page.next))
 
 
 @get("/jobs/{job_id:str}", summary="One job and when it fires next", responses=problems(400, 404))
@@ -156,11 +155,10 @@ async def trigger(request: ApiRequest, job_id: JobId, database: Pooled) -> Respo
 async def job_executions(job_id: JobId, database: Pooled, limit: Limit = 50, after: After = None) -> ExecutionPage:
     async with database.connection() as connection:
         await found_job(connection, job_id)
-        found = await listings.list_executions(
-            connection, ExecutionFilter(job=job_id), limit=limit + 1, after=position(after)
+        page = await listings.list_executions(
+            connection, ExecutionFilter(job=job_id), limit=limit, after=position(after)
         )
-    page, following = split(found, limit)
-    return ExecutionPage(items=page, next=following)
+    return ExecutionPage(items=page.items, next=cursor(page.next))
 
 
 async def _change_all(

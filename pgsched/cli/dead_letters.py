@@ -76,17 +76,17 @@ for _command in (replays, cancel_replay):
 @click.pass_obj
 def list_dead_letters(reply: Reply, /, state: str, limit: int, after: UUID | None, **given: Any) -> None:
     """List dead letters, newest first."""
-    from pgsched.cli.database import ask
+    from pgsched.cli.looking import look
     from pgsched.store import listings
 
     wanted = _wanted(given)
-    found = ask(
-        with_database(load_settings(given)),
-        lambda connection: listings.list_dead_letters(connection, wanted, state=state, limit=limit, after=after),
-    )
-    rows = [[getattr(row, name) for name in _COLUMNS] for row in found]
-    following = found[-1].id if len(found) == limit else None
-    reply.give({"items": found, "next": following}, table(_COLUMNS, rows) if rows else "no dead letters")
+
+    async def page(connection: Any, most: int, behind: UUID | None) -> Any:
+        return await listings.list_dead_letters(connection, wanted, state=state, limit=most, after=behind)
+
+    found = look(with_database(load_settings(given)), reply, page, limit=limit, after=after)
+    rows = [[getattr(row, name) for name in _COLUMNS] for row in found.items]
+    reply.give({"items": found.items, "next": found.next}, table(_COLUMNS, rows) if rows else "no dead letters")
 
 
 @dead_letters.command()

@@ -38,16 +38,19 @@ def executions() -> None:
 @click.pass_obj
 def list_executions(reply: Reply, /, limit: int, after: UUID | None, **given: Any) -> None:
     """List executions, newest first."""
-    from pgsched.cli.database import ask
+    from pgsched.cli.looking import look
     from pgsched.store import listings
     from pgsched.store.rows import ExecutionFilter
 
     settings = with_database(load_settings({name: given.pop(name) for name in (*DATABASE, "config")}))
     wanted = ExecutionFilter(**given)
-    found = ask(settings, lambda connection: listings.list_executions(connection, wanted, limit=limit, after=after))
-    rows = [[getattr(row, name) for name in _COLUMNS] for row in found]
-    following = found[-1].id if len(found) == limit else None
-    reply.give({"items": found, "next": following}, table(_COLUMNS, rows) if rows else "no executions")
+
+    async def page(connection: Any, most: int, behind: UUID | None) -> Any:
+        return await listings.list_executions(connection, wanted, limit=most, after=behind)
+
+    found = look(settings, reply, page, limit=limit, after=after)
+    rows = [[getattr(row, name) for name in _COLUMNS] for row in found.items]
+    reply.give({"items": found.items, "next": found.next}, table(_COLUMNS, rows) if rows else "no executions")
 
 
 @executions.command()

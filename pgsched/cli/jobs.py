@@ -45,19 +45,21 @@ for _command in (edit, pause, resume, cancel):
 @click.pass_obj
 def list_jobs(reply: Reply, /, limit: int, after: UUID | None, **given: Any) -> None:
     """List jobs, newest first."""
-    from pgsched.cli.database import ask
+    from pgsched.cli.looking import look
     from pgsched.store import listings
     from pgsched.store.rows import JobFilter
 
     settings = with_database(load_settings({name: given.pop(name) for name in (*DATABASE, "config")}))
     wanted = JobFilter(**given | {"labels": dict(given["labels"]) or None})
-    found = ask(settings, lambda connection: listings.list_jobs(connection, wanted, limit=limit, after=after))
+
+    async def page(connection: Any, most: int, behind: UUID | None) -> Any:
+        return await listings.list_jobs(connection, wanted, limit=most, after=behind)
+
+    found = look(settings, reply, page, limit=limit, after=after)
     columns = ("id", "client", "key", "state", "schedule", "target", "labels", "reason")
-    rows = [[_summary(row) if name == "schedule" else getattr(row, name) for name in columns] for row in found]
-    following = found[-1].id if len(found) == limit else None
-    reply.give(
-        {"items": [_shown(row) for row in found], "next": following}, table(columns, rows) if rows else "no jobs"
-    )
+    rows = [[_summary(row) if name == "schedule" else getattr(row, name) for name in columns] for row in found.items]
+    items = [_shown(row) for row in found.items]
+    reply.give({"items": items, "next": found.next}, table(columns, rows) if rows else "no jobs")
 
 
 @jobs.command()

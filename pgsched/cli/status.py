@@ -7,11 +7,6 @@ import click
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.reply import Reply, json_option, listing, table
 
-_COUNTS = "select status::text, count(*) from pgsched.status group by status order by status"
-_LATENESS = """
-select coalesce(extract(epoch from clock_timestamp() - min(fire_at)), 0)::float8 as seconds
-  from pgsched.executions where lease_token is null and fire_at <= clock_timestamp()
-"""
 _ZONE_RULES = "select value from pgsched_internal.facts where name = 'tzdata'"
 _WORKERS = """
 select id, name, queues, release, started_at from pgsched.workers
@@ -27,7 +22,7 @@ _UNDELIVERABLE = "select needs, held, workers from pgsched.undeliverable limit 2
 def status(reply: Reply, /, **flags: Any) -> None:
     """Show executions by status, the workers, how late the oldest due execution is, and what no worker can deliver.
 
-    Counts every row that is kept, so it takes its time where there are millions.
+    Counts up to 10,000 of what is due, due later, held and ended, so that it is quick where there are millions.
     """
     from pgsched.cli.database import ask
 
@@ -39,9 +34,10 @@ async def _look(connection: Any) -> dict[str, Any]:
     from psycopg.rows import dict_row
 
     from pgsched.cli.database import value
+    from pgsched.store import overview
 
-    counts = dict(await (await connection.execute(_COUNTS)).fetchall())
-    late = float(await value(connection, _LATENESS, []))
+    counts = await overview.count(connection)
+    late = await overview.oldest_due(connection)
     async with connection.cursor(row_factory=dict_row) as cursor:
         await cursor.execute(_WORKERS)
         workers = await cursor.fetchall()
@@ -49,7 +45,8 @@ async def _look(connection: Any) -> dict[str, Any]:
         undeliverable = await cursor.fetchall()
     rules = await value(connection, _ZONE_RULES, [])
     return {
-        "executions": counts,
+        "executions": counts.executions,
+        "at_least": counts.at_least,
         "oldest_due_seconds": late,
         "tzdata": rules,
         "workers": workers,
@@ -59,13 +56,15 @@ async def _look(connection: Any) -> dict[str, Any]:
 
 def _text(
     executions: dict[str, int],
+    at_least: list[str],
     oldest_due_seconds: float,
     tzdata: str | None,
     workers: list[dict[str, Any]],
     undeliverable: list[dict[str, Any]],
 ) -> str:
     late = f"{oldest_due_seconds:.3f} s late" if oldest_due_seconds else "nothing is due"
-    parts = [listing({**executions, "oldest due": late, "time zone rules": tzdata})]
+    counts = {name: f"{number:,}{'+' if name in at_least else ''}" for name, number in executions.items()}
+    parts = [listing({**counts, "oldest due": late, "time zone rules": tzdata})]
     columns = ("id", "name", "queues", "release", "started_at")
     parts.append(table(columns, [[row[name] for name in columns] for row in workers]) if workers else "no workers")
     if undeliverable:

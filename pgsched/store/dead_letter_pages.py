@@ -18,9 +18,13 @@ _IN_STATE: dict[str, list[sa.ColumnElement[bool]]] = {
 STATES = tuple(_IN_STATE)
 
 
-def page_of_dead_letters(wanted: DeadLetterFilter, *, state: str, limit: int, after: UUID | None) -> sa.Select[Any]:
+def page_of_dead_letters(
+    wanted: DeadLetterFilter, *, state: str, limit: int, after: UUID | None, reach: UUID | None = None
+) -> sa.Select[Any]:
+    """Those older than the one with the id ``after``, down to ``reach``."""
     conditions = [*_IN_STATE[state], *_conditions(wanted)]
     conditions += [_letters.id < after] if after is not None else []
+    conditions += [_letters.id >= reach] if reach is not None else []
     return _letter().where(*conditions).order_by(_letters.id.desc()).limit(limit)
 
 

@@ -1,5 +1,7 @@
 """What can be looked up: executions, their attempts, dead letters, jobs. Pages go from the newest id to the oldest.
 
+What a page costs is bounded (``store.reach``), so one of a filter that names little may be short; the next one goes on.
+
 Instants are in UTC. What Python cannot hold is read as None (``infinity``: held) or as its last instant.
 """
 
@@ -8,7 +10,6 @@ from typing import Any, LiteralString, TypeVar, cast
 from uuid import UUID
 
 import msgspec
-import orjson
 import sqlalchemy as sa
 from psycopg import AsyncConnection, AsyncCursor, DataError
 from psycopg.adapt import Buffer, Loader
@@ -16,13 +17,24 @@ from psycopg.rows import class_row, tuple_row
 from psycopg.types.datetime import TimestamptzLoader
 from sqlalchemy.dialects import postgresql
 
-from pgsched.store import tables
 from pgsched.store.dead_letter_pages import one_dead_letter, page_of_dead_letters
+from pgsched.store.job_pages import one_job, page_of_jobs
 from pgsched.store.pages import one_execution, page_of_executions
-from pgsched.store.rows import Attempt, DeadLetter, DeadLetterFilter, Execution, ExecutionFilter, JobFilter, JobRow
+from pgsched.store.reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
+from pgsched.store.rows import (
+    Attempt,
+    DeadLetter,
+    DeadLetterFilter,
+    Execution,
+    ExecutionFilter,
+    JobFilter,
+    JobRow,
+    Page,
+)
 from pgsched.store.sql import statement
 
 _Row = TypeVar("_Row")
+_Listed = TypeVar("_Listed", Execution, DeadLetter, JobRow)
 _dialect = postgresql.psycopg.dialect()  # type: ignore[no-untyped-call]
 _PLANNED_INSTANT: LiteralString = """
 select (select min(e.scheduled_for) from pgsched.executions e
@@ -33,9 +45,11 @@ select (select min(e.scheduled_for) from pgsched.executions e
 
 async def list_executions(
     connection: AsyncConnection[Any], wanted: ExecutionFilter, *, limit: int, after: UUID | None = None
-) -> list[Execution]:
+) -> Page[Execution]:
     """At most ``limit`` executions older than the one with the id ``after``, the newest first."""
-    return await _fetch(connection, page_of_executions(wanted, limit=limit, after=after), Execution)
+    reach = await _reach(connection, reach_of_executions(wanted, after=after))
+    query = page_of_executions(wanted, limit=limit + 1, after=after, reach=reach)
+    return _page(await _fetch(connection, query, Execution), limit, reach)
 
 
 async def get_execution(connection: AsyncConnection[Any], id: UUID) -> Execution | None:
@@ -53,9 +67,11 @@ async def attempts_of(connection: AsyncConnection[Any], id: UUID) -> list[Attemp
 
 async def list_dead_letters(
     connection: AsyncConnection[Any], wanted: DeadLetterFilter, *, state: str, limit: int, after: UUID | None = None
-) -> list[DeadLetter]:
+) -> Page[DeadLetter]:
     """At most ``limit`` dead letters in this state, older than the one with the id ``after``, the newest first."""
-    return await _fetch(connection, page_of_dead_letters(wanted, state=state, limit=limit, after=after), DeadLetter)
+    reach = await _reach(connection, reach_of_dead_letters(wanted, state=state, after=after))
+    query = page_of_dead_letters(wanted, state=state, limit=limit + 1, after=after, reach=reach)
+    return _page(await _fetch(connection, query, DeadLetter), limit, reach)
 
 
 async def get_dead_letter(connection: AsyncConnection[Any], id: UUID) -> DeadLetter | None:
@@ -65,24 +81,15 @@ async def get_dead_letter(connection: AsyncConnection[Any], id: UUID) -> DeadLet
 
 async def list_jobs(
     connection: AsyncConnection[Any], wanted: JobFilter, *, limit: int, after: UUID | None = None
-) -> list[JobRow]:
+) -> Page[JobRow]:
     """At most ``limit`` jobs older than the one with the id ``after``, the newest first."""
-    jobs = tables.jobs.c
-    query = _jobs()
-    for column, value in (
-        (jobs.client_id, wanted.client),
-        (jobs.state, wanted.state),
-        (jobs.key, wanted.key),
-    ):
-        query = query.where(column == value) if value is not None else query
-    if wanted.labels:
-        query = query.where(jobs.labels.contains(sa.cast(orjson.dumps(wanted.labels).decode(), postgresql.JSONB)))
-    query = query.where(jobs.id < after) if after is not None else query
-    return await _fetch(connection, query.order_by(jobs.id.desc()).limit(limit), JobRow)
+    reach = await _reach(connection, reach_of_jobs(wanted, after=after))
+    query = page_of_jobs(wanted, limit=limit + 1, after=after, reach=reach)
+    return _page(await _fetch(connection, query, JobRow), limit, reach)
 
 
 async def get_job(connection: AsyncConnection[Any], id: UUID) -> JobRow | None:
-    found = await _fetch(connection, _jobs().where(tables.jobs.c.id == id), JobRow)
+    found = await _fetch(connection, one_job(id), JobRow)
     return found[0] if found else None
 
 
@@ -138,18 +145,27 @@ def read_exactly(reader: AsyncConnection[Any] | AsyncCursor[Any]) -> None:
     reader.adapters.register_loader("jsonb", _Json)
 
 
+async def _reach(connection: AsyncConnection[Any], query: sa.Select[Any] | None) -> UUID | None:
+    """The id at which a page ends. What comes in after it was found is newer, so it costs the page nothing."""
+    if query is None:
+        return None
+    compiled = query.compile(dialect=_dialect)
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(compiled.string.encode(), compiled.construct_params())
+        [reached] = await cursor.fetchone() or (None,)
+    return cast("UUID | None", reached)
+
+
+def _page(found: list[_Listed], limit: int, reach: UUID | None) -> Page[_Listed]:
+    """A page of what was found, of which one more than a page was asked for."""
+    if len(found) > limit:
+        return Page(items=found[:limit], next=found[limit - 1].id)
+    return Page(items=found, next=reach)
+
+
 async def _fetch(connection: AsyncConnection[Any], query: sa.Select[Any], row: type[_Row]) -> list[_Row]:
     compiled = query.compile(dialect=_dialect)
     async with connection.cursor(row_factory=class_row(row)) as cursor:
         read_exactly(cursor)
         await cursor.execute(compiled.string.encode(), compiled.construct_params())
         return await cursor.fetchall()
-
-
-def _jobs() -> sa.Select[Any]:
-    jobs = tables.jobs.c
-    # A pause that is over is remembered until its instants are accounted for; who looks now is told of one that lasts.
-    paused_at = sa.case((jobs.state == "paused", jobs.paused_at)).label("paused_at")
-    computed = {"client": jobs.client_id.label("client"), "paused_at": paused_at}
-    plain = (jobs[name] for name in JobRow.__dataclass_fields__ if name not in computed)
-    return sa.select(*computed.values(), *plain)

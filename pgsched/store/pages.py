@@ -2,7 +2,7 @@
 
 Of each partition of the live rows the newest are reached by its primary key (id, partition), of history by
 ``history_id``, of the dead letters that are kept longer by theirs; the page is the newest of them all. That is why the
-parts of ``pgsched.status`` stand here: sorted together, as the view has them, every row would be read.
+parts of ``pgsched.status`` stand here: of the view, each row would be asked for the status that a page is of.
 """
 
 from collections.abc import Sequence
@@ -43,20 +43,25 @@ _AS_LIVE: dict[str, sa.ColumnElement[bool]] = {
 }
 
 
-def page_of_executions(wanted: ExecutionFilter, *, limit: int, after: UUID | None) -> sa.Select[Any]:
+def page_of_executions(
+    wanted: ExecutionFilter, *, limit: int, after: UUID | None, reach: UUID | None = None
+) -> sa.Select[Any]:
+    """Those older than the one with the id ``after``, down to ``reach``."""
     halves: list[sa.Select[Any]] = []
     if wanted.status is None or wanted.status in _AS_LIVE:
-        conditions = _conditions(_executions, wanted, after)
+        conditions = _conditions(_executions, wanted, after, reach)
         if wanted.status is not None:
             conditions.append(_AS_LIVE[wanted.status])
         halves.append(_live(conditions, queue=wanted.queue, limit=limit))
     if wanted.status not in _AS_LIVE:
-        conditions = _conditions(_history, wanted, after)
+        conditions = _conditions(_history, wanted, after, reach)
         if wanted.status is not None:
-            conditions.append(_history.c.status == sa.cast(wanted.status, tables.status.c.status.type))
+            failed = wanted.status == "failed"
+            ended = tables.FAILED if failed else sa.cast(wanted.status, tables.status.c.status.type)
+            conditions.append(_history.c.status == ended)
         halves.append(_ended(_history, conditions, queue=wanted.queue, limit=limit))
     if wanted.status in (None, "failed"):
-        halves.append(_ended(_kept, _conditions(_kept, wanted, after), queue=wanted.queue, limit=limit))
+        halves.append(_ended(_kept, _conditions(_kept, wanted, after, reach), queue=wanted.queue, limit=limit))
     return _newest(halves, limit=limit)
 
 
@@ -65,13 +70,16 @@ def one_execution(id: UUID) -> sa.Select[Any]:
     return _newest([_live([_executions.c.id == id], limit=1), *ended], limit=1)
 
 
-def _conditions(half: sa.TableClause, wanted: ExecutionFilter, after: UUID | None) -> list[sa.ColumnElement[bool]]:
+def _conditions(
+    half: sa.TableClause, wanted: ExecutionFilter, after: UUID | None, reach: UUID | None
+) -> list[sa.ColumnElement[bool]]:
     nominal = sa.func.coalesce(half.c.scheduled_for, half.c.fire_at)
     equal = (("client_id", wanted.client), ("key", wanted.key), ("job_id", wanted.job))
     found: list[sa.ColumnElement[bool]] = [half.c[name] == value for name, value in equal if value is not None]
     found += [nominal >= wanted.start] if wanted.start is not None else []
     found += [nominal < wanted.end] if wanted.end is not None else []
     found += [half.c.id < after] if after is not None else []
+    found += [half.c.id >= reach] if reach is not None else []
     return found
 
 

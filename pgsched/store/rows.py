@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 import orjson
@@ -13,6 +13,20 @@ from pgsched.store.recurring import Recurring
 
 Json = Any
 """JSON as it is stored (``msgspec.Raw``), or None."""
+
+
+_Row = TypeVar("_Row")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Generic[_Row]):
+    """Rows, the newest first; ``next`` is what the following page comes after, None where nothing follows.
+
+    A page ends also where it has looked at as many rows as a page may: then it has fewer than were asked for, or none.
+    """
+
+    items: list[_Row]
+    next: UUID | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,18 @@
 """The tables that listings read, for SQLAlchemy Core. The schema itself is the migrations'."""
 
-from sqlalchemy import BigInteger, Column, DateTime, Integer, Interval, MetaData, SmallInteger, Table, Text, Uuid
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    DateTime,
+    Integer,
+    Interval,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    Uuid,
+    literal_column,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, ENUM, JSONB
 
 metadata = MetaData(schema="pgsched")
@@ -13,6 +25,9 @@ _state = ENUM(
     "active", "paused", "invalid", "cancelled", "finished",
     name="job_state", schema="pgsched", create_type=False,
 )  # fmt: skip
+
+# Written out, so that also a plan for any parameters finds the indexes that have failed executions alone.
+FAILED = literal_column("'failed'::pgsched.execution_status", _status)
 
 status = Table(
     "status",

@@ -382,10 +382,12 @@ CREATE INDEX executions_gate ON ONLY pgsched.executions USING btree (gate, COALE
 CREATE INDEX executions_ordering ON ONLY pgsched.executions USING btree (client_id, ordering_key, COALESCE((scheduled_for)::timestamp with time zone, (fire_at)::timestamp with time zone), id) WHERE (ordering_key IS NOT NULL)
 CREATE INDEX history_awaited ON ONLY pgsched.history USING btree (id) WHERE awaited
 CREATE INDEX history_failed ON ONLY pgsched.history USING btree (id, client_id, dealt_with_at) WHERE (status = 'failed'::pgsched.execution_status)
-CREATE INDEX history_id ON ONLY pgsched.history USING btree (id)
+CREATE INDEX history_id ON ONLY pgsched.history USING btree (id, client_id, status)
 CREATE INDEX history_job ON ONLY pgsched.history USING btree (job_id, scheduled_for) WHERE (job_id IS NOT NULL)
 CREATE INDEX history_key ON ONLY pgsched.history USING btree (client_id, key) WHERE (key IS NOT NULL)
+CREATE INDEX jobs_client ON pgsched.jobs USING btree (client_id, id, state)
 CREATE INDEX jobs_ended ON pgsched.jobs USING btree (updated_at) WHERE ((state = ANY (ARRAY['finished'::pgsched.job_state, 'cancelled'::pgsched.job_state])) AND ((rules)::jsonb ? 'delete_after'::text))
+CREATE INDEX jobs_key ON pgsched.jobs USING btree (client_id, key) WHERE (key IS NOT NULL)
 CREATE INDEX jobs_labels ON pgsched.jobs USING gin (labels jsonb_path_ops) WHERE (labels IS NOT NULL)
 CREATE INDEX jobs_unplanned ON pgsched.jobs USING btree (id) WHERE ((state = 'active'::pgsched.job_state) AND (planned_revision <> revision))
 CREATE INDEX kept_dead_letters_finished_at ON pgsched_internal.kept_dead_letters USING btree (finished_at)

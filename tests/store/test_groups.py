@@ -99,7 +99,7 @@ def test_a_job_that_is_cancelled_at_that_moment_is_passed_over(db: Connection, s
 
 async def test_jobs_are_listed_by_their_labels(db: Connection, worker: connect.Connection) -> None:
     found, _ = job(db, team="a", tier="gold"), job(db, team="b", tier="gold")
-    listed = await listings.list_jobs(worker, JobFilter(labels={"team": "a", "tier": "gold"}), limit=10)
+    listed = (await listings.list_jobs(worker, JobFilter(labels={"team": "a", "tier": "gold"}), limit=10)).items
     assert [row.id for row in listed] == [found]
 
 

@@ -1,0 +1,71 @@
+"""Many executions, waiting and finished, of clients great and small.
+
+Of ten rows two are live, in sixteen partitions, and eight have ended, over eight days. Half are of the client `big`,
+the others of fifty clients; `rare` has two of ten thousand. Every second row has a key, one in a hundred failed.
+"""
+
+import psycopg
+from psycopg import sql
+
+Db = psycopg.Connection[tuple[object, ...]]
+DAYS = 8
+JOB = "00000000-0000-7000-8000-000000000001"
+
+_HELD_BACK = "set pgsched.notify = off"
+_ID_AT = """
+create or replace function pg_temp.id_at(at timestamptz, n bigint) returns uuid language sql as $$
+  select ('0' || overlay(to_hex((date_part('epoch', at) * 4096000)::bigint) placing '7' from 12 for 0)
+          || to_hex(-9223372036854775808 | n))::uuid $$
+"""
+_DAY = "create table if not exists pgsched_internal.{} partition of pgsched.{} for values from ({}) to ({})"
+_CLIENT = "case when n % 1000 = 7 and n % 10000 < 2000 then 'rare' when n % 2 = 0 then 'big' else 'c' || n % 50 end"
+_ENDED = f"""
+insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id,
+                             target, key, status_code, reason, job_id)
+select at + interval '1 second', at, at, at, pg_temp.id_at(at, n),
+       case when n % 100 = 0 then 'failed' when n % 1000 = 3 then 'cancelled'
+            else 'succeeded' end::pgsched.execution_status,
+       n % 16, 1, {_CLIENT}, 'https://shop.example/x', case when n % 4 < 2 then 'k' || n end, 200,
+       case when n % 100 = 0 then '503' end, case when n % 1000 = 1 then '{JOB}'::uuid end
+  from generate_series(%(first)s::bigint, %(last)s::bigint) n,
+       lateral (select now() - interval '7 days' * (1 - n::float8 / %(all)s) as at) x
+"""
+_LIVE = f"""
+insert into pgsched.executions (fire_at, created_at, id, partition, client_id, target, key)
+select now() + n * interval '10 ms', at, pg_temp.id_at(at, n),
+       case when n % 4 < 2 then pgsched.partition_for('default', {_CLIENT}, 'l' || n, null) else n % 16 end, {_CLIENT},
+       'https://shop.example/x', case when n % 4 < 2 then 'l' || n end
+  from generate_series(%(first)s::bigint, %(last)s::bigint) n,
+       lateral (select now() - interval '3 days' * (1 - n::float8 / %(all)s) as at) x
+"""
+_JOBS = f"""
+insert into pgsched.jobs (client_id, key, target, every, state, labels, planned_revision)
+select {_CLIENT}, 'j' || n, 'https://shop.example/x', '1 hour',
+       case when n % 500 = 0 then 'paused' else 'active' end::pgsched.job_state,
+       jsonb_build_object('team', 't' || n % 7), 1
+  from generate_series(%(first)s::bigint, %(last)s::bigint) n
+"""
+
+
+def make_days(db: Db) -> None:
+    """Partitions of history for the last days, as workers make them ahead."""
+    for back in range(DAYS + 1, -2, -1):
+        found = db.execute("select (now() at time zone 'UTC')::date - %s::integer", [back]).fetchone()
+        next_day = db.execute("select (now() at time zone 'UTC')::date - %s::integer + 1", [back]).fetchone()
+        assert found is not None
+        assert next_day is not None
+        name = f"history_{found[0]:%Y%m%d}"
+        bounds = (sql.Literal(f"{day[0]} 00:00+00") for day in (found, next_day))
+        db.execute(sql.SQL(_DAY).format(sql.Identifier(name), sql.Identifier("history"), *bounds))
+
+
+def fill(db: Db, *, behind: int, up_to: int, all_rows: int) -> None:
+    """Adds the rows from one number to the next, of so many that there are to be in the end; and has them counted."""
+    db.execute(_HELD_BACK)
+    db.execute(_ID_AT)
+    for query, tenths in ((_ENDED, 8), (_LIVE, 2), (_JOBS, 1)):
+        first, last, most = (count * tenths // 10 for count in (behind, up_to, all_rows))
+        db.execute(
+            query.replace("%", "%%").replace("%%(", "%(").encode(), {"first": first + 1, "last": last, "all": most}
+        )
+    db.execute("vacuum analyze pgsched.history, pgsched.executions, pgsched.jobs")
