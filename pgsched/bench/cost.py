@@ -5,6 +5,7 @@ else on the server: what comes out is what a model of larger installations can m
 """
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -127,7 +128,7 @@ class _Bench:
         async def call(number: int) -> int:
             async with self._connection.transaction():
                 taken = rows[number * batch : (number + 1) * batch]
-                await plan_successors(self._connection, taken, now=0, again=False)
+                await plan_successors(self._connection, taken, now=0, ahead=timedelta(0), again=False)
             return batch
 
         found = await self._tell("plan", batch, PARTITIONS, call)

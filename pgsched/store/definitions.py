@@ -94,6 +94,15 @@ class Definition(NamedTuple):
             return reckon_put_off(self.recurrence(), rules, nominal, moment)
         return reckon(self.recurrence(), rules, nominal, moment)
 
+    def put_off(self, row: Execution) -> bool:
+        """Whether a row fires later than planned (``was_put_off``)."""
+        if row.fire_at <= row.scheduled_for:
+            return False
+        try:
+            return was_put_off(row, self.parsed())
+        except InvalidSchedule:  # raised again, and dealt with, by ``reckoned``
+            return False
+
 
 def was_put_off(row: Execution, rules: Rules) -> bool:
     """Whether a row has waited for an earlier run, or stands for missed ones: it then fires later than planned."""

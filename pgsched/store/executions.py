@@ -93,7 +93,7 @@ async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], 
             recurring = [row for row in taken if row.plan and row.attempt == 1]  # a plan of 0 is a backfill's
             planned = NOTHING_PLANNED
             if recurring:
-                planned = await plan_successors(connection, recurring, now=how.now, again=how.again)
+                planned = await plan_successors(connection, recurring, now=how.now, ahead=lease.ahead, again=how.again)
             if planned.idle:
                 running = [row for row in taken if row.id not in planned.idle]
             if how.admit:

@@ -58,7 +58,8 @@ async def _pass_on(connection: AsyncConnection[Any], lease: Lease, what: Passing
         cursor = await connection.execute(statement_over("claim", partitions, _PLANNED), parameters, binary=True)
         rows = [Execution._make(row) for row in await cursor.fetchall()]
         if rows:
-            planned = await plan_successors(connection, [row for row in rows if row.attempt == 1], now=now, again=again)
+            first = [row for row in rows if row.attempt == 1]
+            planned = await plan_successors(connection, first, now=now, ahead=lease.ahead, again=again)
             await _hand_back(connection, [row for row in rows if row.id not in planned.idle])
     return len(rows)
 

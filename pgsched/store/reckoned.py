@@ -20,6 +20,17 @@ from pgsched.store.sql import statement
 from pgsched.store.wire import Tokens, Uuids, to_datetime, to_instant
 
 
+class Changed(NamedTuple):
+    """The rows whose jobs were changed since they were planned, with what a job had missed when it was cancelled; and
+    those whose jobs somebody else has locked, so that nothing can be said of them."""
+
+    rows: dict[bytes, Range | None]
+    locked: frozenset[bytes]
+
+
+NOTHING_CHANGED = Changed({}, frozenset())
+
+
 class Reckoned(NamedTuple):
     """A claimed row with what becomes of it, as long as its job is not changed at this moment.
 
@@ -30,6 +41,13 @@ class Reckoned(NamedTuple):
     definition: Definition
     rules: Rules
     reckoning: Reckoning | int | None
+
+    @property
+    def changes_its_job(self) -> bool:
+        """Whether the job is written to where the row runs, be it that the row is the last."""
+        found, rules = self.reckoning, self.rules
+        successor = found.successor if isinstance(found, Reckoning) else found
+        return successor is None or rules.max_runs is not None or rules.after_completion
 
     def is_behind(self, now: int) -> bool:
         """Whether further instants have passed."""
@@ -56,28 +74,29 @@ async def reckon_rows(
     return found
 
 
-async def changed_since(
-    connection: AsyncConnection[Any], reckoned: Sequence[Reckoned], now: int
-) -> dict[bytes, Range | None]:
-    """The rows whose jobs were changed since they were planned, and what a job had missed when it was cancelled.
+async def changed_since(connection: AsyncConnection[Any], reckoned: Sequence[Reckoned], now: int) -> Changed:
+    """Locks the jobs of which more is asked than a successor, those that nobody else has locked.
 
     Where nothing has passed since the row's instant there is no need to look: its successor is not inserted.
     """
     behind = {one.definition.id: one for one in reckoned if _is_to_be_looked_at(one, now)}
     if not behind:
-        return {}
+        return NOTHING_CHANGED
     jobs, revisions = zip(*sorted((id, one.row.plan or 0) for id, one in behind.items()), strict=True)
     parameters = {"jobs": Uuids(jobs), "revisions": Tokens(revisions)}
     cursor = await connection.execute(statement("hold_jobs"), parameters, binary=True)
-    return {
+    found = await cursor.fetchall()
+    changed = {
         behind[id].row.id: None if cancelled is None else _missed(behind[id], cancelled)
-        for id, unchanged, cancelled in await cursor.fetchall()
+        for id, unchanged, cancelled in found
         if not unchanged
     }
+    held = {id for id, _, _ in found}
+    return Changed(changed, frozenset(one.row.id for id, one in behind.items() if id not in held))
 
 
 def _is_to_be_looked_at(one: Reckoned, now: int) -> bool:
-    return one.definition.revision != one.row.plan or one.is_behind(now)
+    return one.definition.revision != one.row.plan or one.changes_its_job or one.is_behind(now)
 
 
 def _missed(one: Reckoned, cancelled: int) -> Range | None:

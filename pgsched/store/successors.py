@@ -4,32 +4,39 @@ Each claimed row is first reckoned with, for instants may have passed since it w
 those that would run, the ones that are not to overlap are held against the runs of their job that are not over: they
 are skipped, or wait for that run's end, or end it. What runs or is skipped has its successor inserted; what waits has
 none, since its next claim reckons anew. So a job has one waiting row at any time, however much it is behind.
+
+Nothing here waits for a lock that a client can hold. A row whose job, or whose earlier run, somebody else has locked is
+given back as it was, to be claimed a moment later.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.execution import Execution, instant_text, uuid_text
+from pgsched.domain.execution import Execution
 from pgsched.domain.reckoning import Range, Reckoning
 from pgsched.domain.rules import OnOverlap, Rules
 from pgsched.store import starts
 from pgsched.store.definitions import Definition, define, was_put_off
+from pgsched.store.earlier import cancel_earlier, earlier_runs, marked_busy, queue
 from pgsched.store.ends import finish_jobs, skip_claimed, skip_further
-from pgsched.store.reckoned import Reckoned, changed_since, reckon_rows
+from pgsched.store.putting_off import PutOff, put_off
+from pgsched.store.reckoned import Changed, Reckoned, changed_since, reckon_rows
 from pgsched.store.sql import statement, statement_in
-from pgsched.store.wire import LAST, LONG_AGO, Instant, Instants, Tokens, Uuids, to_instant
+from pgsched.store.wire import LAST, LONG_AGO, Instants, Tokens, Uuids, to_instant
 
-_MOST_TOLD = 200  # a notification has room for 8000 bytes
 _UNLESS_IT_STANDS: LiteralString = "on conflict do nothing"
 
 
 class Planned(NamedTuple):
-    """The earliest start planned in each partition, a wire count; and the ids of the claimed rows that do not run."""
+    """The earliest start planned in each partition, a wire count; and the ids of the claimed rows that do not run.
+
+    Among those are the ones that are put off, since somebody else has locked what they need."""
 
     instants: dict[int, int]
     idle: frozenset[bytes] = frozenset()
@@ -44,6 +51,7 @@ class _Turn:
 
     again: bool
     idle: set[bytes] = field(default_factory=set)
+    locked: list[PutOff] = field(default_factory=list)
     successors: list[tuple[Execution, Definition, int, int]] = field(default_factory=list)
     skipped: list[tuple[Execution, Range]] = field(default_factory=list)
     further: list[tuple[UUID, Range]] = field(default_factory=list)
@@ -69,9 +77,10 @@ class _Run(NamedTuple):
 
 
 async def plan_successors(
-    connection: AsyncConnection[Any], claimed: Sequence[Execution], *, now: int, again: bool
+    connection: AsyncConnection[Any], claimed: Sequence[Execution], *, now: int, ahead: timedelta, again: bool
 ) -> Planned:
-    """Carries on the jobs of claimed recurring rows; ``now`` is the database's time as a wire count.
+    """Carries on the jobs of claimed recurring rows; ``now`` is the database's time as a wire count, and claims look so
+    far ``ahead``.
 
     A job that was edited, paused or cancelled since is left alone: whoever changed it plans it, from the row on that
     runs here. A row that stands already fails the transaction with UniqueViolation, unless it is made ``again``.
@@ -80,21 +89,45 @@ async def plan_successors(
     latest = sorted(claimed, key=lambda row: (row.plan or 0, row.scheduled_for))
     rows = list({row.job_id: row for row in latest}.values())
     definitions = await define(connection, rows)
+    rows = await _as_planned(connection, rows, definitions)
     turn = _Turn(again=again)
     reckoned = await reckon_rows(connection, rows, definitions, now)
     changed = await changed_since(connection, reckoned, now)
+    for one in reckoned:
+        if one.row.id in changed.locked:
+            _put_off(turn, one.row, one.rules)
     runs = [run for one in reckoned if (run := _run_of(turn, one, changed, now))]
     for run in await _unhindered(connection, turn, runs):
         await _let_run(connection, turn, run)
     await _write(connection, turn)
+    for partition, instant in (await put_off(connection, turn.locked, ahead)).items():
+        turn.heard[partition] = min(instant, turn.heard.get(partition, instant))
     return Planned(turn.heard, frozenset(turn.idle))
 
 
-def _run_of(turn: _Turn, one: Reckoned, changed: Mapping[bytes, Range | None], now: int) -> _Run | None:
+async def _as_planned(
+    connection: AsyncConnection[Any], rows: list[Execution], definitions: Mapping[bytes, Definition]
+) -> list[Execution]:
+    """The rows, each with the start that it had before it was put off for the sake of a lock."""
+    late = [row for row in rows if (found := definitions.get(row.id)) and found.put_off(row)]
+    if not late:
+        return rows
+    marked = await marked_busy(connection, late)
+    return [row._replace(fire_at=row.scheduled_for) if row.id in marked else row for row in rows]
+
+
+def _put_off(turn: _Turn, row: Execution, rules: Rules) -> None:
+    turn.idle.add(row.id)
+    turn.locked.append(PutOff(row, not was_put_off(row, rules)))
+
+
+def _run_of(turn: _Turn, one: Reckoned, changed: Changed, now: int) -> _Run | None:
     """The run that a claimed row means; None where it does not run."""
     row, definition, rules, reckoned = one
-    if row.id in changed:
-        missed = changed[row.id]
+    if row.id in changed.locked:
+        return None
+    if row.id in changed.rows:
+        missed = changed.rows[row.id]
         return _Run(row, definition, rules, None, passed=() if missed is None else (missed,), changed=True)
     if not isinstance(reckoned, Reckoning):
         return _Run(row, definition, rules, reckoned)
@@ -127,15 +160,16 @@ def _follow(turn: _Turn, run: _Run) -> None:
 async def _unhindered(connection: AsyncConnection[Any], turn: _Turn, runs: list[_Run]) -> list[_Run]:
     """Those that run now. The others have an earlier run of their job before them, and are dealt with."""
     wary = [run for run in runs if run.rules.on_overlap is not OnOverlap.ALLOW]
-    hindered = await _earlier_runs(connection, [run.row for run in wary])
+    hindered = await earlier_runs(connection, [run.row for run in wary])
     if not hindered:
         return runs
     # Earlier runs are locked in one order by all who do.
     runs = sorted(runs, key=lambda run: (run.row.partition, hindered.get(run.row.id, b"")))
     queued = [run for run in runs if run.row.id in hindered and _queues(run.rules)]
-    turn.idle.update(await _queue(connection, [(run, hindered[run.row.id]) for run in queued]))
+    waiting = await _queue(connection, turn, [(run, hindered[run.row.id]) for run in queued])
+    turn.idle |= waiting
     turn.further += [
-        (run.definition.uuid, one) for run in queued if run.changed and run.row.id in turn.idle for one in run.passed
+        (run.definition.uuid, one) for run in queued if run.changed and run.row.id in waiting for one in run.passed
     ]
     free = []
     for run in runs:
@@ -145,9 +179,11 @@ async def _unhindered(connection: AsyncConnection[Any], turn: _Turn, runs: list[
             nominal = run.row.nominal
             _skip(turn, run, (Range(first=nominal, last=nominal, count=1, reason="overlap"), *run.passed))
             continue
-        if run.row.id in hindered and run.rules.on_overlap is OnOverlap.CANCEL_RUNNING:
-            await _cancel_earlier(connection, run.row)
-        free.append(run)
+        cancels = run.row.id in hindered and run.rules.on_overlap is OnOverlap.CANCEL_RUNNING
+        if cancels and not await cancel_earlier(connection, run.row):
+            _put_off(turn, run.row, run.rules)
+        else:
+            free.append(run)
     return free
 
 
@@ -204,52 +240,33 @@ async def _insert(connection: AsyncConnection[Any], turn: _Turn) -> None:
             "instants": Instants(instants),
             "fires": Instants(fires),
         }
-        await connection.execute(insert + _UNLESS_IT_STANDS if turn.again else insert, parameters)
+        cursor = await connection.execute(insert + _UNLESS_IT_STANDS if turn.again else insert, parameters)
         turn.heard[partition] = min(fires)
+        if cursor.rowcount < len(jobs):
+            await _put_off_locked(connection, turn, partition, parameters)
 
 
-async def _earlier_runs(connection: AsyncConnection[Any], rows: Iterable[Execution]) -> dict[bytes, bytes]:
-    """Of each row whose job has an earlier run that is not over: the id of the latest such run."""
-    cursors = []
-    for partition, found in _by_partition(rows).items():
-        parameters = {
-            "ids": Uuids(row.id for row in found),
-            "jobs": Uuids(row.job_id or b"" for row in found),
-            "instants": Instants(row.scheduled_for for row in found),
-        }
-        cursors.append(await connection.execute(statement_in("earlier_runs", partition), parameters, binary=True))
-    return {row[0]: row[1] for cursor in cursors for row in await cursor.fetchall()}
+async def _put_off_locked(
+    connection: AsyncConnection[Any], turn: _Turn, partition: int, parameters: Mapping[str, Any]
+) -> None:
+    """Puts those rows off that have no successor though their jobs are as they were: somebody else has locked these."""
+    named = {name: parameters[name] for name in ("jobs", "revisions", "instants")}
+    cursor = await connection.execute(statement_in("unplanned_successors", partition), named, binary=True)
+    locked = {found[0] for found in await cursor.fetchall()}
+    for row, definition, _, _ in turn.successors:
+        if row.partition == partition and definition.id in locked:
+            turn.further = [one for one in turn.further if one[0] != definition.uuid]
+            turn.skipped = [one for one in turn.skipped if one[0].id != row.id]
+            _put_off(turn, row, definition.parsed())
 
 
-async def _queue(connection: AsyncConnection[Any], runs: Iterable[tuple[_Run, bytes]]) -> set[bytes]:
+async def _queue(connection: AsyncConnection[Any], turn: _Turn, runs: Iterable[tuple[_Run, bytes]]) -> set[bytes]:
     """Has rows wait for the end of the run before them; the ids of those that do, where it has not ended by now."""
     queued: set[bytes] = set()
     for run, earlier in runs:
-        row = run.row
-        parameters = {
-            "id": UUID(bytes=row.id),
-            "token": row.token,
-            "earlier": UUID(bytes=earlier),
-            "carries_on": not run.changed,
-        }
-        cursor = await connection.execute(statement_in("queue_claimed", row.partition), parameters, binary=True)
-        queued.update(found[0] for found in await cursor.fetchall())
+        waits = await queue(connection, run.row, earlier, carries_on=not run.changed)
+        if waits is None:
+            _put_off(turn, run.row, run.rules)
+        elif waits:
+            queued.add(run.row.id)
     return queued
-
-
-async def _cancel_earlier(connection: AsyncConnection[Any], row: Execution) -> None:
-    """Ends what is left of the job's earlier runs; workers that have one in hand are told to stop it."""
-    reason = f"overlap: the run of {instant_text(row.scheduled_for)} took its place"
-    parameters = {"job": UUID(bytes=row.job_id or b""), "before": Instant(row.scheduled_for), "reason": reason}
-    cursor = await connection.execute(statement_in("cancel_earlier", row.partition), parameters, binary=True)
-    stopped = [uuid_text(found[0]) for found in await cursor.fetchall()]
-    for begin in range(0, len(stopped), _MOST_TOLD):
-        told = ",".join(stopped[begin : begin + _MOST_TOLD])
-        await connection.execute("select pgsched_internal.notify_workers(%s)", [f"stop {told}"])
-
-
-def _by_partition(rows: Iterable[Execution]) -> dict[int, list[Execution]]:
-    found: dict[int, list[Execution]] = defaultdict(list)
-    for row in rows:
-        found[row.partition].append(row)
-    return found

@@ -1,6 +1,5 @@
 """Jobs that are changed in the middle of the claim of an overdue row: each instant keeps one account."""
 
-import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,7 +13,7 @@ from pgsched.store.connect import Connection
 from pgsched.store.executions import Group
 from tests.store.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
 from tests.store.store_arrange import Connection as Session
-from tests.store.store_arrange import call, schedule, value, wait_until_blocked
+from tests.store.store_arrange import call, schedule, value
 
 LATER = BEGAN + timedelta(hours=3, minutes=30)
 Change = Callable[[Session], object]
@@ -28,15 +27,17 @@ def overdue(db: Session, **columns: Any) -> UUID:
 
 
 async def claim_beside(db: Session, worker: Connection, store_url: str, change: Change) -> list[Execution]:
-    """What a claim takes up, three hours late, that finds a change of its job made when it has locked the row."""
+    """What a claim takes up, three hours late, after one that found the job locked by a change in the making."""
     with psycopg.connect(store_url) as changer:
-        changer.execute("select from pgsched.jobs for update")
-        claiming = asyncio.create_task(claim(worker, now=LATER))
-        await asyncio.to_thread(wait_until_blocked, db, worker)  # type: ignore[arg-type]  # only its number is asked
-        change(changer)
+        with psycopg.connect(store_url) as claiming:
+            claiming.execute("select from pgsched.executions for update")  # so that the change passes its row over
+            change(changer)
+            claiming.rollback()
+        assert (await claim(worker, now=LATER)).rows == []
         changer.execute("update pgsched.jobs set updated_at = %s", [LATER])
         changer.commit()
-        return (await claiming).rows
+    db.execute("update pgsched.executions set fire_at = scheduled_for")
+    return (await claim(worker, now=LATER)).rows
 
 
 async def claim_after(db: Session, worker: Connection, store_url: str, change: Change) -> list[Execution]:

@@ -223,7 +223,7 @@ async def test_a_job_changed_before_the_claim_is_left_alone_and_the_others_plann
 
 
 @pytest.mark.parametrize("change", ["pause", "cancel", "edit"])
-async def test_a_change_that_commits_while_the_successor_waits_for_it_wins(
+async def test_a_change_that_commits_after_a_claim_has_put_the_row_off_wins(
     db: Session, worker: Connection, store_url: str, change: str
 ) -> None:
     changed = job(db, key="changed")
@@ -243,14 +243,18 @@ async def test_an_edit_that_commits_while_a_claim_finds_the_old_schedule_invalid
 
 
 async def claim_behind(db: Session, worker: Connection, store_url: str, change: str, job: UUID) -> Claimed:
-    """A claim that comes upon a change of the job, which commits once the claim waits for it."""
+    """A claim that comes upon a change of the job that is not committed, and where it put the row off, the next one."""
     with psycopg.connect(store_url) as changer:
-        changer.execute("select from pgsched.jobs where id = %s for update", [job])
-        claiming = asyncio.create_task(claim(worker))
-        await asyncio.to_thread(wait_until_blocked, db, worker)  # type: ignore[arg-type]  # only its number is asked
-        apply(changer, change, job)
+        with psycopg.connect(store_url) as claiming:
+            claiming.execute("select from pgsched.executions for update")  # so that the change passes its row over
+            apply(changer, change, job)
+            claiming.rollback()
+        found = await claim(worker)
         changer.commit()
-        return await claiming
+    if found.rows:
+        return found
+    db.execute("update pgsched.executions set fire_at = scheduled_for")
+    return await claim(worker)
 
 
 def apply(db: Session, change: str, job: UUID) -> None:

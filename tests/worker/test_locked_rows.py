@@ -162,3 +162,38 @@ async def test_an_end_that_cannot_be_recorded_is_parked_with_the_reason(
     assert row[0] == "error"
     assert "no_shop" in row[1]
     assert row[2:] == (None, 0, True)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select from pgsched.jobs where key = 'mine' for update",
+        "select pgsched.edit(id, '{\"every\": \"2h\"}') from pgsched.jobs where key = 'mine'",
+        "select pgsched.pause(id) from pgsched.jobs where key = 'mine'",
+        "update pgsched.jobs set labels = '{}' where key = 'mine'",
+    ],
+)
+@pytest.mark.parametrize(
+    "rules", ["null", '{"max_runs": 5}', '{"after_completion": true}', '{"on_overlap": "queue_one"}']
+)
+async def test_jobs_are_carried_on_beside_one_that_somebody_has_locked(
+    db: Connection, holder: Connection, running: Running, statement: str, rules: str
+) -> None:
+    gate = Gate()
+    mine = "select pgsched.schedule('python:quick', every => '1 second', key => 'mine', client => 'shop', rules => %s)"
+    await db.execute(mine.encode(), [rules])
+    await db.execute(
+        "select pgsched.schedule('python:quick', every => '1 second', key => 'other-' || n, client => 'other')"
+        " from generate_series(1, 5) n"
+    )
+    async with running(gate.app):
+        await until(lambda: value(db, "select count(*) > 5 from pgsched.executions"))
+        await holder.execute(statement.encode())
+        before = await value(db, "select count(*) from pgsched.history where client_id = 'other'")
+        await until(
+            lambda: value(db, "select count(*) >= %s from pgsched.history where client_id = 'other'", before + 10),
+        )
+        await holder.rollback()
+        done = await value(db, "select count(*) from pgsched.history where client_id = 'shop'")
+        await until(lambda: value(db, "select count(*) > %s from pgsched.history where client_id = 'shop'", done))
+    assert await value(db, "select count(*) from pgsched.jobs where state <> 'active'") == 0

@@ -1,8 +1,10 @@
 -- claim: ends the runs of a job before an instant, also those in hand: their workers' results are refused from now on.
--- Waits for a settle that holds one of them. Index: executions_job. Answers with those that were in hand.
+-- Passes over what somebody else has locked. Index: executions_job. Answers with those that were in hand.
 with gone as (
   delete from pgsched_internal.executions_{p} e
-   where e.job_id = %(job)s and e.scheduled_for < %(before)s and e.plan is distinct from 0
+   where e.id = any (array(select o.id from pgsched_internal.executions_{p} o
+                            where o.job_id = %(job)s and o.scheduled_for < %(before)s and o.plan is distinct from 0
+                              for update skip locked))
   returning e.*
 ), kept as (
   insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,

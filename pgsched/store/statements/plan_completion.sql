@@ -2,7 +2,7 @@
 with made as (
   insert into pgsched_internal.executions_{p} (fire_at, job_id, plan, partition, client_id, target, payload, options, ordering_key)
   select 'infinity', j.id, j.revision, {p}, j.client_id, j.target, j.payload, j.options, j.ordering_key
-    from pgsched.jobs j where j.id = %(job)s and j.revision = %(revision)s and j.state = 'active' for share of j
+    from pgsched.jobs j where j.id = %(job)s and j.revision = %(revision)s and j.state = 'active' for share of j skip locked
   returning id
 ), marked as (
   update pgsched_internal.executions_{p} e set awaited = true where e.id = %(after)s

@@ -1,8 +1,11 @@
 -- claim: gives back a claimed row whose job's run before it is not over, to be held until that one ends. Where it has
 -- ended at this very moment nothing is changed. A row whose job was changed meanwhile carries nothing on when its turn
--- comes. Locks the run before; its settle waits for this transaction, and then finds it awaited. Index: the primary key.
+-- comes. Locks the run before, unless somebody else has: its settle waits for this transaction, and then
+-- finds it awaited. Index: the primary key.
 with earlier as (
-  update pgsched_internal.executions_{p} e set awaited = true where e.id = %(earlier)s returning e.id
+  update pgsched_internal.executions_{p} e set awaited = true
+   where e.id = any (array(select o.id from pgsched_internal.executions_{p} o where o.id = %(earlier)s for update skip locked))
+  returning e.id
 ), waits as (
   insert into pgsched.dependencies (execution_id, after_id, outcome) select %(id)s, earlier.id, 'any' from earlier
   on conflict do nothing

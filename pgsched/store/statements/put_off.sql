@@ -1,0 +1,11 @@
+-- claim: claimed rows for which somebody else holds a lock are given back, to be read again beyond the look-ahead: sooner
+-- or later as they are a little or long overdue, so that any number of them stands in nobody's way. Where the instant at
+-- which they fire says something of them, the mark 'busy' says that it does not any more. Fenced by the token; index: the
+-- primary key; "any (array[…])" keeps it from being read whole to be joined in its order.
+update pgsched_internal.executions_{p} e
+   set fire_at = greatest(e.fire_at, pgsched.now() + %(ahead)s + least(greatest((pgsched.now() - o.instant) * 0.5, interval '20 ms'), interval '5 s')),
+       scheduled_for = o.instant, gate = case when o.marked then 'busy' else e.gate end,
+       lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1
+  from unnest(%(ids)s, %(instants)s, %(marked)s::boolean[]) as o(id, instant, marked)
+ where e.id = any (array[o.id]) and e.lease_token = any (%(tokens)s)
+returning e.fire_at
