@@ -370,6 +370,7 @@ create table pgsched.replays (
   paced_until timestamptz,
   replayed    bigint not null default 0,
   passed_over bigint not null default 0,
+  reason      text,
   actor       text not null,
   created_at  timestamptz not null default pgsched.now(),
   updated_at  timestamptz not null default pgsched.now()

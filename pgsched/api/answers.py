@@ -67,7 +67,7 @@ class Recurrence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A recurring definition. ``runs`` counts those that ``max_runs`` bounds."""
+    """A recurring definition. ``runs`` counts those that ``max_runs`` bounds; null where it has no such rule."""
 
     id: UUID
     client: str
@@ -82,7 +82,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     labels: Json
     state: str
     reason: str | None
-    runs: int
+    runs: int | None
     paused_at: datetime | None
     created_at: datetime
     updated_at: datetime
@@ -227,4 +227,6 @@ def _of_job(row: JobRow) -> dict[str, Any]:
     else:
         schedule = Recurrence(cron=row.cron, timezone=row.timezone, gap=row.gap, overlap=row.overlap)
     names = (name for name in Job.__struct_fields__ if name != "schedule")
-    return {"schedule": schedule, **{name: getattr(row, name) for name in names}}
+    bounded = row.rules is not None and "max_runs" in msgspec.json.decode(bytes(row.rules))
+    found = {name: getattr(row, name) for name in names}
+    return found | {"schedule": schedule, "runs": row.runs if bounded else None}

@@ -138,7 +138,9 @@ async def resume_all(
 async def cancel_all(
     request: ApiRequest, database: Pooled, client: Client = None, label: Labels = None, note: Why = None
 ) -> ChangedMany:
-    """All that are not cancelled. At least one of client and label must be given."""
+    """All that are not cancelled. At least one of client and label must be given. With a client and no label, what
+    else of it waits is cancelled too, 10,000 executions a call.
+    """
     return await _change_all(request, database, "cancel", JobFilter(client=client, labels=_labels(label)), note)
 
 

@@ -48,7 +48,7 @@ class Job:
     labels: dict[str, str] | None
     state: str
     reason: str | None
-    runs: int
+    runs: int | None
     paused_at: datetime | None
     created_at: datetime
     updated_at: datetime
@@ -185,6 +185,7 @@ class Replay:
     state: str
     replayed: int
     passed_over: int
+    reason: str | None
     actor: str
     created_at: datetime
     updated_at: datetime

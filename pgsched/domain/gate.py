@@ -124,7 +124,7 @@ def is_part_of(name: str, other: str) -> bool:
         return False
     if other.startswith(HOST):
         return name.startswith(circuit_name(other.removeprefix(HOST), ""))
-    return other.startswith(CLIENT) and name.endswith(f" {other.removeprefix(CLIENT)}")
+    return other.startswith(CLIENT) and name.partition(" ")[2] == other.removeprefix(CLIENT)
 
 
 def circuit_name(host: str, client: str) -> str:
@@ -133,5 +133,6 @@ def circuit_name(host: str, client: str) -> str:
 
 
 def key_name(client: str, key: str) -> str:
-    """The name of the gate of a client's own limit key."""
-    return f"{KEY}{client}/{key}"
+    """The name of the gate of a client's own limit key; a slash that is the client's own is written as ``%2F``, and a
+    percent sign as ``%25``: whatever the names are, no two have the same gate."""
+    return f"{KEY}{client.replace('%', '%25').replace('/', '%2F')}/{key}"

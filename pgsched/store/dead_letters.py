@@ -59,7 +59,8 @@ class Discarded(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """A replay of many and how far it is: those ``passed_over`` had been dealt with, or their work was under way."""
+    """A replay of many and how far it is: those ``passed_over`` had been dealt with, or their work was under way.
+    ``reason`` says what it waits for."""
 
     id: UUID
     clients: list[str] | None
@@ -69,6 +70,7 @@ class Replay:
     state: str
     replayed: int
     passed_over: int
+    reason: str | None
     actor: str
     created_at: datetime
     updated_at: datetime

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsched.domain.gate import NEVER, Gate, circuit_name, host_of, key_name
+from pgsched.domain.gate import NEVER, Gate, circuit_name, host_of, is_part_of, key_name
 
 NOW = 850_000_000_000_000  # microseconds since 2000: what a double holds to an eighth
 SECOND = 1_000_000
@@ -160,3 +160,15 @@ def test_the_host_of_a_target_is_told(target: str, host: str | None) -> None:
 
 def test_keys_of_different_clients_are_different_gates() -> None:
     assert key_name("payments", "m-1") != key_name("billing", "m-1")
+
+
+def test_no_two_clients_share_the_gate_of_a_key() -> None:
+    pairs = [("a", "b/c"), ("a/b", "c"), ("a%2Fb", "c"), ("a%", "2Fb/c"), ("a%25", "b"), ("a", "%2Fb/c")]
+    assert len({key_name(client, key) for client, key in pairs}) == len(pairs)
+
+
+def test_a_gate_is_part_of_its_own_clients_alone() -> None:
+    assert is_part_of(key_name("a/b", "c"), "client:a/b")
+    assert not is_part_of(key_name("a/b", "c"), "client:a")
+    assert is_part_of(circuit_name("shop.example", "x y"), "client:x y")
+    assert not is_part_of(circuit_name("shop.example", "x y"), "client:y")

@@ -218,9 +218,10 @@ column pgsched.replays.07 reached uuid
 column pgsched.replays.08 paced_until timestamp with time zone
 column pgsched.replays.09 replayed bigint not null default 0
 column pgsched.replays.10 passed_over bigint not null default 0
-column pgsched.replays.11 actor text not null
-column pgsched.replays.12 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.replays.13 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.replays.11 reason text
+column pgsched.replays.12 actor text not null
+column pgsched.replays.13 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.replays.14 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.schema_version.01 version_num character varying(32) not null
 column pgsched.sidelined.01 gate text
 column pgsched.sidelined.02 host text
@@ -537,6 +538,7 @@ function pgsched_internal.attempts_in(jsonb) returns numeric volatility i parall
 function pgsched_internal.backoff(jsonb,integer,double precision) returns double precision volatility i parallel s
 function pgsched_internal.block_key(smallint,text,text,uuid,text) returns void volatility v parallel u
 function pgsched_internal.bring_along(uuid) returns void volatility v parallel u
+function pgsched_internal.cancel_waiting(text,text,integer) returns integer volatility v parallel u
 function pgsched_internal.carry_on(uuid,timestamp with time zone) returns void volatility v parallel u
 function pgsched_internal.check_acts_for(text) returns boolean volatility s parallel s
 function pgsched_internal.check_after(text[],text,text,text) returns boolean volatility i parallel s
@@ -769,6 +771,7 @@ grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_worker
 grant execute on pgsched_internal.block_key(smallint,text,text,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.bring_along(uuid) to pgsched_worker
+grant execute on pgsched_internal.cancel_waiting(text,text,integer) to pgsched_worker
 grant execute on pgsched_internal.carry_on(uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.check_acts_for(text) to pgsched_worker
 grant execute on pgsched_internal.check_after(text[],text,text,text) to pgsched_worker
@@ -1021,7 +1024,7 @@ comment on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zo
 comment on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) is 'Calls the function of an sql: target with the payload and records the execution''s success with what it returned, in one transaction. Tells it who it is by the settings pgsched.execution_id, pgsched.attempt, pgsched.scheduled_for and pgsched.client.'
 comment on pgsched.cancel(text,text,text,text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.'
 comment on pgsched.cancel(uuid,text,text) is 'Cancels a job, or an execution that waits. True if this call did it, false if it had ended before; PS010 for an unknown id, PS011 for an execution that is running.'
-comment on pgsched.cancel_all(text,jsonb,text,text) is 'Cancels the jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
+comment on pgsched.cancel_all(text,jsonb,text,text) is 'Cancels the jobs of a client and, 10,000 a call, its executions that wait; or the jobs with all of these labels. Returns how many it cancelled: call it until that is 0. PS000 without a filter.'
 comment on pgsched.cancel_backfill(uuid,text) is 'Ends a backfill: what it planned and still waits is cancelled, what runs goes on. False if it had ended before; PS010 for an unknown id.'
 comment on pgsched.cancel_replay(uuid,text) is 'Ends a replay of many: what it has not replayed yet stays a dead letter. False if it had ended before; PS010 for an unknown id.'
 comment on pgsched.claim(text,text,integer,interval) is 'Hands out what is due in a queue that is pulled, no more than batch, each under a lease and a token: what is not completed, failed, extended or released (pgsched.complete and so on) by then, the next claim has. Worker says who claims. Gives a client''s role its own executions alone. PS010 for an unknown queue, PS011 for one that workers serve.'
@@ -1031,7 +1034,7 @@ comment on pgsched.create_queue(text,jsonb,text) is 'Makes a queue with sixteen 
 comment on pgsched.dead_letters is 'The executions that failed for good and what was done about them, until they expire.'
 comment on pgsched.discard(uuid,text,text) is 'Takes a dead letter off the open ones; in history it stays. False if it was discarded before; PS010 for an unknown id, PS011 for one that has not failed, was replayed or has expired.'
 comment on pgsched.discard_all(jsonb,integer,text,text) is 'Discards the open dead letters that a filter names, no more than most and for some seconds at most: how many, and whether these were all. PS000 or PS002 for a filter that cannot be meant.'
-comment on pgsched.drop_client(text,text) is 'Forgets all that was set for a client, its signing secrets too; its jobs and executions stay, and go by the defaults. False where nothing was set. PS011 for the client default and for one with API keys.'
+comment on pgsched.drop_client(text,text) is 'Forgets all that was set for a client, its signing secrets and a hold too; its jobs and executions stay, and go by the defaults. False where nothing was set. PS011 for the client default and for one with API keys.'
 comment on pgsched.drop_limit(text,text,text) is 'Takes a limit away: what it held back goes on at once. False where there was none.'
 comment on pgsched.drop_queue(text,text) is 'Drops a queue in which nothing waits or runs, its partitions and its limit; history stays. PS010 for an unknown queue, PS011 for one that is not empty or has jobs, and for default.'
 comment on pgsched.drop_secret(text,text) is 'Signs a client''s callbacks no more, neither by its secret nor by former ones; false if they were not signed.'
@@ -1079,6 +1082,7 @@ comment on pgsched_internal.attempts_in(jsonb) is 'How many attempts these optio
 comment on pgsched_internal.backoff(jsonb,integer,double precision) is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.'
 comment on pgsched_internal.block_key(smallint,text,text,uuid,text) is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.'
 comment on pgsched_internal.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit.'
+comment on pgsched_internal.cancel_waiting(text,text,integer) is 'Cancels so many executions of a client that wait; returns how many. Called by pgsched.cancel_all.'
 comment on pgsched_internal.carry_on(uuid,timestamp with time zone) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
 comment on pgsched_internal.check_acts_for(text) is 'True where the session acts for this client; raises PS012 otherwise.'
 comment on pgsched_internal.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'

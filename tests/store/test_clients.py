@@ -264,3 +264,10 @@ def test_a_client_that_was_granted_it_changes_its_own_settings_alone(db: Connect
     role = value(db, "select session_user::text")
     with refused("PS012", hint="database_role"):
         call(payments, "set_client", client="payments", changes={"database_role": role})
+
+
+def test_to_drop_a_client_that_is_held_releases_it(db: Connection) -> None:
+    call(db, "hold_client", client="shop")
+    assert call(db, "drop_client", client="shop")
+    shut = "select count(*) from pgsched_internal.gates where name = 'client:shop' and shut_until is not null"
+    assert value(db, shut) == 0

@@ -165,3 +165,31 @@ async def test_a_turn_of_the_upkeep_deletes_them_all(db: Connection, store_url: 
     await link.drop()
     assert states(db) == {}
     assert ("jobs.deleted", {"jobs": 5}) in seen
+
+
+def test_all_of_a_client_is_cancelled_with_what_waits_of_it(db: Connection) -> None:
+    schedule(db, client="shop", every="1 hour")
+    first = schedule(db, client="shop", fire_at="2040-01-01Z")
+    schedule(db, client="shop", key="k", delay="1 hour", ordering_key="o")
+    schedule(db, client="shop", after=[str(first)])
+    schedule(db, client="other", delay="1 hour")
+    assert call(db, "cancel_all", client="shop", note="closed") == 4
+    assert call(db, "cancel_all", client="shop") == 0
+    assert column(db, "select client_id from pgsched.executions") == ["other"]
+    assert column(db, "select distinct reason from pgsched.history where status = 'cancelled'") == ["closed"]
+    detail = value(db, "select detail from pgsched.audit_log where action = 'cancel all'")
+    assert detail == {"client": "shop", "executions": 3, "note": "closed"}
+
+
+def test_what_a_worker_has_in_hand_is_not_cancelled_with_all(db: Connection) -> None:
+    schedule(db, client="shop")
+    db.execute(
+        "update pgsched.executions set lease_token = 7, lease_owner = 1, lease_expires_at = now() + interval '1 hour'"
+    )
+    assert call(db, "cancel_all", client="shop") == 0
+
+
+def test_what_waits_is_cancelled_in_parts(db: Connection) -> None:
+    db.execute("select pgsched.schedule('notify:a', delay => '1 hour') from generate_series(1, 30)")
+    assert value(db, "select pgsched_internal.cancel_waiting('default', null, 20)") == 20
+    assert value(db, "select pgsched_internal.cancel_waiting('default', null, 20)") == 10

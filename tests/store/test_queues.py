@@ -387,3 +387,16 @@ def test_no_setting_of_a_clients_opens_a_full_queue(
                 way(theirs)
     finally:
         db.execute("update pgsched.clients set database_role = null; drop role a_client")
+
+
+def test_a_replay_of_many_into_a_full_queue_waits_and_says_so(db: Connection) -> None:
+    letters = [dead_letter(db) for _ in range(3)]
+    id = call(db, "replay_all", filter={"client": "default"}, rate=100)
+    fill(db, "default")
+    assert advance(db, id) == (0, False, False)
+    found = "select state, replayed, passed_over, reason from pgsched.replays"
+    assert row(db, found) == ("active", 0, 0, "waits: its queue is full")
+    db.execute("update pgsched.queues set full_since = null")
+    assert advance(db, id) == (3, False, True)
+    assert row(db, found) == ("finished", 3, 0, None)
+    assert {state(db, letter) for letter in letters} == {"replayed"}

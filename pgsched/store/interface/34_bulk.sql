@@ -51,11 +51,44 @@ $$;
 comment on function pgsched.resume_all(text, jsonb, text, text)
   is 'Resumes the paused jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.';
 
+-- What waits of a client is cancelled with its jobs, so much at a time that the transaction stays short. Rows that a worker is claiming
+-- at this moment are passed over.
+create or replace function pgsched_internal.cancel_waiting(client text, note text, most integer) returns integer
+  language plpgsql volatile as $$
+declare
+  waiting pgsched.executions;
+  cancelled integer := 0;
+begin
+  for waiting in
+    select * from pgsched.executions e where e.client_id = cancel_waiting.client and e.lease_token is null limit most for update skip locked
+  loop
+    delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
+    perform pgsched_internal.finish_waiting(waiting, 'cancelled', coalesce(cancel_waiting.note, 'cancelled'));
+    cancelled := cancelled + 1;
+  end loop;
+  return cancelled;
+end $$;
+comment on function pgsched_internal.cancel_waiting(text, text, integer)
+  is 'Cancels so many executions of a client that wait; returns how many. Called by pgsched.cancel_all.';
+
 create or replace function pgsched.cancel_all(
   client text default null, labels jsonb default null, note text default null, actor text default null
-) returns integer language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
-  select count(*) filter (where pgsched.cancel(job.id, cancel_all.note, cancel_all.actor))::int
-    from pgsched_internal.lock_jobs(cancel_all.client, cancel_all.labels, '{active,paused,invalid,finished}') as job(id)
-$$;
+) returns integer language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  cancelled integer;
+  waiting integer;
+begin
+  select count(*) filter (where pgsched.cancel(job.id, cancel_all.note, cancel_all.actor)) into cancelled
+    from pgsched_internal.lock_jobs(cancel_all.client, cancel_all.labels, '{active,paused,invalid,finished}') as job(id);
+  if cancel_all.client is not null and coalesce(cancel_all.labels, '{}') = '{}' and pgsched_internal.acts_for(cancel_all.client) then
+    waiting := pgsched_internal.cancel_waiting(cancel_all.client, cancel_all.note, 10000);
+    if waiting > 0 then
+      perform pgsched_internal.log_setting('cancel all', cancel_all.actor,
+        jsonb_build_object('client', cancel_all.client, 'executions', waiting, 'note', cancel_all.note));
+    end if;
+  end if;
+  return cancelled + coalesce(waiting, 0);
+end $$;
 comment on function pgsched.cancel_all(text, jsonb, text, text)
-  is 'Cancels the jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.';
+  is 'Cancels the jobs of a client and, 10,000 a call, its executions that wait; or the jobs with all of these labels. Returns how
+many it cancelled: call it until that is 0. PS000 without a filter.';

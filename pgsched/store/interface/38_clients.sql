@@ -140,6 +140,7 @@ begin
   elsif exists (select from pgsched.api_keys k where k.client_id = client) then
     perform pgsched_internal.refuse('PS011', format('client %L has API keys', client), 'delete them first');
   end if;
+  perform pgsched.release_client(client, actor => drop_client.actor);  -- a hold that nothing tells of could not be ended
   delete from pgsched.clients c where c.client_id = client;
   if not found then
     return false;
@@ -148,7 +149,7 @@ begin
   return true;
 end $$;
 comment on function pgsched.drop_client(text, text)
-  is 'Forgets all that was set for a client, its signing secrets too; its jobs and executions stay, and go by the defaults. False
+  is 'Forgets all that was set for a client, its signing secrets and a hold too; its jobs and executions stay, and go by the defaults. False
 where nothing was set. PS011 for the client default and for one with API keys.';
 
 create or replace function pgsched.hold_client(client text, note text default null, actor text default null) returns boolean

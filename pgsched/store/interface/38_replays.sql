@@ -197,8 +197,9 @@ begin
     return null;
   end if;
   return pgsched_internal.revive(letter, asked.paced_until, asked.target, null, null, asked.actor);
-exception when data_exception or check_violation or sqlstate 'PS000' or sqlstate 'PS001' or sqlstate 'PS003' or sqlstate 'PS004'
-    or sqlstate 'PS011' then
+exception when sqlstate 'PS014' then  -- before PS000, which stands for all of its class
+  raise;
+when data_exception or check_violation or sqlstate 'PS000' then
   raise warning 'dead letter % is passed over: %', replay_next.id, sqlerrm;
   return null;
 end $$;
@@ -216,6 +217,8 @@ declare
   room integer;
   looked integer := 0;
   passed integer := 0;
+  is_full boolean := false;
+  before uuid;
 begin
   replayed := 0;
   more := false;
@@ -235,22 +238,29 @@ begin
     select f.* from pgsched_internal.look_through_dead_letters(asked.filter, asked.clients, asked.reached, asked.created_at, 1000) f
   loop
     looked := looked + 1;
+    before := asked.reached;
     asked.reached := letter.id;
     if letter.named then
-      if pgsched_internal.replay_next(asked, letter.id, letter.finished_at) is null then
-        passed := passed + 1;
-      else
-        replayed := replayed + 1;
-        asked.paced_until := asked.paced_until + make_interval(secs => 1 / asked.rate);
-      end if;
+      begin
+        if pgsched_internal.replay_next(asked, letter.id, letter.finished_at) is null then
+          passed := passed + 1;
+        else
+          replayed := replayed + 1;
+          asked.paced_until := asked.paced_until + make_interval(secs => 1 / asked.rate);
+        end if;
+      exception when sqlstate 'PS014' then  -- its queue is full: it goes on from here once there is room
+        asked.reached := before;
+        is_full := true;
+      end;
     end if;
-    exit when replayed >= room or replayed + passed >= most;
+    exit when is_full or replayed >= room or replayed + passed >= most;
   end loop;
-  finished := looked < 1000 and replayed < room and replayed + passed < most;
-  more := replayed < room and not finished;
+  finished := looked < 1000 and replayed < room and replayed + passed < most and not is_full;
+  more := replayed < room and not finished and not is_full;
   update pgsched.replays r
      set reached = asked.reached, paced_until = asked.paced_until, replayed = r.replayed + advance_replay.replayed,
-         passed_over = r.passed_over + passed, state = case when finished then 'finished' else r.state end, updated_at = pgsched.now()
+         passed_over = r.passed_over + passed, reason = case when is_full then 'waits: its queue is full' end,
+         state = case when finished then 'finished' else r.state end, updated_at = pgsched.now()
    where r.id = asked.id;
 end $$;
 comment on function pgsched_internal.advance_replay(uuid, integer)

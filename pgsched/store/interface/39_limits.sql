@@ -8,8 +8,9 @@ begin
     perform pgsched_internal.refuse('PS000', format('there is no kind of limit %L', left(kind, 100)), 'write client, host, queue or key');
   elsif name is null or length(name) not between 1 and 300 then
     perform pgsched_internal.refuse('PS000', 'a limit is for a name of 1 to 300 characters', 'write name => ''payments''');
-  elsif kind = 'key' and name !~ '^.{1,100}/.{1,200}$' then
-    perform pgsched_internal.refuse('PS000', format('%L is no limit key', left(name, 100)), 'write the client and the key, such as payments/merchant-42');
+  elsif kind = 'key' and name !~ '^([^/%]|%25|%2F){1,100}/.{1,200}$' then
+    perform pgsched_internal.refuse('PS000', format('%L is no limit key', left(name, 100)),
+      'write the client and the key, such as payments/merchant-42; in the client''s name / is written as %2F, and % as %25');
   elsif kind = 'host' and lower(name) !~ '^([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$' then
     perform pgsched_internal.refuse('PS000', format('%L is no host', left(name, 100)), 'write it as targets have it, without scheme and path: shop.example or shop.example:8443');
   end if;
