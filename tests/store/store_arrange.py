@@ -67,6 +67,14 @@ def lease(db: Connection, id: UUID, *, token: int = 1) -> None:
     )
 
 
+def run_out(db: Connection) -> None:
+    """Has the leases of all that is in hand run out, while whose they are lives."""
+    db.execute(
+        "update pgsched.executions set lease_owner = 99, lease_expires_at = pgsched.now() - interval '1 minute'"
+        " where lease_token is not null"
+    )
+
+
 def finish(db: Connection, id: UUID, *, ended: str = "succeeded", ago: str = "0 seconds") -> None:
     """Moves an execution into history, ended so long ago."""
     db.execute(

@@ -12,7 +12,7 @@ from pgsched.store.connect import Connection
 from pgsched.store.executions import Lease, Share
 from pgsched.store.wire import LONG_AGO, microseconds
 from tests.store.store_arrange import Connection as Session
-from tests.store.store_arrange import column, counts, row, schedule, status, value
+from tests.store.store_arrange import column, counts, row, run_out, schedule, status, value
 
 EDGES = dict.fromkeys(range(16), LONG_AGO)
 
@@ -34,8 +34,8 @@ async def test_rows_of_a_lost_worker_wait_again(db: Session, worker: Connection)
     id = await leased(db, worker, owner=5)
     assert await executions.reap(worker, partition_of(db, id), [5]) == (1, 0)
     assert row(db, "select status::text, attempt, lease_owner, lease_expires_at from pgsched.status") == (
-        "retrying",
-        1,
+        "scheduled",
+        0,
         None,
         None,
     )
@@ -69,6 +69,7 @@ async def test_a_lease_that_runs_on_is_left(db: Session, worker: Connection) -> 
 async def test_a_row_lost_on_its_last_attempt_fails_and_says_why(db: Session, worker: Connection, most: str) -> None:
     id = await leased(db, worker, owner=5)
     db.execute("update pgsched.executions set options = %s::jsonb", [f'{{"max_attempts": {most}}}'])
+    run_out(db)
     assert await executions.reap(worker, partition_of(db, id), [5]) == (0, 1)
     assert row(db, "select id, status::text, attempt, reason, scheduled_for = '2020-01-01Z' from pgsched.history") == (
         id,
@@ -84,8 +85,10 @@ async def test_a_row_lost_on_its_last_attempt_fails_and_says_why(db: Session, wo
 async def test_without_an_option_it_has_as_many_attempts_as_everywhere(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5)
     db.execute("update pgsched.executions set attempt = %s", [DEFAULT_ATTEMPTS - 1])
+    run_out(db)
     assert await executions.reap(worker, partition_of(db, id), [5]) == (1, 0)
     db.execute("update pgsched.executions set attempt = %s, lease_owner = 5, lease_token = 5", [DEFAULT_ATTEMPTS])
+    run_out(db)
     assert await executions.reap(worker, partition_of(db, id), [5]) == (0, 1)
     assert value(db, "select pgsched_internal.default_attempts()") == DEFAULT_ATTEMPTS
 
@@ -93,8 +96,10 @@ async def test_without_an_option_it_has_as_many_attempts_as_everywhere(db: Sessi
 async def test_a_list_of_waits_has_one_attempt_more_than_waits(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5, options={"backoff": ["1s", "2s"]})
     db.execute("update pgsched.executions set attempt = 2")
+    run_out(db)
     assert await executions.reap(worker, partition_of(db, id), [5]) == (1, 0)
     db.execute("update pgsched.executions set attempt = 3, lease_owner = 5, lease_token = 5")
+    run_out(db)
     assert await executions.reap(worker, partition_of(db, id), [5]) == (0, 1)
 
 
@@ -110,6 +115,7 @@ async def test_reaping_passes_over_what_is_being_settled(db: Session, worker: Co
 async def test_several_are_taken_back_at_once(db: Session, worker: Connection) -> None:
     ids = [await leased(db, worker, owner=5) for _ in range(3)]
     db.execute("update pgsched.executions set options = '{\"max_attempts\": 1}' where id = %s", [ids[0]])
+    run_out(db)
     assert await executions.reap(worker, partition_of(db, ids[0]), [5]) == (2, 1)
 
 

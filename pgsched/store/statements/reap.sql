@@ -1,9 +1,20 @@
 -- reap: takes rows back from workers that are lost (their session is gone, or they did not renew) and rows whose lease
--- ran out. Each lost try is an attempt; a row out of attempts fails, and its on_failure is scheduled with that. Reads
--- the due rows of one partition, so it runs only where there is something to take back. Skips what a settle holds at
--- this moment. Index: executions_fire_at.
-with lost as (
-  select e.ctid, e.attempt >= coalesce(pgsched_internal.attempts_in(e.options),
+-- ran out. What a lost worker had goes back as if it had not been claimed; a handler of which that was the second loss, or
+-- the first beside others of its target under suspicion, is held until it has run alone, where a living worker can see to
+-- that. A lease that ran out under a living worker is an attempt; a row out of attempts fails, and its on_failure is scheduled
+-- with that. Reads the due rows of one partition, so it runs only where there is something to take back. Skips what a settle
+-- holds at this moment. Index: executions_fire_at; executions_gate.
+with tried as (
+  select array(select distinct d.capability from pgsched.workers w cross join unnest(w.delivers) as d(capability)
+                 join pgsched.queues q on q.name = any (w.queues)
+                where w.tries and w.id <> all (%(owners)s) and w.expires_at > pgsched.now()
+                  and q.first_partition = %(partition)s::int & ~15) as alone
+), lost as (
+  select e.ctid, coalesce(e.lease_owner = any (%(owners)s), false) as lost_with_worker,
+         coalesce(e.lease_owner = any (%(owners)s) and e.target like 'python:%%' and e.target = any (array(select unnest(alone) from tried))
+           and (e.losses > 0 or exists (select from pgsched.executions a where a.gate = any (array['alone:' || e.target]) and not isfinite(a.fire_at))),
+           false) as is_suspect,
+         e.lease_owner <> all (%(owners)s) and e.attempt >= coalesce(pgsched_internal.attempts_in(e.options),
            (select pgsched_internal.attempts_in(c.options) from pgsched.clients c where c.client_id = e.client_id),
            (select pgsched_internal.attempts_in(q.options) from pgsched.queues q where q.first_partition = %(partition)s::int & ~15),
            pgsched_internal.default_attempts()) as exhausted
@@ -13,9 +24,16 @@ with lost as (
      for update skip locked
 ), returned as (
   update pgsched.executions e
-     set lease_owner = null, lease_token = null, lease_expires_at = null
+     set lease_owner = null, lease_token = null, lease_expires_at = null,
+         attempt = e.attempt - lost.lost_with_worker::int,
+         plan = case when lost.lost_with_worker then case e.plan when 0 then 0 end else e.plan end,
+         losses = case when lost.lost_with_worker and e.target like 'python:%%' then least(coalesce(e.losses, 0) + 1, 100)
+                       else e.losses end,
+         fire_at = case when lost.is_suspect then 'infinity' else e.fire_at end,
+         scheduled_for = case when lost.is_suspect then coalesce(e.scheduled_for, e.fire_at) else e.scheduled_for end,
+         gate = case when lost.is_suspect then 'alone:' || e.target else e.gate end
     from lost where e.partition = %(partition)s and e.ctid = lost.ctid and not lost.exhausted
-  returning e.id, e.attempt, e.client_id
+  returning e.id, e.attempt + lost.lost_with_worker::int as attempt, e.client_id
 ), failed as (
   delete from pgsched.executions e using lost
    where e.partition = %(partition)s and e.ctid = lost.ctid and lost.exhausted

@@ -1,0 +1,95 @@
+"""Handlers that end their process: real workers, supervised, whose processes die under what they run."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.cli.conftest import Start, answer
+
+APP = """
+import os, time
+import pgsched
+
+app = pgsched.App()
+
+
+@app.handler("work")
+def work(payload):
+    if payload == "poison":
+        os._exit(3)
+    time.sleep(0.002)
+
+
+@app.handler("other")
+async def other():
+    pass
+"""
+MIXED = """
+insert into pgsched.executions (target, payload, fire_at)
+select 'python:work', case when n %% %s = 0 then '"poison"'::jsonb else to_jsonb(n) end, now()
+  from generate_series(1, %s) n"""
+ALONE = "its worker process ended (exit status 3) while it ran alone"
+
+
+@pytest.fixture
+def db(database_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def worker(start: Start, database_url: str, tmp_path: Path) -> Any:
+    """Starts ``pgsched worker`` with handlers of which one ends its process, and waits until it is ready."""
+
+    def begin(*words: str) -> Any:
+        (tmp_path / "poisoned.py").write_text(APP)
+        process = start(
+            "worker", "--json", "--database-url", database_url, "--app", "poisoned:app", "--drain-timeout", "2", *words
+        )
+        answer(process)
+        return process
+
+    return begin
+
+
+def value(db: psycopg.Connection[Any], query: str, *parameters: Any) -> Any:
+    row = db.execute(query.encode(), parameters).fetchone()
+    return row[0] if row else None
+
+
+def until(db: psycopg.Connection[Any], query: str, *parameters: Any, seconds: float = 240) -> None:
+    deadline = time.monotonic() + seconds
+    while not value(db, query, *parameters):
+        assert time.monotonic() < deadline, db.execute(
+            "select status::text, held_by, count(*) from pgsched.status group by 1, 2"
+        ).fetchall()
+        time.sleep(0.1)
+
+
+def test_ten_that_end_their_process_take_none_of_five_hundred_others_down(worker: Any, db: Any) -> None:
+    db.execute(MIXED, [50, 510])
+    worker("--processes", "2", "--concurrency", "10")
+    until(db, "select count(*) = 500 from pgsched.status where status = 'succeeded'")
+    until(db, "select count(*) = 10 from pgsched.status where status = 'held' and held_by = 'error'")
+    assert value(db, "select count(*) from pgsched.status where status not in ('succeeded', 'held')") == 0
+    assert value(db, "select max(attempt) from pgsched.history") == 1
+    found = db.execute("select distinct payload #>> '{}', reason from pgsched.status where status = 'held'").fetchall()
+    assert found == [("poison", ALONE)]
+
+
+def test_a_handler_that_ends_its_process_keeps_no_other_target_waiting(worker: Any, db: Any) -> None:
+    worker("--processes", "2")
+    db.execute(MIXED, [1, 3])
+    db.execute(
+        "insert into pgsched.executions (target, fire_at) select 'python:other', now() from generate_series(1, 50)"
+    )
+    until(db, "select count(*) = 50 from pgsched.history where status = 'succeeded'")
+    until(db, "select count(*) = 3 from pgsched.status where held_by = 'error'")
+
+
+def test_what_was_found_out_can_be_taken_up_again(worker: Any, db: Any) -> None:
+    worker()

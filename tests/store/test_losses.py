@@ -1,0 +1,84 @@
+"""What a lost worker had in hand: no attempt is counted, and handlers that were lost again are to run alone."""
+
+from uuid import UUID
+
+from pgsched.store import executions
+from pgsched.store.connect import Connection
+from tests.store.store_arrange import Connection as Session
+from tests.store.store_arrange import row, schedule, status, value
+from tests.store.test_reap import leased, partition_of
+
+
+async def reap(worker: Connection, partition: int, owners: list[int]) -> tuple[int, int]:
+    return await executions.reap(worker, partition, owners)
+
+
+async def tried(db: Session, *, by: int = 99) -> None:
+    """A living worker that runs handlers alone where it must."""
+    db.execute(
+        "insert into pgsched.workers (id, name, queues, delivers, tries, release, expires_at) overriding system value"
+        " values (%s, 'w', '{default}', '{python:work}', true, '0', now() + interval '1 minute')",
+        [by],
+    )
+
+
+def again(db: Session, id: UUID) -> None:
+    """Puts it into the hand of the worker 5 once more."""
+    db.execute(
+        "update pgsched.executions set lease_owner = 5, lease_token = 5, attempt = attempt + 1,"
+        " lease_expires_at = now() + interval '1 minute' where id = %s",
+        [id],
+    )
+
+
+async def test_a_lost_worker_takes_no_attempt_however_often(db: Session, worker: Connection) -> None:
+    id = await leased(db, worker, owner=5, options={"max_attempts": 1})
+    for _ in range(4):
+        assert await reap(worker, partition_of(db, id), [5]) == (1, 0)
+        assert row(db, "select attempt, plan, losses from pgsched.executions") == (0, None, None)
+        again(db, id)
+    assert value(db, "select count(*) from pgsched.attempts where error = 'the worker was lost' and attempt = 1") == 4
+
+
+async def test_the_second_loss_of_a_handler_has_it_run_alone(db: Session, worker: Connection) -> None:
+    id = await leased(db, worker, owner=5, target="python:work")
+    await tried(db)
+    await reap(worker, partition_of(db, id), [5])
+    assert row(db, "select losses, gate from pgsched.executions") == (1, None)
+    again(db, id)
+    await reap(worker, partition_of(db, id), [5])
+    assert row(db, "select status::text, held_by, attempt from pgsched.status") == ("held", "alone:python:work", 0)
+
+
+async def test_beside_one_under_suspicion_the_first_loss_suffices(db: Session, worker: Connection) -> None:
+    id = await leased(db, worker, owner=5, target="python:work")
+    await tried(db)
+    other = schedule(db, target="python:work")
+    db.execute("update pgsched.executions set fire_at = 'infinity', gate = 'alone:python:work' where id = %s", [other])
+    await reap(worker, partition_of(db, id), [5])
+    assert value(db, "select gate from pgsched.executions where id = %s", [id]) == "alone:python:work"
+
+
+async def test_where_nobody_can_run_it_alone_it_goes_on_as_it_was(db: Session, worker: Connection) -> None:
+    id = await leased(db, worker, owner=5, target="python:work")
+    await tried(db, by=5)
+    for _ in range(3):
+        await reap(worker, partition_of(db, id), [5])
+        assert status(db, id) == "scheduled"
+        again(db, id)
+
+
+async def test_callbacks_are_never_under_suspicion(db: Session, worker: Connection) -> None:
+    id = await leased(db, worker, owner=5)
+    await tried(db)
+    for _ in range(3):
+        await reap(worker, partition_of(db, id), [5])
+        assert row(db, "select status::text, held_by from pgsched.status") == ("scheduled", None)
+        again(db, id)
+
+
+async def test_a_job_whose_run_was_lost_is_not_carried_on_twice(db: Session, worker: Connection) -> None:
+    id = await leased(db, worker, owner=5)
+    db.execute("update pgsched.executions set plan = 3 where id = %s", [id])
+    await reap(worker, partition_of(db, id), [5])
+    assert row(db, "select attempt, plan from pgsched.executions") == (0, None)
