@@ -38,6 +38,7 @@ from pgsched.worker.fairness import Fairness
 from pgsched.worker.gatekeeper import Gatekeeper
 from pgsched.worker.hints import Hints
 from pgsched.worker.leases import Leases
+from pgsched.worker.payloads import Payloads
 from pgsched.worker.rear import Rear
 from pgsched.worker.renewer import Renewer
 from pgsched.worker.roster import Roster
@@ -96,6 +97,7 @@ class Worker:
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
         self._threads = Threads(min(settings.concurrency, settings.handler_threads))
         self._failures = Failures(self.events)
+        self._payloads = Payloads(Link(url, "payloads"), settings.in_hand_bytes)
         self.circuits = self._make_circuits()
         self.settler = self._make_settler()
         self.channels = self._make_channels()
@@ -159,6 +161,7 @@ class Worker:
             defaults=self.upkeep.directory.defaults,
             events=self.events,
             failures=self._failures,
+            payloads=self._payloads,
         )
 
     def _make_settler(self) -> Settler:
@@ -389,7 +392,7 @@ class Worker:
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)
         links = (self.settler.close, self._renewing.drop, self.upkeep.close, self._chores.drop, self.waker.close)
-        for close in (*links, self.completion.close, self.channels.close):
+        for close in (*links, self.completion.close, self.channels.close, self._payloads.close):
             with contextlib.suppress(psycopg.Error, OSError):
                 await close()
         self._threads.shutdown()

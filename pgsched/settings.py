@@ -29,6 +29,7 @@ class Settings:
     processes: int = 1
     concurrency: int = 200
     handler_threads: int = 64
+    in_hand_bytes: int = 67_108_864
     batch: int = 500
     lease: float = 30.0
     drain_timeout: float = 20.0
@@ -73,6 +74,7 @@ _RANGES: list[tuple[str, float, float]] = [
     ("processes", 1, 256),
     ("concurrency", 1, 10_000),
     ("handler_threads", 1, 10_000),
+    ("in_hand_bytes", 1_048_576, 2**40),
     ("batch", 1, 5_000),
     ("lease", 1, 3_600),
     ("drain_timeout", 0, 3_600),

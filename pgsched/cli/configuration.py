@@ -27,6 +27,7 @@ _FLAGS: dict[str, tuple[str | None, str]] = {
     "processes": ("NUMBER", "Worker processes."),
     "concurrency": ("NUMBER", "Executions that one process delivers at the same time."),
     "handler_threads": ("NUMBER", "Threads of one process for handlers that are not async."),
+    "in_hand_bytes": ("NUMBER", "Bytes of large payloads and results that one process has in memory."),
     "batch": ("NUMBER", "Most rows that one claim takes."),
     "lease": (_SECONDS, "How long a claimed row is a worker's before others may take it."),
     "drain_timeout": (_SECONDS, "How long a stopping worker finishes what it has in hand."),

@@ -10,15 +10,17 @@ from typing import Any, NamedTuple
 
 import orjson
 
+KEPT_BACK = b'{"pgsched": "kept back"}'
+"""Stands for a payload that is read when its row is started."""
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Execution(NamedTuple):
     """One claimed row, its fields in the order in which the claim returns them.
 
-    ``id`` and ``job_id`` are the sixteen bytes of a UUID; ``fire_at`` and ``scheduled_for`` are
-    microseconds since 2000-01-01 UTC; ``payload`` and ``options`` are JSON text. ``attempt`` counts from 1
-    and includes this one.
+    ``id`` and ``job_id`` are the sixteen bytes of a UUID; ``fire_at`` and ``scheduled_for`` are microseconds since
+    2000-01-01 UTC; ``payload`` and ``options`` are JSON text, or ``KEPT_BACK`` for a payload. ``attempt`` counts from
+    1 and includes this one.
     """
 
     partition: int

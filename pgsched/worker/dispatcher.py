@@ -23,8 +23,8 @@ from datetime import timedelta
 from pgsched.delivery.channel import Channel
 from pgsched.delivery.failures import Failures
 from pgsched.delivery.places import NoPlace
-from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Failed, Outcome, Released
+from pgsched.domain.execution import KEPT_BACK, Execution
+from pgsched.domain.outcome import Failed, Outcome, Released, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme
 from pgsched.errors import InvalidInput
@@ -32,6 +32,7 @@ from pgsched.events import Events
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.lane import Lane
 from pgsched.worker.pace import WEIGHT, Pace
+from pgsched.worker.payloads import Payloads
 from pgsched.worker.tenure import Tenure
 from pgsched.worker.terms import DEFAULT, Terms
 from pgsched.worker.upcoming import Upcoming
@@ -63,13 +64,14 @@ class Dispatcher:
         defaults: Callable[[str, int], tuple[bytes, ...]],
         events: Events,
         failures: Failures,
+        payloads: Payloads,
     ) -> None:
         self._channel, self._clock, self._settle, self._room = channel, clock, settle, room
         self._terms = Terms(clock, defaults)
         self.is_late = self._terms.is_late
         self.concurrency = concurrency
         self._pace = Pace(concurrency=concurrency, ahead=ahead)
-        self._events, self._failures = events, failures
+        self._events, self._failures, self._payloads = events, failures, payloads
         self._watchdog = Watchdog(events, self._delivered_by)
         self._waiting = Waiting(self._resume)
         self._told_at = float("-inf")
@@ -100,7 +102,7 @@ class Dispatcher:
     @property
     def free(self) -> int:
         """How many more rows there is room for. Asking while there is little makes ``room`` be called once there is."""
-        left = self._places_left if self.tenure.is_alive else 0
+        left = self._places_left if self.tenure.is_alive and not self._payloads.is_full else 0
         self._wants_room = left <= self.capacity // 2
         return max(left, 0)
 
@@ -133,6 +135,7 @@ class Dispatcher:
         held = self.in_hand.get(id)
         if held is not None and held.token == token:
             del self.in_hand[id]
+            self._payloads.settled(id)
             self._apart.discard(id)
             if self._wants_room and len(self.in_hand) <= self.capacity // 2:
                 self._wants_room = False
@@ -204,7 +207,10 @@ class Dispatcher:
             while self._ready:
                 row = self._ready.popleft()
                 self._wake_lane()
-                await self._attempt(lane, row)
+                if row.payload == KEPT_BACK:
+                    await self._attempt_large(lane, row)
+                else:
+                    await self._attempt(lane, row)
                 count += 1
                 if count % _ROWS_BEFORE_YIELDING == 0:
                     await asyncio.sleep(0)
@@ -239,7 +245,7 @@ class Dispatcher:
             lane.expires = started + timeout
             outcome = late or await self._channel.deliver(row, options, timeout)
         except NoPlace as full:
-            self._waiting.add(full.places, row, started)
+            self._waiting.add(full.places, self.in_hand.get(row.id, row), started)  # without what was kept back
             return
         except InvalidInput as error:
             outcome = Failed(error=str(error), retryable=False)
@@ -257,7 +263,34 @@ class Dispatcher:
         seconds = time.monotonic() - started
         if late is None:
             self._pace.typical += (seconds - self._pace.typical) * WEIGHT
+        if type(outcome) is Succeeded and outcome.result is not None:
+            self._payloads.keep(row.id, outcome.result)
         self._settle(row, options, outcome, seconds)
+
+    async def _attempt_large(self, lane: Lane, row: Execution) -> None:
+        """Reads first what the claim kept back; that is not the attempt's time."""
+        lane.execution, released = row, Released()
+        try:
+            async with self._payloads.whole(row) as whole:
+                if whole is not None:
+                    lane.execution = None
+                    await self._attempt(lane, whole)
+                    return
+        except NoPlace as full:
+            self._waiting.add(full.places, row, time.monotonic())
+            return
+        except asyncio.CancelledError:
+            if self._draining or lane.execution is None or lane.task is None:
+                if lane.execution is not None:
+                    self._settle(row, DEFAULT, released, 0.0)
+                raise
+            lane.task.uncancel()  # somebody ended it in the database
+        except Exception as error:  # of the database; the row's lease says until when it can be tried again
+            self._events.emit("database.lost", role="payloads", error=str(error)[:200])
+            released = Released(after=timedelta(seconds=_LEFT_ALONE[0]))
+        finally:
+            lane.execution = None
+        self._settle(row, DEFAULT, released, 0.0)
 
     def _doubt(self, row: Execution) -> None:
         """Others may have taken what has not begun: whoever has it by now, the rows are no longer this worker's."""

@@ -17,8 +17,10 @@ from pgsched.domain.outcome import Late, Outcome, Released, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.scheduler import Worker
+from pgsched.store.connect import Link
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.dispatcher import Dispatcher
+from pgsched.worker.payloads import Payloads
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 LANES = 4
@@ -100,6 +102,7 @@ async def dispatcher(
         defaults=lambda client, partition: (b'{"relevant_for": "60s"}',) if client == "brief" else (),
         events=Events(recorder),
         failures=Failures(Events(recorder)),
+        payloads=Payloads(Link("postgresql://nobody@127.0.0.1:1/none", "payloads"), 1 << 26),
     )
     settled.dispatcher = made
     made.start()

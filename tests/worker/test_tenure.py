@@ -12,8 +12,10 @@ from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Outcome, Released, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.events import Events
+from pgsched.store.connect import Link
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.dispatcher import Dispatcher
+from pgsched.worker.payloads import Payloads
 from tests.worker.conftest import Recorder
 from tests.worker.test_dispatcher import Settled, rows
 
@@ -52,6 +54,7 @@ async def dispatcher(channel: Blocking, settled: Settled, recorder: Recorder) ->
         channel, clock, concurrency=2, ahead=0.02, settle=settled.take, room=lambda: None,
         defaults=lambda client, partition: (), events=Events(recorder),
         failures=Failures(Events(recorder)),
+        payloads=Payloads(Link("postgresql://nobody@127.0.0.1:1/none", "payloads"), 1 << 26),
     )  # fmt: skip
     settled.dispatcher = made
     made.start()

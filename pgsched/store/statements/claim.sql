@@ -2,6 +2,8 @@
 -- Locks the rows it takes and passes over those another worker holds. Index: executions_fire_at. No lease column is
 -- in an index, so the update is HOT. low is a hint that skips the dead entries at the left edge; rows that stand
 -- behind it are found by the sweep.
+-- A payload that is large, or compressed and so of unknown size, is kept back (store/payloads.py); both are told by its
+-- head, without reading it.
 update pgsched_internal.executions_{p} e
    set lease_owner = %(owner)s, lease_token = %(token)s,
        lease_expires_at = pgsched.now() + %(lease)s, attempt = e.attempt + 1
@@ -11,6 +13,9 @@ update pgsched_internal.executions_{p} e
             and due.fire_at <= pgsched.now() + %(ahead)s and due.lease_token is null{passing}
           order by due.fire_at limit %(batch_{p})s for update skip locked))
 returning e.partition, e.id, e.lease_token, e.attempt, e.fire_at, coalesce(e.scheduled_for, e.fire_at), e.client_id,
-          e.target, e.payload, e.options, e.job_id, e.plan, e.key, e.ordering_key
+          e.target,
+          case when e.payload is null or (pg_column_size(e.payload) <= 8000 and pg_column_compression(e.payload) is null)
+               then e.payload else '{"pgsched": "kept back"}'::jsonb end,
+          e.options, e.job_id, e.plan, e.key, e.ordering_key
 -- then
 {rows}

@@ -1,5 +1,7 @@
 -- claim: leases executions that a gate holds, by priority and instant. Locks what it
 -- takes and passes over what another worker holds. Index: executions_gate; then the primary key.
+-- A payload that is large, or compressed and so of unknown size, is kept back (store/payloads.py); both are told by its
+-- head, without reading it.
 with fed as materialized (
   select due.partition, due.id from pgsched.executions due
    where due.gate = %(gate)s and not isfinite(due.fire_at) and due.lease_token is null and due.partition = any (%(partitions)s){passing}
@@ -10,4 +12,7 @@ update pgsched.executions e
        lease_expires_at = pgsched.now() + %(lease)s, attempt = e.attempt + 1
   from fed where e.partition = fed.partition and e.id = any (array[fed.id])
 returning e.partition, e.id, e.lease_token, e.attempt, e.fire_at, coalesce(e.scheduled_for, e.fire_at), e.client_id,
-          e.target, e.payload, e.options, e.job_id, e.plan, e.key, e.ordering_key
+          e.target,
+          case when e.payload is null or (pg_column_size(e.payload) <= 8000 and pg_column_compression(e.payload) is null)
+               then e.payload else '{"pgsched": "kept back"}'::jsonb end,
+          e.options, e.job_id, e.plan, e.key, e.ordering_key
