@@ -645,7 +645,7 @@ function pgsched_internal.prepare_days(integer) returns integer volatility v par
 function pgsched_internal.queue_to_tell(smallint,text) returns smallint volatility s parallel s
 function pgsched_internal.queues_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.reap_in_hand(smallint,integer) returns integer volatility v parallel u
-function pgsched_internal.refuse(text,text,text) returns boolean volatility v parallel s
+function pgsched_internal.refuse(text,text,text) returns boolean volatility v parallel s set search_path=pg_catalog, pg_temp
 function pgsched_internal.refuse_full(integer) returns void volatility s parallel u
 function pgsched_internal.release_abandoned(integer) returns integer volatility v parallel u
 function pgsched_internal.release_dependents(integer) returns record volatility v parallel u

@@ -89,6 +89,17 @@ def test_functions_with_the_rights_of_their_owner_fix_their_search_path(db: Conn
     )
 
 
+def test_what_is_evaluated_with_other_peoples_rights_looks_names_up_in_no_path_of_theirs(db: Connection) -> None:
+    """Whoever may make an operator in some schema could otherwise have it asked whose rows are whose."""
+    assert column(
+        db,
+        f"select oid::regprocedure::text from pg_proc where {OURS} and prosqlbody is null"
+        " and not coalesce(array_to_string(proconfig, ' ') like '%search_path=pg_catalog, pg_temp%', false)"
+        " and (has_function_privilege('pgsched_client', oid, 'execute')"
+        " or has_function_privilege('pgsched_reader', oid, 'execute') or prorettype = 'trigger'::regtype)".encode(),
+    ) == ["pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint)"]
+
+
 def test_the_reference_names_every_function_that_a_client_may_call(db: Connection) -> None:
     text = (REFERENCE / "sql.md").read_text(encoding="utf-8")
     callable_by_clients = column(

@@ -448,3 +448,31 @@ def test_a_foreign_id_is_as_unknown_as_one_that_does_not_exist_and_nothing_of_it
             assert locked_rows(db, table) == 0
     assert said[0] == said[1]
     assert said[0][0] == "PS010"
+
+
+def test_no_operator_of_a_tenant_decides_whose_rows_it_sees(db: Connection, payments: Connection) -> None:
+    schedule(db, client="billing", payload={"secret": 1})
+    db.execute("grant create on schema public to public")
+    for types in ("name, name", "text, text", "text, name"):
+        left, right = types.split(", ")
+        payments.execute(f"create function public.yes({types}) returns boolean language sql return true".encode())
+        payments.execute(
+            f"create operator public.= (function = public.yes, leftarg = {left}, rightarg = {right})".encode()
+        )
+    payments.execute("set search_path = public, pg_catalog")
+    assert column(payments, "select payload from pgsched.executions") == []
+    assert column(payments, "select client_id from pgsched.clients") == ["payments"]
+    with refused(DENIED):
+        payments.execute(
+            "insert into pgsched.executions (client_id, target, fire_at) values ('billing', 'python:x', now())"
+        )
+    with refused("PS012"):
+        call(payments, "cancel", client="billing", key="k")
+    payments.execute(
+        "insert into pgsched.executions (client_id, target, fire_at) values ('payments', 'python:x', now())"
+    )
+    db.execute(
+        sql.SQL("drop owned by {}").format(
+            sql.Identifier(value(db, "select database_role from pgsched.clients where client_id = 'payments'"))
+        )
+    )

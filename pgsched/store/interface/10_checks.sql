@@ -1,8 +1,9 @@
 -- Functions that defaults and CHECK constraints stand on. They raise rather than answer false, so that a refused
--- row says what to write instead.
+-- row says what to write instead. What is evaluated with the rights of whoever inserts or reads either pins its search path or has its
+-- names looked up here, once (return …): else a client could give its own meaning to an operator of ours.
 
 create or replace function pgsched.now() returns timestamptz
-  language sql stable parallel safe as 'select pg_catalog.now()';
+  language sql stable parallel safe return pg_catalog.now();
 comment on function pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.';
 
 -- RFC 9562 version 7 with a fraction of the millisecond (its method 3): ordered by the microsecond of creation, so that new
@@ -10,14 +11,13 @@ comment on function pgsched.now() is 'The time by which everything is scheduled:
 -- from random(), seeded once a session: a server built without OpenSSL opens /dev/urandom for each gen_random_uuid() and
 -- uuidv7(), at seven times the cost, and an id has to be unique, not secret. One expression, so that an insert has it
 -- inlined; the leading digit is 0 until the year 2527.
-create or replace function pgsched.new_id() returns uuid language sql volatile parallel safe as $$
-  select ('0' || overlay(to_hex((date_part('epoch', clock_timestamp()) * 4096000)::bigint) placing '7' from 12 for 0)
-    || to_hex(-9223372036854775808 | (random() * 4611686018427386880)::bigint))::uuid
-$$;
+create or replace function pgsched.new_id() returns uuid language sql volatile parallel safe
+  return ('0' || overlay(to_hex((date_part('epoch', clock_timestamp()) * 4096000)::bigint) placing '7' from 12 for 0)
+    || to_hex(-9223372036854775808 | (random() * 4611686018427386880)::bigint))::uuid;
 comment on function pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.';
 
 create or replace function pgsched_internal.refuse(code text, message text, hint text) returns boolean
-  language plpgsql volatile parallel safe as $$
+  language plpgsql volatile parallel safe set search_path = pg_catalog, pg_temp as $$
 begin
   raise exception using errcode = refuse.code, message = refuse.message, hint = refuse.hint;
 end $$;

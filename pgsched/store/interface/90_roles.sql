@@ -4,10 +4,9 @@
 -- executions and jobs of theirs. It may lock nothing by itself: no UPDATE, no DELETE. The schema pgsched_internal it cannot
 -- use at all; of its functions it executes those alone that CHECK constraints, defaults and policies of its inserts and reads call.
 
-create or replace function pgsched_internal.my_clients() returns text[] language sql stable parallel safe as $$
-  select array(select c.client_id from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
-                where pg_catalog.pg_has_role(r.oid, 'MEMBER'))
-$$;
+create or replace function pgsched_internal.my_clients() returns text[] language sql stable parallel safe
+  return array(select c.client_id from pgsched.clients c join pg_catalog.pg_roles r on r.rolname = c.database_role
+                where pg_catalog.pg_has_role(r.oid, 'MEMBER'));
 comment on function pgsched_internal.my_clients() is 'The clients whose rows the current role may see and change.';
 
 create or replace function pgsched_internal.grant_execute(functions text[], role regrole) returns void
