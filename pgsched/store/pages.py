@@ -91,8 +91,13 @@ def _live(conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: st
     home = (homes.where(_queues.c.name == queue) if queue is not None else homes).subquery("home")
     status = sa.case(*((condition, name) for name, condition in _AS_LIVE.items())).label("status")
     held_by = sa.case((_AS_LIVE["held"], _executions.c.gate)).label("held_by")
+    first_partition = sa.cast(_executions.c.partition.op("&")(sa.text("~15")), sa.Text)
+    stalled = sa.select(sa.func.pgsched_internal.stalls()).scalar_subquery().op("->>")(first_partition)
+    waits = _AS_LIVE["scheduled"] | _AS_LIVE["retrying"]
+    reason = sa.case((_executions.c.reason.is_(None) & waits, stalled), else_=_executions.c.reason).label("reason")
+    others = [column for column in _executions.c if column.name != "reason"]
     newest = (
-        sa.select(_executions, status, held_by)
+        sa.select(*others, status, held_by, reason)
         .where(_executions.c.partition == home.c.partition, *conditions)
         .order_by(_executions.c.id.desc())
         .limit(limit)

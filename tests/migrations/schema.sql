@@ -659,6 +659,7 @@ function pgsched_internal.setting(text,text) returns text volatility s parallel 
 function pgsched_internal.shut_gate(text,timestamp with time zone,text) returns boolean volatility v parallel u
 function pgsched_internal.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched_internal.slot_for(text,text,text) returns smallint volatility i parallel s
+function pgsched_internal.stalls() returns jsonb volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.superseded_by(pgsched.history) returns uuid volatility s parallel u
 function pgsched_internal.take_in_hand(uuid,bigint) returns pgsched.executions volatility v parallel u
 function pgsched_internal.take_turn(pgsched.executions) returns boolean volatility v parallel u
@@ -896,6 +897,9 @@ grant execute on pgsched_internal.setting(text,text) to pgsched_worker
 grant execute on pgsched_internal.shut_gate(text,timestamp with time zone,text) to pgsched_worker
 grant execute on pgsched_internal.skip_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_worker
+grant execute on pgsched_internal.stalls() to pgsched_client
+grant execute on pgsched_internal.stalls() to pgsched_reader
+grant execute on pgsched_internal.stalls() to pgsched_worker
 grant execute on pgsched_internal.superseded_by(pgsched.history) to pgsched_worker
 grant execute on pgsched_internal.take_in_hand(uuid,bigint) to pgsched_worker
 grant execute on pgsched_internal.take_turn(pgsched.executions) to pgsched_worker
@@ -1203,6 +1207,7 @@ comment on pgsched_internal.setting(text,text) is 'A setting of pgsched, such as
 comment on pgsched_internal.shut_gate(text,timestamp with time zone,text) is 'Lets nothing pass a gate before this instant; false if so it was.'
 comment on pgsched_internal.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
 comment on pgsched_internal.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'
+comment on pgsched_internal.stalls() is 'Why nothing begins in a queue though it is due, by the queue''s first partition: it is paused, or no worker serves it.'
 comment on pgsched_internal.superseded_by(pgsched.history) is 'The execution that waits, runs or has succeeded under the same key since, or for the same instant of the job; else null.'
 comment on pgsched_internal.take_in_hand(uuid,bigint) is 'The execution that is leased under this token, locked; PS013 where it is so no more, PS010 for an unknown one, PS012 where it is another client''s.'
 comment on pgsched_internal.take_turn(pgsched.executions) is 'Whether it is the turn of an execution among those of its ordering key; it is at the head then, and held behind the others otherwise.'

@@ -77,3 +77,17 @@ def test_a_triggered_execution_names_its_job(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     id = call(db, "trigger", job_id=job)
     assert value(db, "select job_id from pgsched.status where id = %s", [id]) == job
+
+
+def test_what_waits_where_nothing_begins_says_why(db: Connection) -> None:
+    schedule(db, fire_at="2040-01-01Z")
+    reason = "select reason from pgsched.status"
+    assert value(db, reason) == "waits: no worker serves the queue"
+    db.execute(
+        "insert into pgsched.workers (name, queues, release, expires_at)"
+        " values ('w', '{default}', '1', now() + interval '1 hour')"
+    )
+    assert value(db, reason) is None
+    db.execute("update pgsched.queues set paused_at = now()")
+    assert value(db, reason) == "waits: the queue is paused"
+    db.execute("update pgsched.queues set paused_at = null")

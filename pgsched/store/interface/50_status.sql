@@ -2,9 +2,24 @@
 -- its instant: off the end of the lease, since who reads may not see the token.
 -- Each part reads one table, and all have the same types: so conditions and the order of ids reach the tables' own indexes. A
 -- join within a part, or a domain beside its base type, would keep them above the union, where every row has been read.
+
+-- Asked once a statement, and only where a row that waits is shown.
+create or replace function pgsched_internal.stalls() returns jsonb
+  language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select coalesce(jsonb_object_agg(q.first_partition, case when q.paused_at is not null then 'waits: the queue is paused'
+                                                           else 'waits: no worker serves the queue' end), '{}')
+    from pgsched.queues q
+   where q.paused_at is not null
+      or not q.pulled and not exists (select from pgsched.workers w where q.name = any (w.queues) and w.expires_at > pgsched.now())
+$$;
+comment on function pgsched_internal.stalls()
+  is 'Why nothing begins in a queue though it is due, by the queue''s first partition: it is paused, or no worker serves it.';
+
 create or replace view pgsched.status with (security_invoker = true) as
 select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, s.payload, s.scheduled_for, s.fire_at, s.attempt,
-       s.created_at, s.finished_at, s.status_code, s.result, s.reason, s.options, s.ordering_key, s.lease_owner, s.lease_expires_at,
+       s.created_at, s.finished_at, s.status_code, s.result,
+       case when s.reason is null and s.status in ('scheduled', 'retrying')
+            then (select pgsched_internal.stalls()) ->> (s.partition & ~15)::text else s.reason end as reason, s.options, s.ordering_key, s.lease_owner, s.lease_expires_at,
        s.instants, s.last_scheduled_for, s.held_by
   from (select e.id, e.client_id::text, e.key::text, e.job_id, e.partition,
                case when e.lease_expires_at is not null then 'running'

@@ -120,7 +120,7 @@ begin
     'pgsched_internal.reap_in_hand', 'pgsched_internal.refuse', 'pgsched_internal.refuse_full', 'pgsched_internal.release_abandoned',
     'pgsched_internal.release_dependents', 'pgsched_internal.replay_next', 'pgsched_internal.revive', 'pgsched_internal.schedule_after',
     'pgsched_internal.schedule_job', 'pgsched_internal.schedule_keyed', 'pgsched_internal.seconds_in', 'pgsched_internal.setting',
-    'pgsched_internal.shut_gate', 'pgsched_internal.skip_dependents', 'pgsched_internal.slot_for', 'pgsched_internal.superseded_by',
+    'pgsched_internal.shut_gate', 'pgsched_internal.skip_dependents', 'pgsched_internal.slot_for', 'pgsched_internal.stalls', 'pgsched_internal.superseded_by',
     'pgsched_internal.take_in_hand', 'pgsched_internal.take_turn', 'pgsched_internal.target_host', 'pgsched_internal.tell_outcome',
     'pgsched_internal.unblock_after', 'pgsched_internal.until_next', 'pgsched_internal.waits_for_own', 'pgsched_internal.withdraw',
     'pgsched_internal.write_log'], 'pgsched_worker');
@@ -146,7 +146,7 @@ begin
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.gates to pgsched_reader;  -- read through views
   grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
     created_at) on pgsched.clients to pgsched_reader;
-  perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched_internal.target_host'], 'pgsched_reader');
+  perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.dependencies',
                               'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.replays', 'pgsched.blocked_keys'] loop
     execute format('create policy reader on %s for select to pgsched_reader using (true)', item);
@@ -185,7 +185,7 @@ begin
   perform pgsched_internal.grant_execute(array[
     'pgsched_internal.check_cron', 'pgsched_internal.check_labels', 'pgsched_internal.check_options', 'pgsched_internal.check_partition',
     'pgsched_internal.check_payload', 'pgsched_internal.check_rules', 'pgsched_internal.check_target', 'pgsched_internal.my_clients', 'pgsched_internal.refuse',
-    'pgsched_internal.target_host'], 'pgsched_client');
+    'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_client');
   create policy mine on pgsched.clients for select to pgsched_client
     using (exists (select from pg_catalog.pg_roles r where r.rolname = database_role and pg_catalog.pg_has_role(r.oid, 'MEMBER')));
   foreach item in array array['pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched_internal.kept_dead_letters',
