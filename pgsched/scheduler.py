@@ -190,7 +190,7 @@ class Worker:
         )
 
     def _leases(self, link: Link) -> Leases:
-        return Leases(link, self.roster, self.clock, self._lease)
+        return Leases(link, self.roster, self.clock, self.events, self._lease)
 
     def _make_capabilities(self) -> Capabilities:
         host = CapabilitiesHost(

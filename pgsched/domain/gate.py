@@ -15,9 +15,6 @@ from pgsched.errors import InvalidTarget
 CLIENT, HOST, QUEUE, KEY, CIRCUIT = "client:", "host:", "queue:", "key:", "circuit:"
 ORDER = "order"
 """Where executions are held whose turn among those of their ordering key it is not; no gate of the table."""
-BUSY, ERROR = "busy", "error"
-"""Said of an execution that was put off since somebody held a lock; of one that is parked since it cannot be done."""
-OF_NO_TABLE = frozenset({ORDER, BUSY, ERROR})
 NEVER = 2**63 - 1
 _FIRST_INTERVAL = 100_000.0  # microseconds between the first executions, where the gate has no rate: ten a second
 _DOUBLES_IN = 1_000_000.0  # microseconds in which the rate doubles

@@ -12,6 +12,7 @@ from psycopg import AsyncCursor
 from pgsched.domain.execution import Execution
 from pgsched.store.connect import Connection
 from pgsched.store.deferred import with_own_tokens
+from pgsched.store.parking import Parked
 from pgsched.store.sql import statement, statement_in, statement_over, together
 from pgsched.store.successors import NOTHING_PLANNED, plan_successors
 from pgsched.store.whose import EVERYBODY, PLAIN, Whose
@@ -42,12 +43,13 @@ class Lease:
 
 class Claimed(NamedTuple):
     """What a claim took, those of it that run, and the earliest successor it planned in each partition (wire count);
-    ``sure_until`` is that of its lease."""
+    ``sure_until`` is that of its lease, and ``parked`` what it could not do (``store.careful``)."""
 
     taken: list[Execution]
     rows: list[Execution]
     planned: dict[int, int]
     sure_until: float = float("inf")
+    parked: tuple[Parked, ...] = ()
 
 
 Admit = Callable[[Connection, list[Execution]], Awaitable[list[Execution]]]
@@ -69,42 +71,54 @@ async def claim(
     those of their rows that do not run are not among the rows. A claim that was cancelled leaves the connection in the
     middle of it.
     """
+    how = How(now, admit, whose)
     try:
-        return await _claim(connection, lease, shares, _Claim(now, admit, whose, again=False))
+        return await _claim(connection, lease, shares, how)
     except psycopg.errors.UniqueViolation:  # somebody else has planned a successor: rare, and all was rolled back
-        return await _claim(connection, lease, shares, _Claim(now, admit, whose, again=True))
+        return await _claim(connection, lease, shares, how._replace(again=True))
 
 
-class _Claim(NamedTuple):
+class How(NamedTuple):
+    """At which time (wire count) a claim is made, which of its rows may start, whose rows it reads, and whether it is
+    made again, since somebody else had planned a successor."""
+
     now: int
     admit: Admit | None
     whose: Whose
-    again: bool
+    again: bool = False
 
 
-async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], how: _Claim) -> Claimed:
+async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], how: How) -> Claimed:
     claims = _claims(lease, shares, how.whose)
     try:
         async with connection.pipeline() as pipeline:  # without a wait between begin and claim, plan and commit
             await connection.execute("begin")
             cursors = [await connection.execute(*one, binary=True) for one in claims]
             await pipeline.sync()
-            taken = running = [Execution._make(row) for cursor in cursors for row in await cursor.fetchall()]
-            recurring = [row for row in taken if row.plan and row.attempt == 1]  # a plan of 0 is a backfill's
-            planned = NOTHING_PLANNED
-            if recurring:
-                planned = await plan_successors(connection, recurring, now=how.now, ahead=lease.ahead, again=how.again)
-            if planned.idle:
-                running = [row for row in taken if row.id not in planned.idle]
-            if how.admit:
-                running = await how.admit(connection, running)
-            running = await with_own_tokens(connection, running)
+            taken = [Execution._make(row) for cursor in cursors for row in await cursor.fetchall()]
+            running, planned = await carry_on(connection, lease, taken, how)
             await connection.execute("commit")
-    except psycopg.Error:
+    except Exception:
         with contextlib.suppress(psycopg.Error):
             await connection.rollback()
         raise
-    return Claimed(taken, running, planned.instants)
+    return Claimed(taken, running, planned)
+
+
+async def carry_on(
+    connection: Connection, lease: Lease, taken: list[Execution], how: How
+) -> tuple[list[Execution], dict[int, int]]:
+    """What a claim does with the rows that it took, in its transaction: those that run, and what was planned."""
+    running = taken
+    recurring = [row for row in taken if row.plan and row.attempt == 1]  # a plan of 0 is a backfill's
+    planned = NOTHING_PLANNED
+    if recurring:
+        planned = await plan_successors(connection, recurring, now=how.now, ahead=lease.ahead, again=how.again)
+    if planned.idle:
+        running = [row for row in taken if row.id not in planned.idle]
+    if how.admit:
+        running = await how.admit(connection, running)
+    return await with_own_tokens(connection, running), planned.instants
 
 
 async def claim_at_once(connection: Connection, lease: Lease, share: Share, whose: Whose = PLAIN) -> Claimed:

@@ -64,6 +64,11 @@ def is_a_lock(error: BaseException) -> bool:
     return isinstance(error, psycopg.Error) and error.sqlstate in _LOCKS
 
 
+def took_too_long(error: BaseException) -> bool:
+    """Whether a statement was ended for taking too long."""
+    return isinstance(error, psycopg.Error) and error.sqlstate == _TOO_LONG
+
+
 async def by_halves(
     rows: Sequence[Row],
     work: Callable[[Sequence[Row]], Awaitable[None]],

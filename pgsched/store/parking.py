@@ -9,7 +9,7 @@ from uuid import UUID
 import psycopg
 from psycopg import AsyncConnection
 
-from pgsched.store.isolation import is_of_a_row, reason_of
+from pgsched.store.isolation import is_a_lock, is_of_a_row, reason_of
 from pgsched.store.sql import statement_in
 
 How = Literal["held", "failed", "gone", "left"]
@@ -48,7 +48,7 @@ async def park(
                 cursor = await connection.execute(statement_in(name, partition), parameters)
                 return Parked(id, partition, how if cursor.rowcount else "gone", reason)
         except psycopg.Error as refused:
-            if not is_of_a_row(refused):
+            if is_a_lock(refused) or not is_of_a_row(refused):
                 raise
     return Parked(id, partition, "left", reason)
 

@@ -13,7 +13,10 @@ from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution
 from pgsched.store import executions
-from pgsched.store.executions import Group, Lease
+from pgsched.store.executions import Group, Lease, Share
+from pgsched.store.isolation import is_of_a_row
+from pgsched.store.parking import Parked
+from pgsched.store.sifting import Place, lease_rows, lock_due, sift
 from pgsched.store.sql import statement, statement_over
 from pgsched.store.successors import plan_successors
 from pgsched.store.wire import Instant
@@ -44,8 +47,35 @@ async def pass_on(connection: AsyncConnection[Any], lease: Lease, what: Passing,
         return await _pass_on(connection, lease, what, now, again=True)
 
 
+async def pass_on_without(
+    connection: AsyncConnection[Any], lease: Lease, what: Passing, *, now: int
+) -> tuple[int, list[Parked]]:
+    """The same, without the rows for whose sake it fails; those that were parked."""
+    try:
+        return await pass_on(connection, lease, what, now=now), []
+    except Exception as error:
+        if not is_of_a_row(error):
+            raise
+
+    async def attempt(places: Sequence[Place]) -> None:
+        rows = await lease_rows(connection, lease, places)
+        first = [row for row in rows if row.attempt == 1]
+        planned = await plan_successors(connection, first, now=now, ahead=lease.ahead, again=True)
+        await _hand_back(connection, [row for row in rows if row.id not in planned.idle])
+
+    shares = [Share(partition, what.low, what.batch) for partition in _partitions(what.queue)]
+    parked = await sift(
+        connection, lambda: lock_due(connection, lease, shares, _PLANNED, {}), attempt, ahead=lease.ahead
+    )
+    return await pass_on(connection, lease, what, now=now), parked
+
+
+def _partitions(queue: int) -> tuple[int, ...]:
+    return tuple(range(queue, queue + PARTITIONS_PER_QUEUE))
+
+
 async def _pass_on(connection: AsyncConnection[Any], lease: Lease, what: Passing, now: int, *, again: bool) -> int:
-    partitions = tuple(range(what.queue, what.queue + PARTITIONS_PER_QUEUE))
+    partitions = _partitions(what.queue)
     parameters: dict[str, Any] = {
         "owner": lease.owner,
         "token": lease.token,

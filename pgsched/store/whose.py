@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, LiteralString
 
+from pgsched.store.wire import Uuids
 from pgsched.store.workers import PARTITIONS_PER_QUEUE
 
 _INDENT: LiteralString = "\n            "
@@ -29,6 +30,8 @@ class Whose:
     plain: bool = False
     left: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     missed: tuple[str, ...] = ()
+    refused: tuple[bytes, ...] = ()
+    """Rows, by their ids, that the database lets nobody do anything with."""
 
     @property
     def condition(self) -> LiteralString:
@@ -38,6 +41,8 @@ class Whose:
             text += LEFT
         if self.missed:
             text += _INDENT + "and (" + _CAPABILITY + " <> all (%(missed)s) or due.plan is not null)"
+        if self.refused:
+            text += _INDENT + "and due.id <> all (%(refused)s)"
         if self.only is not None:
             return text + _INDENT + "and due.client_id = %(only)s"
         if self.plain:
@@ -56,6 +61,8 @@ class Whose:
         given: dict[str, Any] = {name: list(values) for name, values in named.items() if values}
         if self.only is not None:
             given["only"] = self.only
+        if self.refused:
+            given["refused"] = Uuids(self.refused)
         if self.left:
             given["left"] = list(self.left.get(partition // PARTITIONS_PER_QUEUE, ()))
         return given

@@ -74,7 +74,9 @@ class PulledQueues(Service):
         low = LONG_AGO if sweeps else self._now() - _BACK
         lease = Lease(owner=self._number(), token=self._next_token(), length=self._lease, ahead=_AHEAD)
         what = Passing(queue, low, _BATCH)
-        passed = await pulled.pass_on(await self._link.get(), lease, what, now=self._now())
+        passed, parked = await pulled.pass_on_without(await self._link.get(), lease, what, now=self._now())
+        for one in parked:
+            self.events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)
         if sweeps and passed < _BATCH:
             self._swept_at[queue] = time.monotonic()
         return passed >= _BATCH

@@ -13,6 +13,7 @@ due, by the batch, in a share of its time.
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 
 from pgsched.domain.capability import is_table_gate
 from pgsched.domain.execution import Execution
@@ -20,10 +21,11 @@ from pgsched.domain.gate import CLIENT, ORDER, Gate
 from pgsched.domain.passing import AHEAD, JUST_IN_TIME, Appointment, appoint
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import gates, ordering
+from pgsched.store import careful, gates, ordering
 from pgsched.store.connect import Connection, Link
 from pgsched.store.deferred import with_own_tokens
 from pgsched.store.executions import Lease
+from pgsched.store.isolation import is_of_a_row
 from pgsched.worker.book import Book
 from pgsched.worker.capabilities import Capabilities
 from pgsched.worker.clock import DatabaseClock
@@ -214,7 +216,7 @@ class Gatekeeper(Service):
         await self._note_left()
         for name, held in sorted(self._holding.items(), key=lambda item: item[1].due):
             if held.due <= time.monotonic() and self._dispatcher.free_for_held:
-                await self._feed(name, held)
+                await self._feed_on(name, held)
         await self._tidy()
         return self._pause()
 
@@ -260,6 +262,28 @@ class Gatekeeper(Service):
                 await gates.read(connection, sorted(changed), worker=self._roster.number)
                 use = {name: self._tally.running[name] for name in changed}
                 await gates.note_use(connection, self._roster.number, use)
+
+    async def _feed_on(self, name: str, here: Held) -> None:
+        """Feeds on from a gate, where a row is at fault without it: the next turn does."""
+        try:
+            await self._feed(name, here)
+        except Exception as error:
+            if not is_of_a_row(error):
+                raise
+            here.due = time.monotonic() + _TRY_AGAIN
+            await self.leases.give_back()
+            connection, lease = await self._link.get(), self.leases.ask(timedelta(0))
+            parked = await careful.sift_held(
+                connection, lease, name, self._roster.open, batch=_MOST_FED, attempt=partial(self._try_out, connection)
+            )
+            self.leases.answered(lease)
+            self.leases.tell(parked)
+
+    async def _try_out(self, connection: Connection, rows: list[Execution]) -> None:
+        """What a feed asks of rows, in a transaction that is undone."""
+        await self._queue_up(connection, rows)
+        self._gates_of(rows)
+        await with_own_tokens(connection, rows)
 
     async def _feed(self, name: str, here: Held) -> None:
         """Claims what a gate has room for, and lets it pass, or wait at a wider gate that holds others back."""

@@ -2,12 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
-from pgsched.store import executions
+from pgsched.events import Events
+from pgsched.store import careful, executions
 from pgsched.store.connect import Link
 from pgsched.store.executions import Admit, Claimed, Lease, Share
+from pgsched.store.isolation import is_of_a_row
+from pgsched.store.parking import Parked
 from pgsched.store.whose import Whose
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.roster import Roster
@@ -15,6 +19,7 @@ from pgsched.worker.roster import Roster
 SURE = 0.6
 """For what part of a lease, counted from before it was asked for, rows are begun under it: a worker of which nothing
 is heard counts as lost after two thirds of one."""
+_MOST_REFUSED = 1000
 _AT_THE_END = 5  # seconds
 
 
@@ -22,9 +27,12 @@ class Leases:
     """Remembers what was asked for until the answer is there: rows whose claim's answer a broken connection swallowed
     may be leased to this worker without its knowing, and are given back."""
 
-    def __init__(self, link: Link, roster: Roster, clock: DatabaseClock, length: timedelta) -> None:
-        self.link, self._roster, self._clock, self._length = link, roster, clock, length
+    def __init__(self, link: Link, roster: Roster, clock: DatabaseClock, events: Events, length: timedelta) -> None:
+        self.link, self._roster, self._clock, self._events, self._length = (
+            link, roster, clock, events, length
+        )  # fmt: skip
         self._unanswered: list[int] = []
+        self._refused: dict[bytes, None] = {}
 
     def ask(self, ahead: timedelta) -> Lease:
         """A lease under a token that no claim has had, for rows that are due so far ahead."""
@@ -37,17 +45,36 @@ class Leases:
         """It is known what was leased."""
         self._unanswered.remove(lease.token)
 
-    async def claim(self, shares: Sequence[Share], ahead: timedelta, *, admit: Admit, whose: Whose) -> Claimed:
+    def tell(self, parked: Iterable[Parked]) -> None:
+        """Rows were put away for whose sake a claim failed. What the database lets nobody do anything with is read
+        past."""
+        for one in parked:
+            self._events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)
+            if one.how == "left":
+                self._refused[one.id] = None
+        while len(self._refused) > _MOST_REFUSED:
+            del self._refused[next(iter(self._refused))]
+
+    async def claim(self, shares: Sequence[Share], ahead: timedelta, *, admit: Admit | None, whose: Whose) -> Claimed:
         """Claims rows that are due so far ahead (``executions.claim``)."""
         connection, lease, now = await self.link.get(), self.ask(ahead), self._clock.now()
-        answer = await executions.claim(connection, lease, shares, now=now, admit=admit, whose=whose)
+        if self._refused:
+            whose = replace(whose, refused=tuple(self._refused))
+        answer = await careful.claim(connection, lease, shares, now=now, admit=admit, whose=whose)
         self.answered(lease)
+        self.tell(answer.parked)
         return answer._replace(sure_until=lease.sure_until)
 
     async def claim_at_once(self, share: Share, ahead: timedelta, *, whose: Whose) -> Claimed:
         """The same of one partition, in a single round trip (``executions.claim_at_once``)."""
-        connection, lease = await self.link.get(), self.ask(ahead)
-        answer = await executions.claim_at_once(connection, lease, share, whose.plainly())
+        connection, lease, plain = await self.link.get(), self.ask(ahead), whose.plainly()
+        try:
+            answer = await executions.claim_at_once(connection, lease, share, plain)
+        except Exception as error:
+            if not is_of_a_row(error):
+                raise
+            await self.give_back()  # also what was leased and could not be read
+            return await self.claim([share], ahead, admit=None, whose=plain)
         self.answered(lease)
         return answer._replace(sure_until=lease.sure_until)
 
