@@ -44,6 +44,7 @@ from pgsched.worker.renewer import Renewer
 from pgsched.worker.roster import Roster
 from pgsched.worker.selection import Selection
 from pgsched.worker.settler import SETTLING_PATIENCE, Settler
+from pgsched.worker.shares import Shares
 from pgsched.worker.sweeper import Sweeper
 from pgsched.worker.trial import Trial
 from pgsched.worker.waker import Waker
@@ -109,7 +110,7 @@ class Worker:
             queue_weight=self.upkeep.directory.queue_weight,
             is_wanted=lambda: self.upkeep.directory.count > 1,
         )
-        self.selection = Selection(self.gatekeeper, self.fairness, self.capabilities)
+        self.selection = Selection(self.gatekeeper, self.fairness, self.capabilities, self.dispatcher.shares)
         self.rear = self._make_rear()
         self.claimer = self._make_claimer()
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
@@ -162,6 +163,11 @@ class Worker:
             events=self.events,
             failures=self._failures,
             payloads=self._payloads,
+            shares=Shares(
+                lanes=self.settings.concurrency,
+                is_wanted=lambda: self.upkeep.directory.count > 1,
+                relieved=lambda: self.claimer.look(),
+            ),
         )
 
     def _make_settler(self) -> Settler:

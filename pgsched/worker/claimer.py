@@ -137,6 +137,8 @@ class Claimer(Service):
             return pause
         self._fairness.leave(self._gates.passed_over)
         for backlog, budget in self._fairness.budgets(free):
+            if backlog.client in self._dispatcher.shares.crowded:
+                continue
             free -= await self._claim_apart(backlog, budget)
         if wanted:
             await self._claim(self._shares(wanted, max(free, _SMALLEST_SHARE)))

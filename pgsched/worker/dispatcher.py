@@ -33,6 +33,7 @@ from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.lane import Lane
 from pgsched.worker.pace import WEIGHT, Pace
 from pgsched.worker.payloads import Payloads
+from pgsched.worker.shares import Shares
 from pgsched.worker.tenure import Tenure
 from pgsched.worker.terms import DEFAULT, Terms
 from pgsched.worker.upcoming import Upcoming
@@ -65,6 +66,7 @@ class Dispatcher:
         events: Events,
         failures: Failures,
         payloads: Payloads,
+        shares: Shares,
     ) -> None:
         self._channel, self._clock, self._settle, self._room = channel, clock, settle, room
         self._terms = Terms(clock, defaults)
@@ -72,6 +74,7 @@ class Dispatcher:
         self.concurrency = concurrency
         self._pace = Pace(concurrency=concurrency, ahead=ahead)
         self._events, self._failures, self._payloads = events, failures, payloads
+        self.shares = shares
         self._watchdog = Watchdog(events, self._delivered_by)
         self._waiting = Waiting(self._resume)
         self._told_at = float("-inf")
@@ -82,6 +85,7 @@ class Dispatcher:
         self._apart: set[bytes] = set()  # what has ended, and cannot be recorded yet
         self._lanes = [Lane() for _ in range(concurrency)]
         self._idle: list[Lane] = []
+        shares.idle = self._idle.__len__
         self._waking = False
         self._watch: asyncio.Task[None] | None = None
         self._wants_room = False
@@ -113,8 +117,10 @@ class Dispatcher:
 
     @property
     def _places_left(self) -> int:
-        apart = self._upcoming.far + min(self._waiting.count, self.concurrency) + len(self._apart)
-        return self.capacity - len(self.in_hand) + apart
+        waiting = self._waiting.count
+        if not self.shares.wanted:  # else claims pass over those who have many waiting
+            waiting = min(waiting, self.concurrency)
+        return self.capacity - len(self.in_hand) + self._upcoming.far + waiting + len(self._apart)
 
     def submit(self, rows: list[Execution], sure_until: float = float("inf")) -> None:
         """Takes claimed rows, whose leases hold until then (monotonic): those that are due start now, the others at
@@ -207,7 +213,9 @@ class Dispatcher:
             while self._ready:
                 row = self._ready.popleft()
                 self._wake_lane()
-                if row.payload == KEPT_BACK:
+                if self.shares.wanted and len(self._idle) < self.shares.scarce:
+                    await self._attempt_shared(lane, row)
+                elif row.payload == KEPT_BACK:
                     await self._attempt_large(lane, row)
                 else:
                     await self._attempt(lane, row)
@@ -266,6 +274,21 @@ class Dispatcher:
         if type(outcome) is Succeeded and outcome.result is not None:
             self._payloads.keep(row.id, outcome.result)
         self._settle(row, options, outcome, seconds)
+
+    async def _attempt_shared(self, lane: Lane, row: Execution) -> None:
+        """The same where a client may not have all lanes."""
+        try:
+            share = self.shares.take(row.client_id)
+        except NoPlace as full:
+            self._waiting.add(full.places, row, time.monotonic())
+            return
+        try:
+            if row.payload == KEPT_BACK:
+                await self._attempt_large(lane, row)
+            else:
+                await self._attempt(lane, row)
+        finally:
+            share.give_back()
 
     async def _attempt_large(self, lane: Lane, row: Execution) -> None:
         """Reads first what the claim kept back; that is not the attempt's time."""
@@ -334,6 +357,7 @@ class Dispatcher:
             if self._waiting.count:
                 self._waiting.look()
                 self._put_off_overdue(now)
+            self.shares.look(self._waiting.by_client())
 
     def _hand_back_excess(self) -> None:
         """When attempts have become slow, what was claimed for quick ones would wait here: others may have it."""

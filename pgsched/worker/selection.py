@@ -5,18 +5,23 @@ from pgsched.store.whose import EVERYBODY, Whose
 from pgsched.worker.capabilities import Capabilities
 from pgsched.worker.fairness import Fairness
 from pgsched.worker.gatekeeper import Gatekeeper
+from pgsched.worker.shares import Shares
 
 
 class Selection:
     """Put together anew for each claim and each look."""
 
-    def __init__(self, gates: Gatekeeper, fairness: Fairness, capabilities: Capabilities) -> None:
+    def __init__(self, gates: Gatekeeper, fairness: Fairness, capabilities: Capabilities, shares: Shares) -> None:
         self._gates, self._fairness, self._capabilities = gates, fairness, capabilities
+        self._shares = shares
 
     @property
     def whose(self) -> Whose:
-        """The rows of all who are not claimed from apart, without what a gate would hold."""
+        """The rows of all who are not claimed from apart, nor have too much waiting here, without what a gate would
+        hold."""
         held, apart = self._gates.passed_over, self._fairness.clients
+        if self._shares.crowded:
+            apart = tuple({*apart, *self._shares.crowded})
         left, missed = self._capabilities.left, self._capabilities.missed
         if not (held or apart or left or missed):
             return EVERYBODY

@@ -5,7 +5,7 @@ in hand. A place that becomes free goes to each client that waits for it in turn
 off for a moment, so that what else is due has room here, and a worker that has places may be quicker to it.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 
 from pgsched.delivery.places import Places
@@ -36,6 +36,14 @@ class Waiting:
         else:
             rows.appendleft((since, row))
         self.count += 1
+
+    def by_client(self) -> Counter[str]:
+        """How many rows of each client wait."""
+        found: Counter[str] = Counter()
+        for clients in self._rows.values():
+            for client, rows in clients.items():
+                found[client] += len(rows)
+        return found
 
     def look(self) -> None:
         """Resumes as many as there are places; a row that was told of one may have ended before it took it."""

@@ -21,6 +21,7 @@ from pgsched.store.connect import Link
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.dispatcher import Dispatcher
 from pgsched.worker.payloads import Payloads
+from pgsched.worker.shares import Shares
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 LANES = 4
@@ -103,6 +104,7 @@ async def dispatcher(
         events=Events(recorder),
         failures=Failures(Events(recorder)),
         payloads=Payloads(Link("postgresql://nobody@127.0.0.1:1/none", "payloads"), 1 << 26),
+        shares=Shares(lanes=LANES, is_wanted=lambda: False, relieved=lambda: None),
     )
     settled.dispatcher = made
     made.start()

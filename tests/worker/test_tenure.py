@@ -16,6 +16,7 @@ from pgsched.store.connect import Link
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.dispatcher import Dispatcher
 from pgsched.worker.payloads import Payloads
+from pgsched.worker.shares import Shares
 from tests.worker.conftest import Recorder
 from tests.worker.test_dispatcher import Settled, rows
 
@@ -55,6 +56,7 @@ async def dispatcher(channel: Blocking, settled: Settled, recorder: Recorder) ->
         defaults=lambda client, partition: (), events=Events(recorder),
         failures=Failures(Events(recorder)),
         payloads=Payloads(Link("postgresql://nobody@127.0.0.1:1/none", "payloads"), 1 << 26),
+        shares=Shares(lanes=2, is_wanted=lambda: False, relieved=lambda: None),
     )  # fmt: skip
     settled.dispatcher = made
     made.start()
