@@ -11,11 +11,14 @@ from pgsched.version import __version__ as __version__
 if TYPE_CHECKING:
     from pgsched.client import AsyncClient as AsyncClient
     from pgsched.client import Client as Client
+    from pgsched.client import Placed as Placed
     from pgsched.client import Scheduled as Scheduled
     from pgsched.client import schedule as schedule
     from pgsched.client import schedule_async as schedule_async
     from pgsched.client import schedule_many as schedule_many
     from pgsched.client import schedule_many_async as schedule_many_async
+    from pgsched.client import schedule_outcome as schedule_outcome
+    from pgsched.client import schedule_outcome_async as schedule_outcome_async
     from pgsched.delivery.handlers import Context as Context
     from pgsched.delivery.python import App as App
     from pgsched.delivery.python import Fail as Fail
@@ -27,12 +30,15 @@ _HOMES = {
     "Client": "pgsched.client",
     "Context": "pgsched.delivery.handlers",
     "Fail": "pgsched.delivery.python",
+    "Placed": "pgsched.client",
     "Retry": "pgsched.delivery.python",
     "Scheduled": "pgsched.client",
     "schedule": "pgsched.client",
     "schedule_async": "pgsched.client",
     "schedule_many": "pgsched.client",
     "schedule_many_async": "pgsched.client",
+    "schedule_outcome": "pgsched.client",
+    "schedule_outcome_async": "pgsched.client",
 }
 
 

@@ -211,7 +211,7 @@ create table pgsched.executions (
     or pgsched_internal.check_partition(partition, client_id, key, ordering_key))
 ) partition by list (partition);
 create index executions_fire_at on pgsched.executions (partition, fire_at);
-create unique index executions_key on pgsched.executions (client_id, key, partition) where key is not null;
+create index executions_key on pgsched.executions (client_id, key) where key is not null;
 create unique index executions_job on pgsched.executions (job_id, scheduled_for, partition) where job_id is not null;
 -- What is held, is held at infinity: said of it so that no other index has an answer to the question.
 create index executions_gate on pgsched.executions (gate, (coalesce((options ->> 'priority')::smallint, 0::smallint)) desc, scheduled_for, id)
@@ -219,6 +219,29 @@ create index executions_gate on pgsched.executions (gate, (coalesce((options ->>
 create index executions_ordering on pgsched.executions (client_id, ordering_key, (coalesce(scheduled_for, fire_at)), id)
   where ordering_key is not null;
 create unique index executions_head on pgsched.executions (client_id, ordering_key, partition) where at_head;
+
+-- What stands under each key of a client: an execution, by its partition and id, or a job, where the partition is null. That
+-- one has the key, whether it is live or not: whoever schedules looks there. It is looked at again at look_at, and forgotten
+-- once it has ended long enough ago.
+create table pgsched_internal.keys (
+  client_id pgsched_internal.client_id not null,
+  key       pgsched_internal.key not null,
+  id        uuid not null,
+  partition smallint,
+  look_at   timestamptz not null default pgsched.now() + interval '24 hours',
+  primary key (client_id, key)
+) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+create index keys_look_at on pgsched_internal.keys (look_at);
+
+-- Where a job was before an edit gave its rows another partition: one that a worker had in hand then is still there.
+create table pgsched_internal.job_moves (
+  job_id    uuid not null references pgsched.jobs on delete cascade,
+  partition smallint not null,
+  primary key (job_id, partition)
+);
+
+-- What scheduling came to, and where.
+create type pgsched_internal.placement as (id uuid, outcome text, fires_at timestamptz, partition smallint);
 
 do $$
 begin

@@ -15,6 +15,7 @@ from pgsched.api.problems import MEDIA_TYPE, Fault, Problem, Unreadable
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import Fire
 from pgsched.store.backfills import Backfill
+from pgsched.store.calls import Outcome
 from pgsched.store.dead_letters import Replay
 from pgsched.store.rows import Attempt, DeadLetter, Execution, JobRow, Json
 
@@ -22,10 +23,13 @@ _Item = TypeVar("_Item", JobRow, Execution, Backfill, DeadLetter, Replay)
 
 
 class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
-    """What was scheduled. ``next_fires`` is empty for a paused job and for a key whose execution has ended."""
+    """What was scheduled. ``outcome`` is created; replaced, where it took the place of what waited under the key;
+    existing, where what stands under the key was left as it is; or ended, where that succeeded lately and nothing was
+    scheduled. ``next_fires`` is empty for a paused job, and for what runs, waits for others or has ended."""
 
     id: UUID
     kind: Literal["execution", "job"]
+    outcome: Outcome
     next_fires: list[datetime]
 
 

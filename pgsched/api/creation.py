@@ -2,12 +2,13 @@
 
 from datetime import datetime
 from typing import Annotated, Any
-from uuid import UUID
 
 import msgspec
 from litestar import Response, post
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
 from litestar.params import Body, HeaderParameter
+from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 from psycopg import AsyncConnection
 
 from pgsched.api.answers import Scheduled, problems
@@ -16,7 +17,7 @@ from pgsched.api.requests import CreateJob
 from pgsched.errors import InvalidSchedule
 from pgsched.store import calls
 from pgsched.store.jobs import plan_job
-from pgsched.store.listings import get_execution, get_job, planned_instant
+from pgsched.store.listings import get_job, planned_instant
 from pgsched.store.order import Order, When, when
 from pgsched.store.rows import JobRow
 
@@ -44,7 +45,12 @@ _EXAMPLES = [
 @post(
     "/jobs",
     summary="Schedule a one-shot or a recurring job",
-    responses=problems(400, 409, 413, 415, 422, 429),
+    responses={
+        HTTP_200_OK: ResponseSpec(
+            Scheduled, generate_examples=False, description="Nothing new: outcome says what stands under the key."
+        )
+    }
+    | problems(400, 409, 413, 415, 422, 429),
     response_description="Committed: it will fire.",
 )
 async def create(
@@ -58,7 +64,7 @@ async def create(
     ] = None,
 ) -> Response[Scheduled]:
     """Without a schedule it fires now. Scheduled again under the same client and key it replaces what still waits,
-    unless on_conflict says otherwise.
+    unless on_conflict says otherwise. 201 says that it is new; with 200, outcome says what stands under the key.
     """
     order = _order(data, idempotency_key)
     async with database.connection() as connection:
@@ -67,7 +73,11 @@ async def create(
         else:
             answer = await _place_execution(connection, order)
     rooms = {"job": "jobs", "execution": "executions"}
-    return Response(answer, headers={"Location": f"/v1/{rooms[answer.kind]}/{answer.id}"})
+    return Response(
+        answer,
+        status_code=HTTP_201_CREATED if answer.outcome == "created" else HTTP_200_OK,
+        headers={"Location": f"/v1/{rooms[answer.kind]}/{answer.id}"},
+    )
 
 
 def _order(data: CreateJob, idempotency_key: str | None) -> Order:
@@ -94,20 +104,17 @@ def _when(data: CreateJob) -> When:
 
 async def _place_execution(connection: AsyncConnection[Any], order: Order) -> Scheduled:
     placed = await calls.schedule(connection, order)
-    fires = [placed.fire_at]
-    if order.key is not None or order.after:  # it may have ended, or run, under this key; or wait for others
-        found = await get_execution(connection, placed.id)
-        fires = [found.fire_at] if found and found.fire_at and not found.finished_at else []
-    return Scheduled(id=placed.id, kind="execution", next_fires=fires)
+    fires = [] if placed.fire_at is None else [placed.fire_at]
+    return Scheduled(id=placed.id, kind="execution", outcome=placed.outcome, next_fires=fires)
 
 
 async def _place_job(connection: AsyncConnection[Any], order: Order) -> Scheduled:
     async with connection.transaction():
-        job_id: UUID = (await calls.schedule(connection, order)).id
-        await plan_job(connection, job_id)
-        row = await get_job(connection, job_id)
+        placed = await calls.schedule(connection, order)
+        await plan_job(connection, placed.id)
+        row = await get_job(connection, placed.id)
         fires = await next_fires(connection, row) if row else []
-    return Scheduled(id=job_id, kind="job", next_fires=fires)
+    return Scheduled(id=placed.id, kind="job", outcome=placed.outcome, next_fires=fires)
 
 
 async def next_fires(connection: AsyncConnection[Any], job: JobRow) -> list[datetime]:

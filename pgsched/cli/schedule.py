@@ -57,7 +57,8 @@ from pgsched.cli.reply import Reply, json_option
 def schedule(reply: Reply, /, target: str, payload: str | None, **rest: Any) -> None:
     """Schedule a call of TARGET: once, now or later, or again and again.
 
-    TARGET is one URI, such as https://host/path or python:name. Prints the id.
+    TARGET is one URI, such as https://host/path or python:name. Prints the id; with --json also whether that is of
+    something created, replaced, existing or ended.
     """
     from pgsched.store.order import Order, when
 
@@ -67,8 +68,9 @@ def schedule(reply: Reply, /, target: str, payload: str | None, **rest: Any) -> 
         rest[name] = json.dumps(dict(rest[name])) if rest[name] else None
     rest["after"] = list(rest["after"]) or None
     order = Order(target=target, when=when(**timing, rules=rest["rules"]), payload=payload, **rest)
-    found = _place(flags, order)
-    reply.give({"id": found, "kind": "job" if order.when.recurs else "execution"}, str(found))
+    placed = _place(flags, order)
+    kind = "job" if order.when.recurs else "execution"
+    reply.give({"id": placed.id, "kind": kind, "outcome": placed.outcome}, str(placed.id))
 
 
 def _place(flags: dict[str, Any], order: Any) -> Any:
@@ -76,6 +78,6 @@ def _place(flags: dict[str, Any], order: Any) -> Any:
     from pgsched.store import calls
 
     async def place(connection: Any) -> Any:
-        return (await calls.schedule(connection, order)).id
+        return await calls.schedule(connection, order)
 
     return ask(with_database(load_settings(flags)), place)

@@ -15,7 +15,12 @@ from pgsched.client import gates, settings
 from pgsched.client.consumers import Message, Ticket
 from pgsched.client.http import AsyncClient, Client
 from pgsched.client.many import Request, schedule_many, schedule_many_async
-from pgsched.client.transaction import schedule, schedule_async
+from pgsched.client.transaction import (
+    schedule,
+    schedule_async,
+    schedule_outcome,
+    schedule_outcome_async,
+)
 from pgsched.client.values import (
     Attempt,
     Backfill,
@@ -31,6 +36,7 @@ from pgsched.client.values import (
     Replaying,
     Scheduled,
 )
+from pgsched.store.calls import Placed
 
 __all__ = [
     "AsyncClient",
@@ -45,6 +51,7 @@ __all__ = [
     "Job",
     "Message",
     "Page",
+    "Placed",
     "Recurrence",
     "Replay",
     "Replaying",
@@ -56,5 +63,7 @@ __all__ = [
     "schedule_async",
     "schedule_many",
     "schedule_many_async",
+    "schedule_outcome",
+    "schedule_outcome_async",
     "settings",
 ]

@@ -4,9 +4,8 @@ What was asked for is checked as ``schedule`` checks it. All of it is scheduled 
 transaction can then only be rolled back. On a connection in autocommit it is a transaction of its own.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Required, TypedDict, TypeVar
@@ -17,7 +16,7 @@ from psycopg.rows import tuple_row
 
 from pgsched.client.asks import encode
 from pgsched.client.transaction import Executes, execute_of, raises_ours
-from pgsched.errors import Conflict, InvalidInput
+from pgsched.errors import InvalidInput
 from pgsched.store.bulk import COPY, INSERT, START, Load, OneShot, Start, due
 from pgsched.store.order import When, check_given, check_text, when
 from pgsched.store.wire import register_arrays
@@ -43,14 +42,14 @@ def schedule_many(connection_or_session: psycopg.Connection[Any] | Executes, req
     """Schedules one execution for each request, in the transaction of the connection; returns how many.
 
     Takes a psycopg 3 connection, or an SQLAlchemy Connection or Session over psycopg 3. ``requests`` may be a
-    generator: it is read while rows are on their way, so it must not use the connection. A key that has a live
-    execution, or that comes twice, refuses them all: Conflict names it. What else ``schedule`` raises is raised here
+    generator: it is read while rows are on their way, so it must not use the connection. A key under which something
+    lives, or that comes twice, refuses them all: Conflict names it. What else ``schedule`` raises is raised here
     too.
 
         with psycopg.connect(...) as connection:
             schedule_many(connection, ({"target": "python:remind", "payload": n} for n in range(100_000)))
     """
-    with raises_ours(), _names_the_key():
+    with raises_ours():
         connection = _driver_of(connection_or_session)
         with _transaction(connection), psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
             register_arrays(cursor)
@@ -71,7 +70,7 @@ async def schedule_many_async(
     connection_or_session: psycopg.AsyncConnection[Any] | Executes, requests: Iterable[Request]
 ) -> int:
     """``schedule_many`` for a psycopg AsyncConnection, or an SQLAlchemy AsyncConnection or AsyncSession."""
-    with raises_ours(), _names_the_key():
+    with raises_ours():
         connection = await _async_driver_of(connection_or_session)
         async with _async_transaction(connection), psycopg.AsyncCursor(connection, row_factory=tuple_row) as cursor:
             register_arrays(cursor)
@@ -140,20 +139,6 @@ def _text(name: str, text: str) -> str:
     if not text.isascii() or "\x00" in text:  # nothing else can have what check_text looks for
         check_text(name, text)
     return text
-
-
-@contextmanager
-def _names_the_key() -> Iterator[None]:
-    """Raises Conflict for a key that is taken; PostgreSQL tells which unless row-level security forbids it."""
-    try:
-        yield
-    except psycopg.errors.UniqueViolation as error:
-        found = re.search(r"=\((.+), \d+\)", error.diag.message_detail or "")
-        which = f"the client and key ({found[1]})" if found else "a client and key"
-        raise Conflict(
-            f"{which} have a live execution, or come twice; nothing was scheduled: leave that request out, or call "
-            "schedule for it, which replaces what waits"
-        ) from error
 
 
 def _driver_of(candidate: Any) -> psycopg.Connection[Any]:

@@ -17,7 +17,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from pgsched.client.asks import Id, OrderOptions, encode
-from pgsched.store.calls import SCHEDULE
+from pgsched.store.calls import SCHEDULE, Placed, placed
 from pgsched.store.order import Order, check_given, names_after, when
 from pgsched.store.refusals import refusal
 
@@ -40,26 +40,44 @@ def schedule(
             connection.execute(insert(orders).values(id=7))
             schedule(connection, "https://shop.example/settle", payload={"order": 7}, delay="10m")
     """
+    return schedule_outcome(connection_or_session, target, **options).id
+
+
+def schedule_outcome(
+    connection_or_session: psycopg.Connection[Any] | Executes, target: str, **options: Unpack[OrderOptions]
+) -> Placed:
+    """``schedule``, which also says what it came to: ``created``, ``replaced``, ``existing`` or ``ended``.
+
+    ``existing`` left what stands under the key as it is; ``ended`` scheduled nothing, since what had the key succeeded
+    lately. ``fire_at`` is None for a job, and for what runs, is held or has ended.
+    """
     order = _order(target, **options)
     with raises_ours():
         if isinstance(connection_or_session, psycopg.Connection):
             cursor = psycopg.Cursor(connection_or_session, row_factory=tuple_row)
-            return _id(cursor.execute(SCHEDULE, order.parameters()).fetchone())
+            return placed(cursor.execute(SCHEDULE, order.parameters()).fetchone())
         execute = execute_of(connection_or_session, waits=False)
-        return _id(execute(_sqlalchemy_text(), order.parameters()).first())
+        return placed(execute(_sqlalchemy_text(), order.parameters()).first())
 
 
 async def schedule_async(
     connection_or_session: psycopg.AsyncConnection[Any] | Executes, target: str, **options: Unpack[OrderOptions]
 ) -> UUID:
     """``schedule`` for a psycopg AsyncConnection, or an SQLAlchemy AsyncConnection or AsyncSession."""
+    return (await schedule_outcome_async(connection_or_session, target, **options)).id
+
+
+async def schedule_outcome_async(
+    connection_or_session: psycopg.AsyncConnection[Any] | Executes, target: str, **options: Unpack[OrderOptions]
+) -> Placed:
+    """``schedule_outcome`` for a psycopg AsyncConnection, or an SQLAlchemy AsyncConnection or AsyncSession."""
     order = _order(target, **options)
     with raises_ours():
         if isinstance(connection_or_session, psycopg.AsyncConnection):
             cursor = psycopg.AsyncCursor(connection_or_session, row_factory=tuple_row)
-            return _id(await (await cursor.execute(SCHEDULE, order.parameters())).fetchone())
+            return placed(await (await cursor.execute(SCHEDULE, order.parameters())).fetchone())
         execute = execute_of(connection_or_session, waits=True)
-        return _id((await execute(_sqlalchemy_text(), order.parameters())).first())
+        return placed((await execute(_sqlalchemy_text(), order.parameters())).first())
 
 
 def _order(target: str, **options: Unpack[OrderOptions]) -> Order:
@@ -122,7 +140,3 @@ def execute_of(candidate: Any, *, waits: bool, name: str = "schedule") -> Any:
     if waits is not inspect.iscoroutinefunction(execute):
         raise TypeError(f"{kind} goes with {name if waits else f'{name}_async'}")
     return execute
-
-
-def _id(row: Any) -> UUID:
-    return row[0] if isinstance(row[0], UUID) else UUID(str(row[0]))

@@ -10,10 +10,12 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheduled:
-    """What was scheduled: ``kind`` is ``execution`` or ``job``."""
+    """What was scheduled: ``kind`` is ``execution`` or ``job``; ``outcome`` is ``created``, ``replaced``, ``existing``
+    (what stands under the key was left as it is) or ``ended`` (it succeeded lately, and nothing was scheduled)."""
 
     id: UUID
     kind: str
+    outcome: str
     next_fires: tuple[datetime, ...]
 
 

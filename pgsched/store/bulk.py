@@ -37,7 +37,7 @@ _NULL = struct.pack("!i", -1)
 _FIXED = struct.Struct("!hiQQihiq")  # the number of columns; then id, partition and fire_at, each behind its length
 _LENGTH = struct.Struct("!i")
 _VERSIONED_LENGTH = struct.Struct("!ib")  # of jsonb: the length counts the byte after it, the version
-_VARIANT, _RANDOM = 1 << 63, (1 << 62) - 1
+_PLACED, _RANDOM = 0b101 << 61, (1 << 46) - 1  # the variant, and that the partition follows
 _ID_STEP = 16  # in 4096ths of a millisecond, as the ids count: slower than rows can be written
 _BLOCK, _ASIDE, _ASIDE_BYTES = 256, 5000, 1 << 26
 _REMEMBERED = 10_000
@@ -157,14 +157,15 @@ class Load:
 
 
 def _fixed(stamp: int, chance: int, fire_at: datetime) -> bytes:
-    """The first fields of a row: an id as ``pgsched.new_id()`` makes them, a partition by chance, the instant."""
+    """The first fields of a row: an id that carries the partition, that partition by chance, the instant."""
+    partition = chance >> 60
     return _FIXED.pack(
         7,
         16,
         (stamp >> 12 << 16) | 0x7000 | (stamp & 0xFFF),
-        chance & _RANDOM | _VARIANT,
+        _PLACED | partition << 46 | chance & _RANDOM,
         2,
-        chance >> 60,
+        partition,
         8,
         microseconds(fire_at),
     )

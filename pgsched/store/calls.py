@@ -17,7 +17,8 @@ from pgsched.store.rows import JobFilter
 
 Verb = Literal["pause", "resume", "cancel"]
 SCHEDULE: LiteralString = """
-select pgsched.schedule(
+select placed.id, placed.outcome, placed.fires_at
+  from pgsched.schedule_outcome(
          target => cast(%(target)s as text), payload => cast(%(payload)s as jsonb),
          fire_at => cast(%(fire_at)s as timestamptz), delay => cast(%(delay)s as interval),
          cron => cast(%(cron)s as text), every => cast(%(every)s as interval),
@@ -27,9 +28,7 @@ select pgsched.schedule(
          options => cast(%(options)s as jsonb), on_conflict => cast(%(on_conflict)s as text),
          rules => cast(%(rules)s as jsonb), labels => cast(%(labels)s as jsonb),
          after => cast(%(after)s as text[]), after_outcome => cast(%(after_outcome)s as text),
-         gap => cast(%(gap)s as text), overlap => cast(%(overlap)s as text)) as id,
-       coalesce(cast(%(fire_at)s as timestamptz),
-                pgsched.now() + coalesce(cast(%(delay)s as interval), interval '0')) as fire_at
+         gap => cast(%(gap)s as text), overlap => cast(%(overlap)s as text)) as placed
 """
 _CANCEL: LiteralString = "select pgsched.cancel(id => %(id)s, note => %(note)s::text, actor => %(actor)s::text)"
 _PAUSE: LiteralString = "select pgsched.pause(%(id)s, %(note)s::text, %(actor)s::text)"
@@ -47,17 +46,29 @@ _IS_JOB: LiteralString = "select exists (select from pgsched.jobs where id = %(i
 _REVISIONS: LiteralString = "select version_num from pgsched.schema_version"
 
 
+Outcome = Literal["created", "replaced", "existing", "ended"]
+"""What scheduling came to: a new row; what waited under the key was replaced; what stands under it was left as it is,
+since it runs or was to be kept; or nothing, since what had the key has succeeded lately."""
+
+
 class Placed(NamedTuple):
-    """The id that ``pgsched.schedule`` answered with, and the instant that was asked for."""
+    """What stands under the key now. ``fire_at`` is None for a job, and for what runs, is held or has ended."""
 
     id: UUID
-    fire_at: datetime
+    outcome: Outcome
+    fire_at: datetime | None
 
 
 async def schedule(connection: AsyncConnection[Any], order: Order) -> Placed:
     async with connection.cursor(row_factory=tuple_row) as cursor:
         await cursor.execute(SCHEDULE, order.parameters())
-        return Placed._make(await cursor.fetchone() or ())
+        return placed(await cursor.fetchone())
+
+
+def placed(row: Any) -> Placed:
+    """The one row of ``SCHEDULE``, as any driver has it."""
+    id, outcome, fire_at = row
+    return Placed(id if isinstance(id, UUID) else UUID(str(id)), outcome, fire_at)
 
 
 async def cancel(

@@ -14,7 +14,8 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 async def create(api: httpx.AsyncClient, **body: Any) -> Any:
     answer = await api.post("/v1/jobs", json={"target": "https://shop.example/settle"} | body)
-    assert answer.status_code == 201, answer.text
+    assert answer.is_success, answer.text
+    assert answer.status_code == (201 if answer.json()["outcome"] == "created" else 200)
     return answer.json()
 
 
@@ -66,15 +67,25 @@ async def test_clock_policies_are_kept_and_set_back_when_left_out(api: httpx.Asy
 async def test_the_same_key_replaces_what_waits(api: httpx.AsyncClient, db: Connection) -> None:
     first = await create(api, key="settle-42", schedule={"delay": "1h"})
     second = await create(api, key="settle-42", schedule={"at": "2031-03-01T09:00:00Z"})
-    assert second == {"id": first["id"], "kind": "execution", "next_fires": ["2031-03-01T09:00:00Z"]}
+    assert second == {
+        "id": first["id"],
+        "kind": "execution",
+        "outcome": "replaced",
+        "next_fires": ["2031-03-01T09:00:00Z"],
+    }
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (1,)
 
 
 async def test_a_key_that_has_ended_answers_with_what_became_of_it(api: httpx.AsyncClient, db: Connection) -> None:
     first = await create(api, key="settle-42", schedule={"delay": "1h"})
-    db.execute("select pgsched_internal.finish_waiting(e, 'skipped', 'by hand') from pgsched.executions e")
+    db.execute("select pgsched_internal.finish_waiting(e, 'succeeded', 'by hand') from pgsched.executions e")
     db.execute("delete from pgsched.executions")
-    assert await create(api, key="settle-42") == {"id": first["id"], "kind": "execution", "next_fires": []}
+    assert await create(api, key="settle-42") == {
+        "id": first["id"],
+        "kind": "execution",
+        "outcome": "ended",
+        "next_fires": [],
+    }
 
 
 async def test_an_idempotency_key_makes_repeating_safe(api: httpx.AsyncClient, db: Connection) -> None:
@@ -122,14 +133,14 @@ async def test_a_paused_job_stays_paused_when_scheduled_again(api: httpx.AsyncCl
     job = await create(api, key="nightly", schedule={"every": "1h"})
     await api.post(f"/v1/jobs/{job['id']}/pause")
     again = await create(api, key="nightly", schedule={"every": "2h"})
-    assert again == {"id": job["id"], "kind": "job", "next_fires": []}
+    assert again == {"id": job["id"], "kind": "job", "outcome": "replaced", "next_fires": []}
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (0,)
 
 
 async def test_what_becomes_of_a_taken_key_is_chosen(api: httpx.AsyncClient, db: Connection) -> None:
     made = await create(api, key="k", payload={"n": 1}, schedule={"at": "2031-03-01T09:00:00Z"})
     kept = await create(api, key="k", payload={"n": 2}, schedule={"delay": "1h"}, on_conflict="keep")
-    assert kept == made
+    assert kept == made | {"outcome": "existing"}
     moved = await create(api, key="k", schedule={"at": "2032-03-01T09:00:00Z"}, on_conflict="debounce")
     assert (moved["id"], moved["next_fires"]) == (made["id"], ["2032-03-01T09:00:00Z"])
     refused = await api.post("/v1/jobs", json={"target": "python:a", "key": "k", "on_conflict": "reject"})
@@ -145,7 +156,7 @@ async def test_a_job_that_is_kept_keeps_its_clock_policies_and_says_when_it_fire
     cron = {"cron": "30 2 * * *", "timezone": "Europe/Berlin", "gap": "skip", "overlap": "both"}
     made = await create(api, key="k", schedule=cron)
     kept = await create(api, key="k", schedule={"cron": "0 9 * * *"}, on_conflict="keep")
-    assert kept == made
+    assert kept == made | {"outcome": "existing"}
     assert db.execute("select cron, gap, overlap from pgsched.jobs").fetchall() == [("30 2 * * *", "skip", "both")]
 
 
@@ -204,3 +215,19 @@ async def test_what_cannot_be_waited_for_is_refused(api: httpx.AsyncClient, code
     await create(api, schedule={"every": "1h"}, key="hourly")
     answer = await api.post("/v1/jobs", json={"target": "https://shop.example/settle"} | body)
     assert answer.json()["code"] == code, answer.text
+
+
+async def test_what_failed_is_scheduled_again_under_its_key(api: httpx.AsyncClient, db: Connection) -> None:
+    first = await create(api, key="settle-42", payload={"merchant": "wrong"})
+    db.execute("select pgsched_internal.finish_waiting(e, 'failed', 'by hand') from pgsched.executions e")
+    db.execute("delete from pgsched.executions")
+    second = await create(api, key="settle-42", payload={"merchant": 42})
+    assert second["id"] != first["id"]
+    assert (second["outcome"], len(second["next_fires"])) == ("created", 1)
+
+
+async def test_the_key_of_a_job_is_refused_to_a_one_shot(api: httpx.AsyncClient) -> None:
+    job = await create(api, key="k", schedule={"every": "1h"})
+    refused = await api.post("/v1/jobs", json={"target": "python:a", "key": "k"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "pgsched.conflict")
+    assert f"taken by job {job['id']}" in refused.json()["detail"]

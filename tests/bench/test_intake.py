@@ -2,6 +2,7 @@
 
 from pgsched.bench.bulk import run_bulk
 from pgsched.bench.pickup import run_pickup
+from pgsched.bench.requests import run_requests
 from pgsched.bench.schedule import run_schedule
 from pgsched.bench.writers import run_writers
 from pgsched.embedded import EmbeddedPostgres
@@ -20,6 +21,13 @@ def test_schedule_times_each_way_with_its_commit(server: EmbeddedPostgres) -> No
     result = run_schedule(server.url, count=50)
     for way in ("later", "now", "sdk", "bare"):
         assert 0 < result[f"{way}_p50_ms"] <= result[f"{way}_p99_ms"] <= result[f"{way}_max_ms"]
+
+
+def test_requests_compares_calls_with_a_key_with_those_without(server: EmbeddedPostgres) -> None:
+    result = run_requests(server.url, callers=2, seconds=0.5, queues=2)
+    assert result["plain_rate"] > 0
+    assert result["keyed_rate"] > 0
+    assert result["ratio"] > 0
 
 
 def test_writers_are_heard_only_with_notifications_on(server: EmbeddedPostgres) -> None:

@@ -40,12 +40,14 @@ def test_an_execution_is_scheduled_with_all_that_was_said(ask: Any, db: Db) -> N
         answer["id"],
         (True, {"merchant": 42}, "payments", "k", {"timeout": "5s", "max_attempts": 3}),
     )
-    assert answer["kind"] == "execution"
+    assert (answer["kind"], answer["outcome"]) == ("execution", "created")
 
 
 def test_what_waits_under_a_key_is_kept_when_that_is_asked_for(ask: Any, db: Db) -> None:
     first = ask("schedule", TARGET, "--key", "k", "--payload", "1", "--delay", "1h")
-    assert ask("schedule", TARGET, "--key", "k", "--payload", "2", "--on-conflict", "keep") == first
+    assert ask("schedule", TARGET, "--key", "k", "--payload", "2", "--on-conflict", "keep") == first | {
+        "outcome": "existing"
+    }
     assert db.execute("select payload from pgsched.status").fetchone() == (1,)
 
 

@@ -47,7 +47,7 @@ def test_an_execution_reads_back_as_it_was_asked_for(client: Client) -> None:
         ordering_key="42",
         options={"timeout": "PT5S"},
     )
-    assert asked == Scheduled(id=asked.id, kind="execution", next_fires=(_AT,))
+    assert asked == Scheduled(id=asked.id, kind="execution", outcome="created", next_fires=(_AT,))
     found = client.get_execution(asked.id)
     assert (found.payload, found.options) == ({"merchant": 42, "name": "Müller"}, {"timeout": "PT5S"})
     assert (found.client, found.key, found.ordering_key, found.fire_at) == ("shop", "settle-42", "42", _AT)

@@ -155,7 +155,8 @@ def test_a_misspelt_request_is_a_type_error(database_url: str, db: Connection) -
 def test_a_key_that_is_taken_is_named(database_url: str, db: Connection) -> None:
     with psycopg.connect(database_url) as connection:
         schedule_many(connection, numbered(0, 1, key="settle-42"))
-    with pytest.raises(Conflict, match=r"default, settle-42.*call\s+schedule"), psycopg.connect(database_url) as again:
+    named = "'settle-42' of client 'default'.*call pgsched.schedule"
+    with pytest.raises(Conflict, match=named), psycopg.connect(database_url) as again:
         schedule_many(again, [*numbered(0, 10), *numbered(0, 1, key="settle-42")])
     assert count(db) == 1
 

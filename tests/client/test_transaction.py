@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from psycopg.rows import dict_row
 from sqlalchemy.orm import Session
 
-from pgsched.client import schedule, schedule_async
+from pgsched.client import schedule, schedule_async, schedule_outcome
 from pgsched.errors import (
     Conflict,
     InvalidInput,
@@ -180,3 +180,12 @@ def test_a_taken_key_is_refused_when_that_is_asked_for(database_url: str, opens:
         schedule(connection, "python:a", key="k")
     with pytest.raises(Conflict, match="taken by execution"), opens(database_url) as connection:
         schedule(connection, "python:a", key="k", on_conflict="reject")
+
+
+def test_the_outcome_says_what_a_call_came_to(opens: Opens, database_url: str, db: Connection) -> None:
+    with opens(database_url) as transaction:
+        first = schedule_outcome(transaction, "https://shop.example/settle", key="k", at="2040-03-01T09:00:00Z")
+        again = schedule_outcome(transaction, "https://shop.example/settle", key="k", on_conflict="keep")
+    assert (first.outcome, again.outcome) == ("created", "existing")
+    assert (first.id, first.fire_at) == (again.id, again.fire_at)
+    assert executions(db)[0][0] == first.id

@@ -41,7 +41,9 @@ table pgsched_internal.facts
 table pgsched_internal.former_secrets row level security
 table pgsched_internal.gate_use with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
 table pgsched_internal.gates with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
+table pgsched_internal.job_moves
 table pgsched_internal.kept_dead_letters row level security
+table pgsched_internal.keys with (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
 view pgsched.dead_letters with (security_invoker=true)
 view pgsched.sidelined with (security_invoker=true)
 view pgsched.status with (security_invoker=true)
@@ -288,6 +290,8 @@ column pgsched_internal.gates.08 recovers_from timestamp with time zone
 column pgsched_internal.gates.09 openings integer not null default 0
 column pgsched_internal.gates.10 reason text
 column pgsched_internal.gates.11 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched_internal.job_moves.01 job_id uuid not null
+column pgsched_internal.job_moves.02 partition smallint not null
 column pgsched_internal.kept_dead_letters.01 finished_at timestamp with time zone not null
 column pgsched_internal.kept_dead_letters.02 fire_at timestamp with time zone not null
 column pgsched_internal.kept_dead_letters.03 scheduled_for timestamp with time zone not null
@@ -314,6 +318,11 @@ column pgsched_internal.kept_dead_letters.23 replayed_as uuid
 column pgsched_internal.kept_dead_letters.24 dealt_with_at timestamp with time zone
 column pgsched_internal.kept_dead_letters.25 dealt_with_by text
 column pgsched_internal.kept_dead_letters.26 tries jsonb not null
+column pgsched_internal.keys.01 client_id pgsched_internal.client_id not null
+column pgsched_internal.keys.02 key pgsched_internal.key not null
+column pgsched_internal.keys.03 id uuid not null
+column pgsched_internal.keys.04 partition smallint
+column pgsched_internal.keys.05 look_at timestamp with time zone not null default (pgsched.now() + '24:00:00'::interval)
 
 -- constraints
 constraint pgsched.api_keys.api_keys_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id)
@@ -371,7 +380,10 @@ constraint pgsched_internal.gates.events_have_a_period CHECK ((num_nonnulls(even
 constraint pgsched_internal.gates.gate_is_of_a_known_kind CHECK (((length(name) <= 400) AND (name ~ '^(client|host|queue|key|circuit):.'::text)))
 constraint pgsched_internal.gates.gates_pkey PRIMARY KEY (name)
 constraint pgsched_internal.gates.period_is_1_millisecond_to_366_days CHECK (((period >= '00:00:00.001'::interval) AND (period <= '366 days'::interval)))
+constraint pgsched_internal.job_moves.job_moves_job_id_fkey FOREIGN KEY (job_id) REFERENCES pgsched.jobs(id) ON DELETE CASCADE
+constraint pgsched_internal.job_moves.job_moves_pkey PRIMARY KEY (job_id, partition)
 constraint pgsched_internal.kept_dead_letters.kept_dead_letters_pkey PRIMARY KEY (id)
+constraint pgsched_internal.keys.keys_pkey PRIMARY KEY (client_id, key)
 
 -- indexes
 CREATE INDEX attempts_execution ON ONLY pgsched.attempts USING btree (execution_id)
@@ -380,6 +392,7 @@ CREATE INDEX backfills_job ON pgsched.backfills USING btree (job_id)
 CREATE INDEX dependencies_after ON pgsched.dependencies USING btree (after_id)
 CREATE INDEX executions_fire_at ON ONLY pgsched.executions USING btree (partition, fire_at)
 CREATE INDEX executions_gate ON ONLY pgsched.executions USING btree (gate, COALESCE((((options)::jsonb ->> 'priority'::text))::smallint, (0)::smallint) DESC, scheduled_for, id) WHERE ((gate IS NOT NULL) AND (NOT isfinite((fire_at)::timestamp with time zone)))
+CREATE INDEX executions_key ON ONLY pgsched.executions USING btree (client_id, key) WHERE (key IS NOT NULL)
 CREATE INDEX executions_ordering ON ONLY pgsched.executions USING btree (client_id, ordering_key, COALESCE((scheduled_for)::timestamp with time zone, (fire_at)::timestamp with time zone), id) WHERE (ordering_key IS NOT NULL)
 CREATE INDEX history_awaited ON ONLY pgsched.history USING btree (id) WHERE awaited
 CREATE INDEX history_failed ON ONLY pgsched.history USING btree (id, client_id, dealt_with_at) WHERE (status = 'failed'::pgsched.execution_status)
@@ -392,6 +405,7 @@ CREATE INDEX jobs_key ON pgsched.jobs USING btree (client_id, key) WHERE (key IS
 CREATE INDEX jobs_labels ON pgsched.jobs USING gin (labels jsonb_path_ops) WHERE (labels IS NOT NULL)
 CREATE INDEX jobs_unplanned ON pgsched.jobs USING btree (id) WHERE ((state = 'active'::pgsched.job_state) AND (planned_revision <> revision))
 CREATE INDEX kept_dead_letters_finished_at ON pgsched_internal.kept_dead_letters USING btree (finished_at)
+CREATE INDEX keys_look_at ON pgsched_internal.keys USING btree (look_at)
 CREATE INDEX replays_active ON pgsched.replays USING btree (id) WHERE (state = 'active'::text)
 CREATE UNIQUE INDEX api_keys_hash_key ON pgsched.api_keys USING btree (hash)
 CREATE UNIQUE INDEX api_keys_pkey ON pgsched.api_keys USING btree (id)
@@ -402,15 +416,16 @@ CREATE UNIQUE INDEX clients_pkey ON pgsched.clients USING btree (client_id)
 CREATE UNIQUE INDEX dependencies_pkey ON pgsched.dependencies USING btree (execution_id, after_id)
 CREATE UNIQUE INDEX executions_head ON ONLY pgsched.executions USING btree (client_id, ordering_key, partition) WHERE at_head
 CREATE UNIQUE INDEX executions_job ON ONLY pgsched.executions USING btree (job_id, scheduled_for, partition) WHERE (job_id IS NOT NULL)
-CREATE UNIQUE INDEX executions_key ON ONLY pgsched.executions USING btree (client_id, key, partition) WHERE (key IS NOT NULL)
 CREATE UNIQUE INDEX executions_pkey ON ONLY pgsched.executions USING btree (id, partition)
 CREATE UNIQUE INDEX facts_pkey ON pgsched_internal.facts USING btree (name)
 CREATE UNIQUE INDEX former_secrets_pkey ON pgsched_internal.former_secrets USING btree (client_id, secret)
 CREATE UNIQUE INDEX gate_use_pkey ON pgsched_internal.gate_use USING btree (gate, worker)
 CREATE UNIQUE INDEX gates_pkey ON pgsched_internal.gates USING btree (name)
+CREATE UNIQUE INDEX job_moves_pkey ON pgsched_internal.job_moves USING btree (job_id, partition)
 CREATE UNIQUE INDEX jobs_client_key ON pgsched.jobs USING btree (client_id, key) WHERE ((key IS NOT NULL) AND (state <> 'cancelled'::pgsched.job_state))
 CREATE UNIQUE INDEX jobs_pkey ON pgsched.jobs USING btree (id)
 CREATE UNIQUE INDEX kept_dead_letters_pkey ON pgsched_internal.kept_dead_letters USING btree (id)
+CREATE UNIQUE INDEX keys_pkey ON pgsched_internal.keys USING btree (client_id, key)
 CREATE UNIQUE INDEX queues_first_partition_key ON pgsched.queues USING btree (first_partition)
 CREATE UNIQUE INDEX queues_pkey ON pgsched.queues USING btree (name)
 CREATE UNIQUE INDEX replays_pkey ON pgsched.replays USING btree (id)
@@ -440,8 +455,10 @@ partition pgsched_internal.history_default of pgsched.history DEFAULT
 -- triggers
 CREATE TRIGGER clients_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.clients_changed()
 CREATE TRIGGER executions_inserted AFTER INSERT ON pgsched.executions REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT WHEN ((((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'told'::text) AND ((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'off'::text) OR (current_setting('pgsched.unbounded'::text, true) IS DISTINCT FROM 'on'::text))) OR (NOT has_table_privilege((COALESCE(NULLIF(current_setting('role'::text), 'none'::text), (SESSION_USER)::text))::name, ('pgsched.executions'::regclass)::oid, 'UPDATE'::text)))) EXECUTE FUNCTION pgsched_internal.executions_inserted()
+CREATE TRIGGER executions_keys AFTER INSERT ON pgsched.executions REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT WHEN (((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'told'::text) OR (NOT has_table_privilege(('pgsched.executions'::regclass)::oid, 'UPDATE'::text)))) EXECUTE FUNCTION pgsched_internal.keys_inserted()
 CREATE TRIGGER jobs_edited AFTER UPDATE OF revision ON pgsched.jobs FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.jobs_changed()
 CREATE TRIGGER jobs_inserted AFTER INSERT ON pgsched.jobs FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.jobs_changed()
+CREATE TRIGGER jobs_keys AFTER INSERT ON pgsched.jobs REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.job_keys_inserted()
 CREATE TRIGGER queues_changed AFTER INSERT OR DELETE OR UPDATE OF name, first_partition, options, weight, max_waiting, paused_at ON pgsched.queues FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.queues_changed()
 
 -- policies
@@ -517,7 +534,8 @@ function pgsched.resume(uuid,text,text) returns boolean volatility v parallel u 
 function pgsched.resume_all(text,jsonb,text,text) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.resume_queue(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.rotate_secret(text,text,interval,text) returns text volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) returns uuid volatility v parallel u
+function pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_client(text,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_limit(text,text,integer,interval,integer,integer,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.set_queue(text,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -550,7 +568,7 @@ function pgsched_internal.check_cron(text) returns boolean volatility i parallel
 function pgsched_internal.check_dead_letter_filter(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_defaults(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_empty(pgsched.queues) returns boolean volatility s parallel u
-function pgsched_internal.check_ended(uuid,text) returns boolean volatility s parallel u
+function pgsched_internal.check_ended(uuid,text) returns boolean volatility v parallel u
 function pgsched_internal.check_exclusion(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_filter(text,jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_headers(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
@@ -592,33 +610,49 @@ function pgsched_internal.executions_inserted() returns trigger volatility v par
 function pgsched_internal.expire_dead_letters(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) returns pgsched.execution_status volatility v parallel u
 function pgsched_internal.fault_of_json(jsonb) returns text volatility i parallel s set search_path=pg_catalog, pg_temp
-function pgsched_internal.find_execution(text,text) returns uuid volatility s parallel u
+function pgsched_internal.find_execution(text,text) returns uuid volatility v parallel u
 function pgsched_internal.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) returns void volatility v parallel u
 function pgsched_internal.fire_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched_internal.forget_dependencies(uuid) returns void volatility v parallel u
 function pgsched_internal.gate_of(text,text) returns text volatility i parallel s
-function pgsched_internal.give_up_key(uuid) returns void volatility v parallel u
+function pgsched_internal.give_key(text,text,uuid,smallint) returns void volatility v parallel u
 function pgsched_internal.grant_execute(text[],regrole) returns void volatility v parallel u set search_path=pg_catalog, pg_temp
-function pgsched_internal.has_ended(uuid) returns boolean volatility s parallel u
+function pgsched_internal.has_ended(uuid) returns boolean volatility v parallel u
+function pgsched_internal.homes_of(uuid) returns smallint[] volatility s parallel u
+function pgsched_internal.in_history(uuid) returns pgsched.history volatility v parallel u
+function pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint) returns void volatility v parallel u
 function pgsched_internal.is_day(text) returns boolean volatility i parallel s
 function pgsched_internal.is_duration(jsonb,interval,interval) returns boolean volatility i parallel s
 function pgsched_internal.is_instant(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.is_kept(text,timestamp with time zone) returns boolean volatility s parallel u
+function pgsched_internal.is_live(pgsched_internal.keys) returns boolean volatility v parallel u
 function pgsched_internal.is_of_key(smallint,uuid,text,text) returns boolean volatility s parallel u
 function pgsched_internal.is_privileged(name) returns boolean volatility s parallel u
 function pgsched_internal.is_watched(integer) returns boolean volatility v parallel u
 function pgsched_internal.is_whole(jsonb,bigint,bigint) returns boolean volatility i parallel s
+function pgsched_internal.job_keys_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.job_under(text,text,text) returns uuid volatility v parallel u
 function pgsched_internal.jobs_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.keep_dead_letters(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
+function pgsched_internal.key_retention() returns interval volatility s parallel s
+function pgsched_internal.keys_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.laid_over(jsonb,jsonb) returns jsonb volatility i parallel s
+function pgsched_internal.last_under(text,text) returns uuid volatility v parallel u
 function pgsched_internal.lateness(jsonb,integer,double precision) returns record volatility i parallel s
+function pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.length_of(text) returns interval volatility i parallel s
 function pgsched_internal.let_next(smallint,text,text) returns timestamp with time zone volatility v parallel u
+function pgsched_internal.live_execution(smallint,uuid) returns pgsched.executions volatility v parallel u
+function pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) returns SETOF pgsched.executions volatility v parallel u
+function pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_dead_letter(uuid) returns pgsched.history volatility v parallel u
 function pgsched_internal.lock_execution(uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_job(uuid) returns pgsched.jobs volatility v parallel u
 function pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
+function pgsched_internal.lock_key(text,text,uuid,smallint) returns pgsched_internal.keys volatility v parallel u
+function pgsched_internal.lock_planned(smallint,uuid) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_queue(text) returns pgsched.queues volatility v parallel u
+function pgsched_internal.lock_waiting(smallint,uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.log_setting(text,text,jsonb) returns void volatility v parallel u
 function pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) returns TABLE(id uuid, finished_at timestamp with time zone, named boolean) volatility s parallel u
 function pgsched_internal.lose_in_hand(pgsched.executions) returns pgsched.execution_status volatility v parallel u
@@ -627,10 +661,12 @@ function pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) returns vo
 function pgsched_internal.may_be_handed_out(smallint,uuid) returns boolean volatility v parallel u
 function pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
 function pgsched_internal.my_clients() returns text[] volatility s parallel s
+function pgsched_internal.new_id_in(smallint) returns uuid volatility v parallel s
 function pgsched_internal.new_secret() returns text volatility v parallel u
 function pgsched_internal.new_token(smallint) returns bigint volatility v parallel s
 function pgsched_internal.next_queue_number() returns integer volatility v parallel u
 function pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) returns integer volatility v parallel u
+function pgsched_internal.note_move(pgsched.jobs) returns void volatility v parallel u
 function pgsched_internal.notify_release() returns void volatility v parallel u
 function pgsched_internal.notify_turns() returns void volatility v parallel u
 function pgsched_internal.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
@@ -638,36 +674,43 @@ function pgsched_internal.notify_workers(text) returns void volatility v paralle
 function pgsched_internal.open_gate(text,boolean) returns boolean volatility v parallel u
 function pgsched_internal.options_of(pgsched.executions) returns jsonb volatility s parallel s
 function pgsched_internal.owner_of_job(uuid) returns text volatility s parallel u
+function pgsched_internal.partition_in(uuid) returns smallint volatility i parallel s
 function pgsched_internal.partition_of(pgsched.jobs) returns smallint volatility s parallel s
-function pgsched_internal.partition_with(text,text,smallint) returns smallint volatility s parallel s
-function pgsched_internal.partition_with(uuid) returns smallint volatility s parallel s
+function pgsched_internal.partition_with(uuid) returns smallint volatility v parallel u
 function pgsched_internal.prepare_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched_internal.queue_to_tell(smallint,text) returns smallint volatility s parallel s
 function pgsched_internal.queues_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.reap_in_hand(smallint,integer) returns integer volatility v parallel u
 function pgsched_internal.refuse(text,text,text) returns boolean volatility v parallel s set search_path=pg_catalog, pg_temp
 function pgsched_internal.refuse_full(integer) returns void volatility s parallel u
+function pgsched_internal.refuse_taken(pgsched_internal.keys,text) returns void volatility v parallel u
 function pgsched_internal.release_abandoned(integer) returns integer volatility v parallel u
 function pgsched_internal.release_dependents(integer) returns record volatility v parallel u
+function pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) returns void volatility v parallel u
 function pgsched_internal.replay_next(pgsched.replays,uuid,timestamp with time zone) returns uuid volatility v parallel u
 function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
-function pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) returns uuid volatility v parallel u
-function pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns uuid volatility v parallel u
-function pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) returns uuid volatility v parallel u
+function pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) returns pgsched_internal.placement volatility v parallel u
+function pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched_internal.placement volatility v parallel u
+function pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.seconds_in(jsonb,text) returns double precision volatility i parallel s
 function pgsched_internal.setting(text,text) returns text volatility s parallel s
 function pgsched_internal.shut_gate(text,timestamp with time zone,text) returns boolean volatility v parallel u
 function pgsched_internal.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched_internal.slot_for(text,text,text) returns smallint volatility i parallel s
 function pgsched_internal.stalls() returns jsonb volatility s parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched_internal.superseded_by(pgsched.history) returns uuid volatility s parallel u
+function pgsched_internal.succeeded_lately(text,text,uuid) returns uuid volatility v parallel u
+function pgsched_internal.superseded_by(pgsched.history) returns uuid volatility v parallel u
 function pgsched_internal.take_in_hand(uuid,bigint) returns pgsched.executions volatility v parallel u
+function pgsched_internal.take_key(text,text,uuid,smallint) returns void volatility v parallel u
 function pgsched_internal.take_turn(pgsched.executions) returns boolean volatility v parallel u
 function pgsched_internal.target_host(text) returns text volatility i parallel s
 function pgsched_internal.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) returns uuid volatility v parallel u
+function pgsched_internal.tidy_keys(integer) returns integer volatility v parallel u
 function pgsched_internal.unblock_after(uuid[]) returns void volatility v parallel u
 function pgsched_internal.until_next(text) returns double precision volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off
+function pgsched_internal.waiting_of_job(smallint,uuid) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.waits_for_own(smallint,uuid) returns boolean volatility s parallel u
+function pgsched_internal.weeks_of_history(timestamp with time zone) returns TABLE(low timestamp with time zone, high timestamp with time zone) volatility s parallel u
 function pgsched_internal.withdraw(uuid,text) returns void volatility v parallel u
 function pgsched_internal.write_log(text,uuid,text,jsonb) returns void volatility v parallel u
 
@@ -681,6 +724,8 @@ grant delete, insert, select, update on pgsched.workers to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.facts to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.gate_use to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.gates to pgsched_worker
+grant delete, insert, select, update on pgsched_internal.job_moves to pgsched_worker
+grant delete, insert, select, update on pgsched_internal.keys to pgsched_worker
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
 grant execute on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_client
@@ -747,6 +792,8 @@ grant execute on pgsched.resume_queue(text,text,text) to pgsched_worker
 grant execute on pgsched.rotate_secret(text,text,interval,text) to pgsched_worker
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_client
 grant execute on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_worker
+grant execute on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_client
+grant execute on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) to pgsched_worker
 grant execute on pgsched.set_client(text,jsonb,text) to pgsched_worker
 grant execute on pgsched.set_limit(text,text,integer,interval,integer,integer,text) to pgsched_worker
 grant execute on pgsched.set_queue(text,jsonb,text) to pgsched_worker
@@ -836,26 +883,40 @@ grant execute on pgsched_internal.finish_waiting(pgsched.executions,pgsched.exec
 grant execute on pgsched_internal.fire_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.forget_dependencies(uuid) to pgsched_worker
 grant execute on pgsched_internal.gate_of(text,text) to pgsched_worker
-grant execute on pgsched_internal.give_up_key(uuid) to pgsched_worker
+grant execute on pgsched_internal.give_key(text,text,uuid,smallint) to pgsched_worker
 grant execute on pgsched_internal.has_ended(uuid) to pgsched_worker
+grant execute on pgsched_internal.homes_of(uuid) to pgsched_worker
+grant execute on pgsched_internal.in_history(uuid) to pgsched_worker
+grant execute on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint) to pgsched_worker
 grant execute on pgsched_internal.is_day(text) to pgsched_worker
 grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_worker
 grant execute on pgsched_internal.is_instant(jsonb) to pgsched_worker
 grant execute on pgsched_internal.is_kept(text,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.is_live(pgsched_internal.keys) to pgsched_worker
 grant execute on pgsched_internal.is_of_key(smallint,uuid,text,text) to pgsched_worker
 grant execute on pgsched_internal.is_privileged(name) to pgsched_worker
 grant execute on pgsched_internal.is_watched(integer) to pgsched_worker
 grant execute on pgsched_internal.is_whole(jsonb,bigint,bigint) to pgsched_worker
+grant execute on pgsched_internal.job_under(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.keep_dead_letters(integer,integer) to pgsched_worker
+grant execute on pgsched_internal.key_retention() to pgsched_worker
 grant execute on pgsched_internal.laid_over(jsonb,jsonb) to pgsched_worker
+grant execute on pgsched_internal.last_under(text,text) to pgsched_worker
 grant execute on pgsched_internal.lateness(jsonb,integer,double precision) to pgsched_worker
+grant execute on pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) to pgsched_worker
 grant execute on pgsched_internal.length_of(text) to pgsched_worker
 grant execute on pgsched_internal.let_next(smallint,text,text) to pgsched_worker
+grant execute on pgsched_internal.live_execution(smallint,uuid) to pgsched_worker
+grant execute on pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.lock_dead_letter(uuid) to pgsched_worker
 grant execute on pgsched_internal.lock_execution(uuid) to pgsched_worker
 grant execute on pgsched_internal.lock_job(uuid) to pgsched_worker
 grant execute on pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_worker
+grant execute on pgsched_internal.lock_key(text,text,uuid,smallint) to pgsched_worker
+grant execute on pgsched_internal.lock_planned(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.lock_queue(text) to pgsched_worker
+grant execute on pgsched_internal.lock_waiting(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.log_setting(text,text,jsonb) to pgsched_worker
 grant execute on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) to pgsched_worker
 grant execute on pgsched_internal.lose_in_hand(pgsched.executions) to pgsched_worker
@@ -865,10 +926,12 @@ grant execute on pgsched_internal.may_be_handed_out(smallint,uuid) to pgsched_wo
 grant execute on pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.my_clients() to pgsched_client
 grant execute on pgsched_internal.my_clients() to pgsched_worker
+grant execute on pgsched_internal.new_id_in(smallint) to pgsched_worker
 grant execute on pgsched_internal.new_secret() to pgsched_worker
 grant execute on pgsched_internal.new_token(smallint) to pgsched_worker
 grant execute on pgsched_internal.next_queue_number() to pgsched_worker
 grant execute on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) to pgsched_worker
+grant execute on pgsched_internal.note_move(pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.notify_release() to pgsched_worker
 grant execute on pgsched_internal.notify_turns() to pgsched_worker
 grant execute on pgsched_internal.notify_wake(smallint,timestamp with time zone) to pgsched_worker
@@ -876,8 +939,8 @@ grant execute on pgsched_internal.notify_workers(text) to pgsched_worker
 grant execute on pgsched_internal.open_gate(text,boolean) to pgsched_worker
 grant execute on pgsched_internal.options_of(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.owner_of_job(uuid) to pgsched_worker
+grant execute on pgsched_internal.partition_in(uuid) to pgsched_worker
 grant execute on pgsched_internal.partition_of(pgsched.jobs) to pgsched_worker
-grant execute on pgsched_internal.partition_with(text,text,smallint) to pgsched_worker
 grant execute on pgsched_internal.partition_with(uuid) to pgsched_worker
 grant execute on pgsched_internal.prepare_days(integer) to pgsched_worker
 grant execute on pgsched_internal.queue_to_tell(smallint,text) to pgsched_worker
@@ -885,13 +948,15 @@ grant execute on pgsched_internal.reap_in_hand(smallint,integer) to pgsched_work
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_client
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.refuse_full(integer) to pgsched_worker
+grant execute on pgsched_internal.refuse_taken(pgsched_internal.keys,text) to pgsched_worker
 grant execute on pgsched_internal.release_abandoned(integer) to pgsched_worker
 grant execute on pgsched_internal.release_dependents(integer) to pgsched_worker
+grant execute on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) to pgsched_worker
 grant execute on pgsched_internal.replay_next(pgsched.replays,uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) to pgsched_worker
 grant execute on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) to pgsched_worker
-grant execute on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) to pgsched_worker
+grant execute on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.setting(text,text) to pgsched_worker
 grant execute on pgsched_internal.shut_gate(text,timestamp with time zone,text) to pgsched_worker
@@ -900,16 +965,21 @@ grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.stalls() to pgsched_client
 grant execute on pgsched_internal.stalls() to pgsched_reader
 grant execute on pgsched_internal.stalls() to pgsched_worker
+grant execute on pgsched_internal.succeeded_lately(text,text,uuid) to pgsched_worker
 grant execute on pgsched_internal.superseded_by(pgsched.history) to pgsched_worker
 grant execute on pgsched_internal.take_in_hand(uuid,bigint) to pgsched_worker
+grant execute on pgsched_internal.take_key(text,text,uuid,smallint) to pgsched_worker
 grant execute on pgsched_internal.take_turn(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.target_host(text) to pgsched_client
 grant execute on pgsched_internal.target_host(text) to pgsched_reader
 grant execute on pgsched_internal.target_host(text) to pgsched_worker
 grant execute on pgsched_internal.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) to pgsched_worker
+grant execute on pgsched_internal.tidy_keys(integer) to pgsched_worker
 grant execute on pgsched_internal.unblock_after(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.until_next(text) to pgsched_worker
+grant execute on pgsched_internal.waiting_of_job(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.waits_for_own(smallint,uuid) to pgsched_worker
+grant execute on pgsched_internal.weeks_of_history(timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.withdraw(uuid,text) to pgsched_worker
 grant execute on pgsched_internal.write_log(text,uuid,text,jsonb) to pgsched_worker
 grant insert on pgsched.jobs (anchor) to pgsched_client
@@ -1062,7 +1132,8 @@ comment on pgsched.resume(uuid,text,text) is 'Resumes a paused or an invalid job
 comment on pgsched.resume_all(text,jsonb,text,text) is 'Resumes the paused jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.resume_queue(text,text,text) is 'Ends the pause of a queue; false if it was not paused.'
 comment on pgsched.rotate_secret(text,text,interval,text) is 'Signs a client''s callbacks with a new secret, one that is given or a random one, and returns it: it is not shown again. The secrets before it are valid for keep_for more, and callbacks have a signature by each of them. PS000 for what is no secret.'
-comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or finished less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions, named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.'
+comment on pgsched.schedule(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id. Scheduled again under the same client and key it replaces what still waits; what is running or succeeded less than pgsched.key_retention (24 hours) ago answers with its id instead of firing twice: pgsched.schedule_outcome says which. on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions, named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.'
+comment on pgsched.schedule_outcome(text,jsonb,timestamp with time zone,interval,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text[],text,text,text) is 'As pgsched.schedule, and says what it came to. The outcome is created; replaced, where it took the place of what waited under the key; existing, where what stands under the key was left as it is, because it runs or was to be kept; or ended, where that succeeded less than pgsched.key_retention ago and nothing was scheduled. fires_at is null for a job, and for what runs, waits for others or has ended.'
 comment on pgsched.set_client(text,jsonb,text) is 'Sets what is named of a client: keep, options (the defaults of its executions), weight, database_role, dead_letter_target, dead_letters_for; null is the default. True if anything is different now, or the client is new. PS000, PS001 or PS004 for what cannot be meant, PS012 where the session may not.'
 comment on pgsched.set_limit(text,text,integer,interval,integer,integer,text) is 'Lets no more than rate executions begin in each such time, burst of them at once after a lull, and no more than concurrency run at once: of a client, for a host, in a queue or under a key. It takes the place of the limit there was; true if anything is different now. PS000 for what cannot be meant, PS010 for an unknown queue, PS011 for one that consumers pull from.'
 comment on pgsched.set_queue(text,jsonb,text) is 'Sets what is named of a queue: options (the defaults of its executions), weight, max_waiting; null is the default. True if anything is different now. PS010 for an unknown queue, PS000 or PS004 for what cannot be meant.'
@@ -1143,30 +1214,46 @@ comment on pgsched_internal.fault_of_json(jsonb) is 'Why a value is not taken as
 comment on pgsched_internal.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
 comment on pgsched_internal.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to the last one given.'
 comment on pgsched_internal.fire_dependents(uuid[]) is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.'
-comment on pgsched_internal.forget_dependencies(uuid) is 'Removes what an execution waited for that is not held any more.'
+comment on pgsched_internal.forget_dependencies(uuid) is 'Removes what an execution waited for; called once it is not held any more.'
 comment on pgsched_internal.gate_of(text,text) is 'The gate of a limit, such as client:payments; PS000 for a kind or name that cannot be.'
-comment on pgsched_internal.give_up_key(uuid) is 'Frees the key of an execution that is running, for the next one under it; called by pgsched.schedule.'
+comment on pgsched_internal.give_key(text,text,uuid,smallint) is 'Has a key that is locked stand for this from now on.'
 comment on pgsched_internal.grant_execute(text[],regrole) is 'Grants all functions of these names to a role; called by migrations.'
 comment on pgsched_internal.has_ended(uuid) is 'Whether history knows an execution of a client that the session acts for.'
+comment on pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.'
+comment on pgsched_internal.in_history(uuid) is 'The row of an execution in history; null where it has none. Holds no lock afterwards.'
+comment on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint) is 'Inserts an execution and wakes a worker for it; called by pgsched.schedule_outcome. PS014 where its queue is full.'
 comment on pgsched_internal.is_day(text) is 'True for text such as 2026-12-25.'
 comment on pgsched_internal.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
 comment on pgsched_internal.is_instant(jsonb) is 'True for JSON text such as "2026-03-01T09:00:00+01:00".'
 comment on pgsched_internal.is_kept(text,timestamp with time zone) is 'Whether a dead letter of this client that failed then has not expired.'
+comment on pgsched_internal.is_live(pgsched_internal.keys) is 'Whether what stands under a key is a job that is not cancelled, or an execution that waits or runs.'
 comment on pgsched_internal.is_of_key(smallint,uuid,text,text) is 'Whether an execution has not ended and is of this ordering key.'
 comment on pgsched_internal.is_privileged(name) is 'Whether a role may do more than a client should; true too where there is no such role.'
 comment on pgsched_internal.is_watched(integer) is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.'
 comment on pgsched_internal.is_whole(jsonb,bigint,bigint) is 'Whether a JSON value is a whole number within these bounds.'
+comment on pgsched_internal.job_keys_inserted() is 'The same for inserted jobs.'
+comment on pgsched_internal.job_under(text,text,text) is 'The job that has a key, which is not locked; PS011 where that was to be refused.'
 comment on pgsched_internal.jobs_changed() is 'Wakes a planner for new and edited jobs.'
 comment on pgsched_internal.keep_dead_letters(integer,integer) is 'Moves open dead letters, no more than so many, out of the days of history that are to be dropped; returns how many.'
+comment on pgsched_internal.key_retention() is 'How long after its success an execution still answers for its key: the setting pgsched.key_retention.'
+comment on pgsched_internal.keys_inserted() is 'Gives the keys of inserted executions to them; PS011 where something live has one.'
 comment on pgsched_internal.laid_over(jsonb,jsonb) is 'Options, and what the defaults have beside them.'
+comment on pgsched_internal.last_under(text,text) is 'The execution that was the last to end under a key, however long ago; null where history has none.'
 comment on pgsched_internal.lateness(jsonb,integer,double precision) is 'How an execution ends whose attempt of this number must not begin any more, so many seconds after its instant; null and null where it may.'
+comment on pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) is 'The answer where what stands under a key stays as it is; PS011 where that was to be refused.'
 comment on pgsched_internal.length_of(text) is 'How long an option says, such as PT5S or 1h30m.'
 comment on pgsched_internal.let_next(smallint,text,text) is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind one; the instant at which it fires, or null.'
+comment on pgsched_internal.live_execution(smallint,uuid) is 'An execution that waits or runs, in the partition where it lives; null where it does not live there. Locks no row.'
+comment on pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) is 'The row of a job for an instant that waits or runs in a partition; it is not locked.'
+comment on pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) is 'Locks the rows of a backfill that wait in a partition; passes over what somebody has at this moment.'
 comment on pgsched_internal.lock_dead_letter(uuid) is 'Locks a dead letter that is the caller''s and has not expired; PS010 or PS011 otherwise.'
 comment on pgsched_internal.lock_execution(uuid) is 'A live execution of a client that the session acts for, locked while it waits; null for one that is unknown, foreign or over.'
 comment on pgsched_internal.lock_job(uuid) is 'A job of a client that the session acts for, locked until the transaction ends; PS010 for an unknown or foreign one.'
 comment on pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.'
+comment on pgsched_internal.lock_key(text,text,uuid,smallint) is 'Locks a key until the transaction ends, and says what stood under it; null where nobody had it, and it is given to this now.'
+comment on pgsched_internal.lock_planned(smallint,uuid) is 'Locks the rows that were planned for a job and wait in a partition; passes over what somebody has at this moment.'
 comment on pgsched_internal.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.'
+comment on pgsched_internal.lock_waiting(smallint,uuid) is 'Locks an execution while it waits, after whoever has it at this moment; null, and nothing locked, where it runs or has ended.'
 comment on pgsched_internal.log_setting(text,text,jsonb) is 'Writes into the audit log what was set of a client, a queue or a limit; called by the functions that set it.'
 comment on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) is 'The next open dead letters after an id, and which of them a filter names.'
 comment on pgsched_internal.lose_in_hand(pgsched.executions) is 'The same for one whose lease ran out.'
@@ -1175,10 +1262,12 @@ comment on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) is 'Note
 comment on pgsched_internal.may_be_handed_out(smallint,uuid) is 'Whether a consumer may have a due execution that is locked; what it may not have ends, waits or is held.'
 comment on pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
 comment on pgsched_internal.my_clients() is 'The clients whose rows the current role may see and change.'
+comment on pgsched_internal.new_id_in(smallint) is 'A new identity, as pgsched.new_id() makes them, that carries the partition of its row.'
 comment on pgsched_internal.new_secret() is 'A new signing secret: whsec_ and the base64 of 32 random bytes.'
 comment on pgsched_internal.new_token(smallint) is 'A token for the lease of an execution in this partition, which nobody can guess.'
 comment on pgsched_internal.next_queue_number() is 'The number of the next queue: its partitions are 16 times as much and the fifteen after it.'
 comment on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) is 'Notes ends with all that wait for them; returns how many were released or skipped for that.'
+comment on pgsched_internal.note_move(pgsched.jobs) is 'Notes where a job was before an edit that has its rows live in another partition from now on.'
 comment on pgsched_internal.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
 comment on pgsched_internal.notify_turns() is 'Tells the workers that it may be the turn of others of an ordering key.'
 comment on pgsched_internal.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
@@ -1186,8 +1275,8 @@ comment on pgsched_internal.notify_workers(text) is 'Tells the workers, such as 
 comment on pgsched_internal.open_gate(text,boolean) is 'Lets executions pass a gate that was shut, all at once or more and more; what limits it limits it again. False if it was open.'
 comment on pgsched_internal.options_of(pgsched.executions) is 'The options that hold for an execution: its own, its client''s where they are silent, and then its queue''s.'
 comment on pgsched_internal.owner_of_job(uuid) is 'The client of a job, where the session acts for that client; null for an unknown job and for another client''s.'
-comment on pgsched_internal.partition_of(pgsched.jobs) is 'The one partition in which all rows of a job live.'
-comment on pgsched_internal.partition_with(text,text,smallint) is 'The partition, besides the one given, in which a client''s key has its live row; null where it has none.'
+comment on pgsched_internal.partition_in(uuid) is 'The partition that an id carries; null where it carries none. A hint: an id made elsewhere may look as if it did.'
+comment on pgsched_internal.partition_of(pgsched.jobs) is 'The one partition in which all new rows of a job live.'
 comment on pgsched_internal.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.'
 comment on pgsched_internal.prepare_days(integer) is 'Makes the partitions of history and attempts for today and the days ahead; returns how many.'
 comment on pgsched_internal.queue_to_tell(smallint,text) is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where that one is pulled and the target is to be called.'
@@ -1195,26 +1284,33 @@ comment on pgsched_internal.queues_changed() is 'Has the workers look at the que
 comment on pgsched_internal.reap_in_hand(smallint,integer) is 'Takes back what no worker has in hand and whose lease ran out, of so many due executions of a partition; returns how many.'
 comment on pgsched_internal.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.'
 comment on pgsched_internal.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.'
+comment on pgsched_internal.refuse_taken(pgsched_internal.keys,text) is 'Raises PS011, which says what has the key.'
 comment on pgsched_internal.release_abandoned(integer) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled.'
 comment on pgsched_internal.release_dependents(integer) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends; returns how many were noted with all that wait for them, and how many executions were decided by that.'
+comment on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) is 'Has an execution that waits, and is locked, begin anew with another content and instant.'
 comment on pgsched_internal.replay_next(pgsched.replays,uuid,timestamp with time zone) is 'Replays one of the dead letters of a replay of many; its new id, or null where it is passed over.'
 comment on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.'
-comment on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) is 'One execution that waits for others; called by pgsched.schedule.'
-comment on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.'
-comment on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,uuid) is 'One execution under a key; called by pgsched.schedule.'
+comment on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) is 'One execution that waits for others; called by pgsched.schedule_outcome.'
+comment on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'A recurring job, new or edited; called by pgsched.schedule_outcome. A worker plans its first row.'
+comment on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) is 'One execution under a key; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.seconds_in(jsonb,text) is 'How long an option that is a duration is, in seconds; null where it is not given.'
 comment on pgsched_internal.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
 comment on pgsched_internal.shut_gate(text,timestamp with time zone,text) is 'Lets nothing pass a gate before this instant; false if so it was.'
 comment on pgsched_internal.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
 comment on pgsched_internal.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'
 comment on pgsched_internal.stalls() is 'Why nothing begins in a queue though it is due, by the queue''s first partition: it is paused, or no worker serves it.'
+comment on pgsched_internal.succeeded_lately(text,text,uuid) is 'The execution that succeeded under a key within the retention, as the last one under it; null where there is none. By its id, where the row of the key tells it.'
 comment on pgsched_internal.superseded_by(pgsched.history) is 'The execution that waits, runs or has succeeded under the same key since, or for the same instant of the job; else null.'
 comment on pgsched_internal.take_in_hand(uuid,bigint) is 'The execution that is leased under this token, locked; PS013 where it is so no more, PS010 for an unknown one, PS012 where it is another client''s.'
+comment on pgsched_internal.take_key(text,text,uuid,smallint) is 'Gives a key to a row that was inserted; PS011 where something live has it.'
 comment on pgsched_internal.take_turn(pgsched.executions) is 'Whether it is the turn of an execution among those of its ordering key; it is at the head then, and held behind the others otherwise.'
 comment on pgsched_internal.target_host(text) is 'The host that an http: or https: target names, in lower case; null for others.'
 comment on pgsched_internal.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome. A failure is told to its client''s dead_letter_target where they name none.'
+comment on pgsched_internal.tidy_keys(integer) is 'Forgets keys under which nothing lives and nothing has ended lately; looks at no more than so many, and returns at how many.'
 comment on pgsched_internal.unblock_after(uuid[]) is 'Lets ordering keys go on that were blocked by these dead letters, since somebody has decided about them.'
 comment on pgsched_internal.until_next(text) is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.'
+comment on pgsched_internal.waiting_of_job(smallint,uuid) is 'The rows of a job that wait in a partition, not locked.'
 comment on pgsched_internal.waits_for_own(smallint,uuid) is 'Whether an execution waits, directly or through others, for one of its own ordering key that has not ended.'
+comment on pgsched_internal.weeks_of_history(timestamp with time zone) is 'All of history in parts of a week at most: from an instant on, then back from there. What is older than its days comes last.'
 comment on pgsched_internal.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'
 comment on pgsched_internal.write_log(text,uuid,text,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Called by the functions that change something, once they have judged who calls them.'

@@ -13,6 +13,7 @@ from pgsched.store import connect
 from tests.store.store_arrange import Connection, schedule
 
 _EMPTY = """
+delete from pgsched_internal.keys;
 delete from pgsched.executions; delete from pgsched.jobs; delete from pgsched.history; delete from pgsched.attempts;
 delete from pgsched.dependencies; delete from pgsched.audit_log; delete from pgsched_internal.kept_dead_letters;
 delete from pgsched.replays; update pgsched.clients set dead_letter_target = null, dead_letters_for = default;

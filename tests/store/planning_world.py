@@ -23,6 +23,7 @@ from tests.store.store_arrange import value
 _CLOCK = """
 create table test_clock (at timestamptz not null);
 insert into test_clock values (now());
+grant select on test_clock to public;
 create or replace function pgsched.now() returns timestamptz language sql stable as 'select at from public.test_clock';
 """
 _LIVE = """

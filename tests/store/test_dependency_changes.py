@@ -78,10 +78,10 @@ def test_a_key_that_is_taken_refuses_it_where_it_says_so(db: Connection) -> None
 
 
 @pytest.mark.parametrize("ended", [True, False])
-def test_a_key_that_runs_or_has_ended_answers_for_itself(db: Connection, ended: bool) -> None:
+def test_a_key_that_runs_or_has_succeeded_answers_for_itself(db: Connection, ended: bool) -> None:
     first, taken = schedule(db), schedule(db, key="k")
     if ended:
-        finish(db, taken, ended="skipped")
+        finish(db, taken)
     else:
         lease(db, taken)
     assert after(db, first, key="k") == taken

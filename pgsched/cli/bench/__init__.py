@@ -4,7 +4,7 @@ import click
 
 from pgsched.cli.bench.cost import cost
 from pgsched.cli.bench.endurance import chaos, pinned, soak, waiting
-from pgsched.cli.bench.intake import bulk, pickup, schedule, writers
+from pgsched.cli.bench.intake import bulk, pickup, requests, schedule, writers
 from pgsched.cli.bench.limits import fairness, orderly, outage, tenants
 from pgsched.cli.bench.moments import idle, lateness
 from pgsched.cli.bench.rates import callbacks, drain, fleet, recurring
@@ -33,6 +33,7 @@ _COMMANDS = (
     cost,
     bulk,
     schedule,
+    requests,
     writers,
     pickup,
     tenants,

@@ -28,6 +28,22 @@ def schedule(count: int, rounds: int, database_url: str | None, as_json: bool) -
 
 
 @click.command()
+@click.option("--callers", default=8, show_default=True, type=click.IntRange(1, 64), help="How many call at once.")
+@click.option("--seconds", default=5, show_default=True, type=COUNT, help="For how long, each way.")
+@click.option("--queues", default=1, show_default=True, type=click.IntRange(1, 100), help="How many queues there are.")
+@repeats
+@measures
+def requests(callers: int, seconds: int, queues: int, rounds: int, database_url: str | None, as_json: bool) -> None:
+    """Schedule through the API, without keys and with a new one each time, and compare the rates."""
+    from pgsched.bench.requests import run_requests
+
+    result = run_requests(
+        database_url, callers=callers, seconds=seconds, queues=queues, rounds=rounds, progress=progress
+    )
+    tell(result, as_json)
+
+
+@click.command()
 @click.option("--writers", default=8, show_default=True, type=click.IntRange(1, 64), help="How many schedule at once.")
 @click.option("--seconds", default=10, show_default=True, type=COUNT, help="For how long, each way.")
 @runs_workers()

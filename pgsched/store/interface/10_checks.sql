@@ -10,10 +10,10 @@ comment on function pgsched.now() is 'The time by which everything is scheduled:
 -- rows share the right edge of their index, and rows of one session have the order in which they were inserted. Made
 -- from random(), seeded once a session: a server built without OpenSSL opens /dev/urandom for each gen_random_uuid() and
 -- uuidv7(), at seven times the cost, and an id has to be unique, not secret. One expression, so that an insert has it
--- inlined; the leading digit is 0 until the year 2527.
+-- inlined; the leading digit is 0 until the year 2527. The first of the 62 random bits is 0: see new_id_in.
 create or replace function pgsched.new_id() returns uuid language sql volatile parallel safe
   return ('0' || overlay(to_hex((date_part('epoch', clock_timestamp()) * 4096000)::bigint) placing '7' from 12 for 0)
-    || to_hex(-9223372036854775808 | (random() * 4611686018427386880)::bigint))::uuid;
+    || to_hex(-9223372036854775808 | (random() * 2305843009213693440)::bigint))::uuid;
 comment on function pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.';
 
 create or replace function pgsched_internal.refuse(code text, message text, hint text) returns boolean
@@ -288,27 +288,3 @@ begin
 end $$;
 comment on function pgsched.partition_for(text, text, text, text)
   is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.';
-
--- Where a row lives when only its id or its key is known: one probe of each partition's own index.
-create or replace function pgsched_internal.partition_with(id uuid) returns smallint language plpgsql stable parallel safe as $$
-declare
-  home smallint;
-begin
-  select e.partition into home from pgsched.executions e where e.id = partition_with.id;
-  return home;
-end $$;
-comment on function pgsched_internal.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.';
-
-create or replace function pgsched_internal.partition_with(client text, key text, besides smallint default null) returns smallint
-  language plpgsql stable parallel safe as $$
-declare
-  home smallint;
-begin
-  select e.partition into home from pgsched.executions e
-   where e.client_id = partition_with.client and e.key = partition_with.key
-     and e.partition is distinct from partition_with.besides
-   limit 1;
-  return home;
-end $$;
-comment on function pgsched_internal.partition_with(text, text, smallint)
-  is 'The partition, besides the one given, in which a client''s key has its live row; null where it has none.';

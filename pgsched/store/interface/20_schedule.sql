@@ -43,28 +43,52 @@ end $$;
 comment on function pgsched_internal.check_on_conflict(text, text, text)
   is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.';
 
-create or replace function pgsched.schedule(
+-- The triggers would look through what the statement inserted for what is known here: told has them not do it.
+create or replace function pgsched_internal.insert_waiting(
+  id uuid, fire_at timestamptz, client text, target text, payload jsonb, options jsonb, key text, ordering_key text, home smallint
+) returns void language plpgsql volatile as $$
+declare
+  told constant boolean := current_setting('pgsched.notify', true) is distinct from 'off';
+begin
+  if told then
+    perform pgsched_internal.refuse_full(home & ~15) from pgsched.queues q where q.full_since is not null limit 1;
+    perform set_config('pgsched.notify', 'told', true);
+  end if;
+  insert into pgsched.executions (id, fire_at, client_id, target, payload, options, key, ordering_key, partition)
+  values (insert_waiting.id, insert_waiting.fire_at, client, insert_waiting.target, insert_waiting.payload, insert_waiting.options,
+          insert_waiting.key, insert_waiting.ordering_key, home);
+  if told then
+    perform set_config('pgsched.notify', 'on', true);
+    if insert_waiting.fire_at < pgsched.now() + interval '2 seconds' then
+      perform pgsched_internal.notify_wake(home, insert_waiting.fire_at);
+    end if;
+  end if;
+end $$;
+comment on function pgsched_internal.insert_waiting(uuid, timestamptz, text, text, jsonb, jsonb, text, text, smallint)
+  is 'Inserts an execution and wakes a worker for it; called by pgsched.schedule_outcome. PS014 where its queue is full.';
+
+create or replace function pgsched.schedule_outcome(
   target text, payload jsonb default null, fire_at timestamptz default null, delay interval default null,
   cron text default null, every interval default null, timezone text default null, client text default 'default',
   key text default null, ordering_key text default null, queue text default 'default', options jsonb default null,
   on_conflict text default 'replace', rules jsonb default null, labels jsonb default null, after text[] default null,
-  after_outcome text default 'success', gap text default null, overlap text default null
-) returns uuid language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  after_outcome text default 'success', gap text default null, overlap text default null,
+  out id uuid, out outcome text, out fires_at timestamptz
+) language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  told constant boolean := current_setting('pgsched.notify', true) is distinct from 'off';
+  placed pgsched_internal.placement;
   instant timestamptz;
   home smallint;
-  new_id uuid;
 begin
   perform pgsched_internal.check_acts_for(client);
-  if num_nonnulls(schedule.fire_at, delay, cron, every) > 1 then
+  if num_nonnulls(schedule_outcome.fire_at, delay, cron, every) > 1 then
     perform pgsched_internal.refuse('PS002', 'fire_at, delay, cron and every exclude each other', 'give at most one of them; with none it fires now');
   elsif timezone is not null and cron is null and (every is null or rules is null) then
     perform pgsched_internal.refuse('PS002', 'timezone goes with cron', 'give fire_at with its own offset, such as ''2026-03-01 09:00+01''');
   elsif delay < interval '0' then
     perform pgsched_internal.refuse('PS002', 'the delay is negative', 'give delay => ''10 minutes'', or fire_at for an instant in the past');
-  elsif schedule.target is null then
-    perform pgsched_internal.check_target(schedule.target);
+  elsif schedule_outcome.target is null then
+    perform pgsched_internal.check_target(schedule_outcome.target);
   elsif on_conflict is distinct from 'replace' then
     perform pgsched_internal.check_on_conflict(on_conflict, key, coalesce(cron, every::text));
   end if;
@@ -75,157 +99,180 @@ begin
     perform pgsched_internal.check_after(after, after_outcome, on_conflict, coalesce(cron, every::text));
   end if;
   if cron is not null or every is not null then
-    return pgsched_internal.schedule_job(target, payload, cron, every, timezone, client, key, ordering_key, queue, options,
+    placed := pgsched_internal.schedule_job(target, payload, cron, every, timezone, client, key, ordering_key, queue, options,
       on_conflict, rules, labels, gap, overlap);
+    id := placed.id;
+    outcome := placed.outcome;
+    return;
   elsif num_nonnulls(rules, labels, gap, overlap) > 0 then
     perform pgsched_internal.refuse('PS002', 'rules, labels, gap and overlap go with cron or every', 'leave them out, or give cron => or every =>');
   end if;
-  instant := coalesce(schedule.fire_at, pgsched.now() + coalesce(delay, interval '0'));
+  instant := coalesce(schedule_outcome.fire_at, pgsched.now() + coalesce(delay, interval '0'));
   if instant not between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' then
     perform pgsched_internal.check_instant(instant);
   elsif cardinality(after) > 0 then
-    return pgsched_internal.schedule_after(target, payload, case when num_nonnulls(schedule.fire_at, delay) > 0 then instant end,
+    placed := pgsched_internal.schedule_after(target, payload, case when num_nonnulls(schedule_outcome.fire_at, delay) > 0 then instant end,
       client, key, ordering_key, queue, options, on_conflict, after, after_outcome);
   elsif key is not null then
-    return pgsched_internal.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options, on_conflict);
+    placed := pgsched_internal.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options, on_conflict);
+  else
+    home := pgsched.partition_for(queue, client, null, ordering_key);
+    id := pgsched_internal.new_id_in(home);
+    outcome := 'created';
+    fires_at := instant;
+    perform pgsched_internal.insert_waiting(id, instant, client, target, payload, options, null, ordering_key, home);
+    return;
   end if;
-  home := pgsched.partition_for(queue, client, null, schedule.ordering_key);
-  if told then  -- the trigger would have to look through what the statement inserted for what is known here
-    perform pgsched_internal.refuse_full(home & ~15) from pgsched.queues q where q.full_since is not null limit 1;
-    perform set_config('pgsched.notify', 'told', true);
-  end if;
-  insert into pgsched.executions as e (fire_at, client_id, target, payload, options, ordering_key, partition)
-  values (instant, client, schedule.target, schedule.payload, schedule.options, schedule.ordering_key, home)
-  returning e.id into new_id;
-  if told then
-    perform set_config('pgsched.notify', 'on', true);
-    if instant < pgsched.now() + interval '2 seconds' then
-      perform pgsched_internal.notify_wake(home, instant);
-    end if;
-  end if;
-  return new_id;
+  id := placed.id;
+  outcome := placed.outcome;
+  fires_at := placed.fires_at;
 end $$;
+comment on function pgsched.schedule_outcome(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb, text[], text,
+                                     text, text)
+  is 'As pgsched.schedule, and says what it came to. The outcome is created; replaced, where it took the place of what waited under
+the key; existing, where what stands under the key was left as it is, because it runs or was to be kept; or ended, where that
+succeeded less than pgsched.key_retention ago and nothing was scheduled. fires_at is null for a job, and for what runs, waits
+for others or has ended.';
+
+-- One expression, so that a call of it becomes one of the function above.
+create or replace function pgsched.schedule(
+  target text, payload jsonb default null, fire_at timestamptz default null, delay interval default null,
+  cron text default null, every interval default null, timezone text default null, client text default 'default',
+  key text default null, ordering_key text default null, queue text default 'default', options jsonb default null,
+  on_conflict text default 'replace', rules jsonb default null, labels jsonb default null, after text[] default null,
+  after_outcome text default 'success', gap text default null, overlap text default null
+) returns uuid language sql volatile as $$
+  select (pgsched.schedule_outcome(target, payload, fire_at, delay, cron, every, timezone, client, key, ordering_key, queue, options,
+    on_conflict, rules, labels, after, after_outcome, gap, overlap)).id
+$$;
 comment on function pgsched.schedule(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb, text[], text,
                                      text, text)
   is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id.
-Scheduled again under the same client and key it replaces what still waits; what is running or finished less than
-pgsched.key_retention (24 hours) ago answers with its id instead of firing twice. on_conflict says otherwise: keep what
-there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions,
+Scheduled again under the same client and key it replaces what still waits; what is running or succeeded less than
+pgsched.key_retention (24 hours) ago answers with its id instead of firing twice: pgsched.schedule_outcome says which.
+on_conflict says otherwise: keep what there is, reject, or debounce, which moves what waits to the new instant. With after it waits until those executions,
 named by id or key, have succeeded, or with after_outcome => ''any'' until they have ended.';
 
-create or replace function pgsched_internal.give_up_key(execution_id uuid) returns void
-  language sql volatile as $$
-  update pgsched.executions e set key = null where e.id = give_up_key.execution_id and e.lease_token is not null
-$$;
-comment on function pgsched_internal.give_up_key(uuid)
-  is 'Frees the key of an execution that is running, for the next one under it; called by pgsched.schedule.';
+create or replace function pgsched_internal.left_as_it_is(held pgsched_internal.keys, there pgsched.executions, on_conflict text)
+  returns pgsched_internal.placement language plpgsql volatile as $$
+begin
+  if on_conflict = 'reject' then
+    perform pgsched_internal.refuse_taken(held, 'give another key, or leave on_conflict out to replace what waits');
+  end if;
+  return row(held.id, case when there.id is null then 'ended' else 'existing' end,
+    case when there.lease_token is null and isfinite(there.fire_at) then there.fire_at end, held.partition)::pgsched_internal.placement;
+end $$;
+comment on function pgsched_internal.left_as_it_is(pgsched_internal.keys, pgsched.executions, text)
+  is 'The answer where what stands under a key stays as it is; PS011 where that was to be refused.';
 
--- Insert first, look at history second: the unique index makes a settle of the same key finish before the insert
--- does, so the second statement's snapshot sees whatever that settle wrote. What has ended answers for its key for a
--- while, unless the caller debounces: that asks for a run after this moment.
+create or replace function pgsched_internal.replace_waiting(
+  there pgsched.executions, target text, payload jsonb, fire_at timestamptz, options jsonb
+) returns void language plpgsql volatile as $$
+begin
+  update pgsched.executions e
+     set fire_at = replace_waiting.fire_at, scheduled_for = null, attempt = 0, gate = null, reason = null, target = replace_waiting.target,
+         payload = replace_waiting.payload, options = replace_waiting.options
+   where e.partition = there.partition and e.id = there.id;
+  if there.ordering_key is not null then
+    perform pgsched_internal.notify_turns();
+  end if;
+  perform pgsched_internal.forget_dependencies(there.id);
+  perform pgsched_internal.notify_wake(there.partition, replace_waiting.fire_at);  -- the trigger sees inserted rows only
+end $$;
+comment on function pgsched_internal.replace_waiting(pgsched.executions, text, jsonb, timestamptz, jsonb)
+  is 'Has an execution that waits, and is locked, begin anew with another content and instant.';
+
+-- Of what runs nothing is locked, however long the caller's transaction stays open: its worker would have to wait. Where it
+-- is debounced its key simply stands for the next one from now on.
 create or replace function pgsched_internal.schedule_keyed(
   target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb,
-  on_conflict text, new_id uuid default pgsched.new_id()
-) returns uuid language plpgsql volatile as $$
-#variable_conflict use_column
+  on_conflict text
+) returns pgsched_internal.placement language plpgsql volatile as $$
 declare
   home constant smallint := pgsched.partition_for(queue, client, key, ordering_key);
-  moves constant boolean := on_conflict in ('replace', 'debounce');
+  new_id constant uuid := pgsched_internal.new_id_in(home);
   debounces constant boolean := on_conflict = 'debounce';
-  found_id uuid;
-  away smallint;
-  elsewhere pgsched.executions;
+  outcome text := 'created';
+  ended uuid;
+  held pgsched_internal.keys;
+  there pgsched.executions;
 begin
-  for try in 1..3 loop
-    if moves then
-      insert into pgsched.executions as e (id, fire_at, client_id, target, payload, options, key, ordering_key, partition)
-      values (new_id, schedule_keyed.fire_at, client, schedule_keyed.target, schedule_keyed.payload, schedule_keyed.options,
-              schedule_keyed.key, schedule_keyed.ordering_key, home)
-      on conflict (partition, client_id, key) where key is not null do update
-        set fire_at = excluded.fire_at, scheduled_for = null, attempt = 0, gate = null, reason = null,
-            target = case when debounces then e.target else excluded.target end,
-            payload = case when debounces then e.payload else excluded.payload end,
-            options = case when debounces then e.options else excluded.options end
-        where e.lease_token is null
-      returning e.id into found_id;
-    else  -- what is left as it is, is not locked either: a claim or a settle would have to wait
-      insert into pgsched.executions as e (id, fire_at, client_id, target, payload, options, key, ordering_key, partition)
-      values (new_id, schedule_keyed.fire_at, client, schedule_keyed.target, schedule_keyed.payload, schedule_keyed.options,
-              schedule_keyed.key, schedule_keyed.ordering_key, home)
-      on conflict (partition, client_id, key) where key is not null do nothing
-      returning e.id into found_id;
+  if on_conflict in ('keep', 'reject') then  -- what is left as it is, is not locked, and its key neither
+    select k.* into held from pgsched_internal.keys k where k.client_id = client and k.key = schedule_keyed.key;
+    there := pgsched_internal.live_execution(held.partition, held.id);
+    if there.id is not null then
+      return pgsched_internal.left_as_it_is(held, there, on_conflict);
     end if;
-    if found_id = new_id then
-      select h.id into found_id from pgsched.history h
-       where h.client_id = schedule_keyed.client and h.key = schedule_keyed.key and h.status <> 'cancelled'
-         and h.finished_at > pgsched.now() - pgsched_internal.setting('key_retention', '24 hours')::interval and not debounces
-       order by h.finished_at desc limit 1;
-      if found_id is null then
-        -- Under another ordering key or in another queue the same key lives in another partition.
-        away := pgsched_internal.partition_with(client, schedule_keyed.key, home);
-        if away is null then
-          return new_id;
-        end if;
-        if moves then
-          select * into elsewhere from pgsched.executions e
-           where e.partition = away and e.client_id = client and e.key = schedule_keyed.key for update;
-        else
-          select * into elsewhere from pgsched.executions e
-           where e.partition = away and e.client_id = client and e.key = schedule_keyed.key;
-        end if;
-        if not found then
-          return new_id;
-        elsif elsewhere.lease_token is null and moves then
-          if debounces then
-            update pgsched.executions e set target = elsewhere.target, payload = elsewhere.payload, options = elsewhere.options
-             where e.partition = home and e.id = new_id;
-          end if;
-          delete from pgsched.executions e where e.partition = elsewhere.partition and e.id = elsewhere.id;
-          perform pgsched_internal.finish_waiting(elsewhere, 'cancelled', 'replaced');
-          return new_id;
-        elsif debounces then
-          perform pgsched_internal.give_up_key(elsewhere.id);
-          return new_id;
-        end if;
-        found_id := elsewhere.id;
-      end if;
-      if on_conflict <> 'reject' then
-        delete from pgsched.executions e where e.partition = home and e.id = new_id;
-        return found_id;
-      end if;
-    elsif found_id is not null then
-      if schedule_keyed.ordering_key is not null then
-        perform pgsched_internal.notify_turns();
-      end if;
-      perform pgsched_internal.forget_dependencies(found_id) from pgsched.dependencies d where d.execution_id = found_id limit 1;
-      perform pgsched_internal.notify_wake(home, schedule_keyed.fire_at);  -- the trigger sees inserted rows only
-      return found_id;
-    else
-      select e.id into found_id from pgsched.executions e
-       where e.partition = home and e.client_id = schedule_keyed.client and e.key = schedule_keyed.key;
+  end if;
+  held := pgsched_internal.lock_key(client, key, new_id, home);
+  if held.id is not null and held.partition is null and pgsched_internal.is_live(held) then
+    perform pgsched_internal.refuse_taken(held, 'give another key, or cancel the job');
+  end if;
+  loop
+    there := pgsched_internal.live_execution(held.partition, held.id);
+    exit when there.id is null or there.lease_token is not null and debounces;
+    if there.lease_token is not null or on_conflict in ('keep', 'reject') then
+      return pgsched_internal.left_as_it_is(held, there, on_conflict);
     end if;
-    if found_id is null then
-      continue;  -- settled at this very moment
-    elsif on_conflict = 'reject' then
-      perform pgsched_internal.refuse('PS011', format('the key %L is taken by execution %s', key, found_id),
-        'give another key, or leave on_conflict out to replace what waits');
-    elsif debounces then
-      perform pgsched_internal.give_up_key(found_id);
-    else
-      return found_id;
-    end if;
+    there := pgsched_internal.lock_waiting(held.partition, held.id);
+    if there.id is not null then
+      outcome := 'replaced';
+      exit;
+    end if;  -- it was claimed, or ended, at this very moment
   end loop;
-  perform pgsched_internal.refuse('PS011', format('the key %L is being settled just now', key), 'schedule it again');
+  if there.id is null and not debounces then
+    ended := pgsched_internal.succeeded_lately(client, key, held.id);
+    if ended is not null then
+      if held.id is null then
+        perform pgsched_internal.give_key(client, key, ended, home);
+      end if;
+      return pgsched_internal.left_as_it_is(row(client, key, ended, home, null)::pgsched_internal.keys, null, on_conflict);
+    end if;
+  end if;
+  if outcome = 'replaced' and debounces then
+    target := there.target;
+    payload := there.payload;
+    options := there.options;
+  end if;
+  if outcome = 'replaced' and there.partition = home then
+    perform pgsched_internal.replace_waiting(there, target, payload, fire_at, options);
+    return row(there.id, outcome, fire_at, home)::pgsched_internal.placement;
+  elsif outcome = 'replaced' then  -- under another ordering key or in another queue it lives in another partition
+    delete from pgsched.executions e where e.partition = there.partition and e.id = there.id;
+    perform pgsched_internal.finish_waiting(there, 'cancelled', 'replaced');
+  end if;
+  if held.id is not null then
+    perform pgsched_internal.give_key(client, key, new_id, home);
+  end if;
+  perform pgsched_internal.insert_waiting(new_id, fire_at, client, target, payload, options, key, ordering_key, home);
+  return row(new_id, outcome, fire_at, home)::pgsched_internal.placement;
 end $$;
-comment on function pgsched_internal.schedule_keyed(text, jsonb, timestamptz, text, text, text, text, jsonb, text, uuid)
-  is 'One execution under a key; called by pgsched.schedule.';
+comment on function pgsched_internal.schedule_keyed(text, jsonb, timestamptz, text, text, text, text, jsonb, text)
+  is 'One execution under a key; called by pgsched.schedule_outcome.';
+
+create or replace function pgsched_internal.job_under(client text, key text, on_conflict text) returns uuid
+  language plpgsql volatile as $$
+declare
+  held pgsched_internal.keys;
+begin
+  select j.client_id, j.key, j.id into held.client_id, held.key, held.id from pgsched.jobs j
+   where j.client_id = client and j.key = job_under.key and j.state <> 'cancelled';
+  if held.id is not null and on_conflict = 'reject' then
+    perform pgsched_internal.refuse_taken(held, 'give another key, or leave on_conflict out to edit the job');
+  end if;
+  return held.id;
+end $$;
+comment on function pgsched_internal.job_under(text, text, text)
+  is 'The job that has a key, which is not locked; PS011 where that was to be refused.';
 
 create or replace function pgsched_internal.schedule_job(
   target text, payload jsonb, cron text, every interval, timezone text, client text, key text, ordering_key text,
   queue text, options jsonb, on_conflict text, rules jsonb, labels jsonb, gap text, overlap text
-) returns uuid language plpgsql volatile as $$
+) returns pgsched_internal.placement language plpgsql volatile as $$
 #variable_conflict use_column
 declare
+  new_id constant uuid := pgsched.new_id();
+  held pgsched_internal.keys;
   before pgsched.jobs;
   after pgsched.jobs;
   fires_anew boolean;
@@ -238,12 +285,24 @@ begin
   elsif num_nonnulls(schedule_job.gap, schedule_job.overlap) > 0 and schedule_job.rules is null then
     perform pgsched_internal.refuse('PS002', 'gap and overlap go with cron', 'leave them out, or give cron =>');
   end if;
+  if schedule_job.key is not null then
+    if on_conflict <> 'replace' then  -- what is left as it is, is not locked, and its key neither
+      found_id := pgsched_internal.job_under(client, schedule_job.key, on_conflict);
+      if found_id is not null then
+        return row(found_id, 'existing', null, null)::pgsched_internal.placement;
+      end if;
+    end if;
+    held := pgsched_internal.lock_key(client, schedule_job.key, new_id, null);
+    if held.partition is not null and pgsched_internal.is_live(held) then
+      perform pgsched_internal.refuse_taken(held, 'give another key, or cancel the execution');
+    end if;
+  end if;
   if on_conflict = 'replace' then
     select * into before from pgsched.jobs j
      where j.client_id = client and j.key = schedule_job.key and j.state <> 'cancelled' for update;
-    insert into pgsched.jobs as j (client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron,
+    insert into pgsched.jobs as j (id, client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron,
                                    timezone, every, gap, overlap)
-    values (client, schedule_job.key, schedule_job.queue, schedule_job.ordering_key, schedule_job.target,
+    values (new_id, client, schedule_job.key, schedule_job.queue, schedule_job.ordering_key, schedule_job.target,
             schedule_job.payload, schedule_job.options, schedule_job.rules, schedule_job.labels, schedule_job.cron,
             coalesce(schedule_job.timezone, 'UTC'), schedule_job.every, coalesce(schedule_job.gap, 'shift'),
             coalesce(schedule_job.overlap, 'first'))
@@ -255,10 +314,10 @@ begin
           accounted_to = pgsched_internal.accounted_to(j, true), runs = case when j.state = 'finished' then 0 else j.runs end,
           state = case when j.state = 'paused' then j.state else 'active' end
     returning j.id, j.revision into found_id, found_revision;
-  else  -- what is left as it is, is not locked either: a claim of its rows would have to wait
-    insert into pgsched.jobs as j (client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron,
+  else
+    insert into pgsched.jobs as j (id, client_id, key, queue, ordering_key, target, payload, options, rules, labels, cron,
                                    timezone, every, gap, overlap)
-    values (client, schedule_job.key, schedule_job.queue, schedule_job.ordering_key, schedule_job.target,
+    values (new_id, client, schedule_job.key, schedule_job.queue, schedule_job.ordering_key, schedule_job.target,
             schedule_job.payload, schedule_job.options, schedule_job.rules, schedule_job.labels, schedule_job.cron,
             coalesce(schedule_job.timezone, 'UTC'), schedule_job.every, coalesce(schedule_job.gap, 'shift'),
             coalesce(schedule_job.overlap, 'first'))
@@ -271,22 +330,22 @@ begin
     if not fires_anew and after.accounted_to <> pgsched_internal.accounted_to(before, false) then
       update pgsched.jobs j set accounted_to = pgsched_internal.accounted_to(before, false) where j.id = found_id;
     end if;
-    if before.state = 'active' and not fires_anew and pgsched_internal.partition_of(before) = pgsched_internal.partition_of(after) then
+    if pgsched_internal.partition_of(before) <> pgsched_internal.partition_of(after) then
+      perform pgsched_internal.note_move(before);
+      perform pgsched_internal.withdraw(found_id);
+    elsif before.state = 'active' and not fires_anew then
       perform pgsched_internal.bring_along(found_id);  -- what is due stays due, however often a deployment says the same again
     else
       perform pgsched_internal.withdraw(found_id);
     end if;
   elsif found_id is null then
-    select j.id into found_id from pgsched.jobs j
-     where j.client_id = client and j.key = schedule_job.key and j.state <> 'cancelled';
-    if found_id is null then
-      perform pgsched_internal.refuse('PS011', format('the key %L is being cancelled just now', key), 'schedule it again');
-    elsif on_conflict = 'reject' then
-      perform pgsched_internal.refuse('PS011', format('the key %L is taken by job %s', key, found_id),
-        'give another key, or leave on_conflict out to edit the job');
-    end if;
+    found_id := pgsched_internal.job_under(client, schedule_job.key, on_conflict);
   end if;
-  return found_id;
+  if schedule_job.key is not null and held.id is distinct from found_id then
+    perform pgsched_internal.give_key(client, schedule_job.key, found_id, null);
+  end if;
+  return row(found_id, case when found_revision = 1 then 'created' when found_revision > 1 then 'replaced' else 'existing' end, null, null)
+    ::pgsched_internal.placement;
 end $$;
 comment on function pgsched_internal.schedule_job(text, jsonb, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb, text, text)
-  is 'A recurring job, new or edited; called by pgsched.schedule. A worker plans its first row.';
+  is 'A recurring job, new or edited; called by pgsched.schedule_outcome. A worker plans its first row.';

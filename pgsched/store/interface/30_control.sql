@@ -32,6 +32,27 @@ comment on function pgsched_internal.finish_waiting(pgsched.executions, pgsched.
   is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to
 the last one given.';
 
+create or replace function pgsched_internal.waiting_of_job(partition smallint, job_id uuid) returns setof pgsched.executions
+  language plpgsql volatile as $$
+begin
+  if to_regclass('pgsched_internal.executions_' || waiting_of_job.partition) is not null then
+    return query execute format('select e.* from pgsched_internal.executions_%s e where e.job_id = $1 and e.lease_token is null',
+      waiting_of_job.partition) using waiting_of_job.job_id;
+  end if;
+end $$;
+comment on function pgsched_internal.waiting_of_job(smallint, uuid) is 'The rows of a job that wait in a partition, not locked.';
+
+create or replace function pgsched_internal.lock_planned(partition smallint, job_id uuid) returns setof pgsched.executions
+  language plpgsql volatile as $$
+begin
+  if to_regclass('pgsched_internal.executions_' || lock_planned.partition) is not null then
+    return query execute format('select e.* from pgsched_internal.executions_%s e where e.job_id = $1 and e.lease_token is null'
+      ' and e.attempt = 0 and e.plan > 0 for update skip locked', lock_planned.partition) using lock_planned.job_id;
+  end if;
+end $$;
+comment on function pgsched_internal.lock_planned(smallint, uuid)
+  is 'Locks the rows that were planned for a job and wait in a partition; passes over what somebody has at this moment.';
+
 -- Of a job's waiting rows only the planned one goes: triggered rows and retries stay. An instant that has come keeps
 -- its account in history, as the first of all those up to now; one that has not come yet is the next plan's. A row that an
 -- earlier change passed over, and whose claim came to nothing, stands for its own instant alone.
@@ -44,10 +65,8 @@ declare
 begin
   select j.planned_revision into planned from pgsched.jobs j
    where j.id = withdraw.job_id and j.planned_revision = j.revision - 1;  -- this change is the first since it was planned
-  for waiting in  -- in any partition: an edit may have moved the job from one to another
-    select * from pgsched.executions e
-     where e.job_id = withdraw.job_id and e.lease_token is null and e.attempt = 0 and e.plan > 0
-       for update skip locked
+  for waiting in
+    select w.* from unnest(pgsched_internal.homes_of(withdraw.job_id)) home, pgsched_internal.lock_planned(home, withdraw.job_id) w
   loop
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
     carries_on := waiting.plan is not distinct from planned;
@@ -78,13 +97,16 @@ comment on function pgsched_internal.accounted_to(pgsched.jobs, boolean)
 -- What is passed over has its row locked, but not committed: it is still seen to wait. A claim that had committed would
 -- have carried the job on before the job could be locked for the change.
 create or replace function pgsched_internal.account_from_claimed(job_id uuid, planned integer) returns void
-  language sql volatile as $$
-  update pgsched.jobs j set accounted_to = claimed.scheduled_for
-    from (select min(e.scheduled_for) as scheduled_for from pgsched.executions e
-           where e.job_id = account_from_claimed.job_id and e.lease_token is null and e.attempt = 0 and e.plan = planned
-             and e.scheduled_for < pgsched.now()) as claimed
-   where j.id = account_from_claimed.job_id and j.accounted_to > claimed.scheduled_for
-$$;
+  language plpgsql volatile as $$
+declare
+  claimed timestamptz;
+begin
+  select min(e.scheduled_for) into claimed
+    from unnest(pgsched_internal.homes_of(account_from_claimed.job_id)) home,
+         pgsched_internal.waiting_of_job(home, account_from_claimed.job_id) e
+   where e.attempt = 0 and e.plan = planned and e.scheduled_for < pgsched.now();
+  update pgsched.jobs j set accounted_to = claimed where j.id = account_from_claimed.job_id and j.accounted_to > claimed;
+end $$;
 comment on function pgsched_internal.account_from_claimed(uuid, integer)
   is 'Has the planner go on from the due row that a worker is claiming at this moment, while its job is changed.';
 
@@ -128,27 +150,26 @@ comment on function pgsched_internal.lock_job(uuid)
 create or replace function pgsched_internal.lock_execution(id uuid) returns pgsched.executions language plpgsql volatile as $$
 declare
   home constant smallint := pgsched_internal.partition_with(lock_execution.id);
-  found_row pgsched.executions;
+  found_row pgsched.executions := pgsched_internal.live_execution(home, lock_execution.id);
 begin
-  select * into found_row from pgsched.executions e where e.partition = home and e.id = lock_execution.id;
-  if not found or not pgsched_internal.acts_for(found_row.client_id) then
+  if found_row.id is null or not pgsched_internal.acts_for(found_row.client_id) then
     return null;
-  elsif found_row.lease_token is not null then
-    return found_row;
-  end if;
-  select * into found_row from pgsched.executions e
-   where e.partition = home and e.id = lock_execution.id and e.lease_token is null for update;
-  if not found then  -- claimed, or ended, at this very moment
-    select * into found_row from pgsched.executions e where e.partition = home and e.id = lock_execution.id;
+  elsif found_row.lease_token is null then
+    found_row := pgsched_internal.lock_waiting(home, lock_execution.id);
+    if found_row.id is null then  -- claimed, or ended, at this very moment
+      found_row := pgsched_internal.live_execution(home, lock_execution.id);
+    end if;
   end if;
   return found_row;
 end $$;
 comment on function pgsched_internal.lock_execution(uuid)
   is 'A live execution of a client that the session acts for, locked while it waits; null for one that is unknown, foreign or over.';
 
-create or replace function pgsched_internal.has_ended(id uuid) returns boolean language plpgsql stable as $$
+create or replace function pgsched_internal.has_ended(id uuid) returns boolean language plpgsql volatile as $$
+declare
+  whose constant text := (pgsched_internal.in_history(has_ended.id)).client_id;
 begin
-  return exists (select from pgsched.history h where h.id = has_ended.id and pgsched_internal.acts_for(h.client_id));
+  return whose is not null and pgsched_internal.acts_for(whose);
 end $$;
 comment on function pgsched_internal.has_ended(uuid)
   is 'Whether history knows an execution of a client that the session acts for.';
@@ -198,27 +219,17 @@ unknown id, PS011 for an execution that is running.';
 create or replace function pgsched.cancel(client text, key text, note text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  home constant smallint := pgsched_internal.partition_with(client, cancel.key);
-  found_id uuid;
+  held pgsched_internal.keys;
 begin
   perform pgsched_internal.check_acts_for(client);
-  select e.id into found_id from pgsched.executions e where e.partition = home and e.client_id = client and e.key = cancel.key;
-  if found_id is null then
-    select j.id into found_id from pgsched.jobs j
-     where j.client_id = client and j.key = cancel.key and j.state <> 'cancelled';
-  end if;
-  if found_id is null then
-    select h.id into found_id from pgsched.history h
-     where h.client_id = client and h.key = cancel.key order by h.finished_at desc limit 1;
-  end if;
-  if found_id is null then
-    select j.id into found_id from pgsched.jobs j
-     where j.client_id = client and j.key = cancel.key order by j.updated_at desc limit 1;
-  end if;
-  if found_id is null then
+  select k.* into held from pgsched_internal.keys k where k.client_id = client and k.key = cancel.key for update;
+  if pgsched_internal.is_live(held) then
+    return pgsched.cancel(id => held.id, note => cancel.note, actor => cancel.actor);
+  elsif pgsched_internal.last_under(client, cancel.key) is null
+      and not exists (select from pgsched.jobs j where j.client_id = client and j.key = cancel.key) then
     perform pgsched_internal.refuse('PS010', format('client %L has nothing under the key %L', client, key), 'look it up in pgsched.status or pgsched.jobs');
   end if;
-  return pgsched.cancel(id => found_id, note => cancel.note, actor => cancel.actor);
+  return false;
 end $$;
 comment on function pgsched.cancel(text, text, text, text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.';
 
@@ -290,7 +301,21 @@ create or replace function pgsched_internal.partition_of(job pgsched.jobs) retur
   select q.first_partition + pgsched_internal.slot_for(job.client_id, coalesce(job.key, job.id::text), job.ordering_key)
     from pgsched.queues q where q.name = job.queue
 $$;
-comment on function pgsched_internal.partition_of(pgsched.jobs) is 'The one partition in which all rows of a job live.';
+comment on function pgsched_internal.partition_of(pgsched.jobs) is 'The one partition in which all new rows of a job live.';
+
+-- A row that an edit passed over, because a worker had it in hand, stays where the job was then.
+create or replace function pgsched_internal.homes_of(job_id uuid) returns smallint[] language sql stable as $$
+  select array_append(array(select m.partition from pgsched_internal.job_moves m where m.job_id = j.id), pgsched_internal.partition_of(j))
+    from pgsched.jobs j where j.id = homes_of.job_id
+$$;
+comment on function pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.';
+
+create or replace function pgsched_internal.note_move(before pgsched.jobs) returns void language sql volatile as $$
+  insert into pgsched_internal.job_moves (job_id, partition) values (before.id, pgsched_internal.partition_of(before))
+  on conflict do nothing
+$$;
+comment on function pgsched_internal.note_move(pgsched.jobs)
+  is 'Notes where a job was before an edit that has its rows live in another partition from now on.';
 
 create or replace function pgsched.pause(job_id uuid, note text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$

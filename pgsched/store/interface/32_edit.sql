@@ -117,7 +117,10 @@ begin
          reason = case when comes_back then null else j.reason end,
          runs = case when comes_back and j.state = 'finished' then 0 else j.runs end
    where j.id = edit.job_id;
-  if fires_anew or comes_back or pgsched_internal.partition_of(before) <> pgsched_internal.partition_of(after) then
+  if pgsched_internal.partition_of(before) <> pgsched_internal.partition_of(after) then
+    perform pgsched_internal.note_move(before);
+    perform pgsched_internal.withdraw(edit.job_id, 'edited');
+  elsif fires_anew or comes_back then
     perform pgsched_internal.withdraw(edit.job_id, 'edited');
   elsif changed <> array['labels'] then
     perform pgsched_internal.bring_along(edit.job_id);
@@ -135,17 +138,19 @@ create or replace function pgsched_internal.bring_along(job_id uuid) returns voi
   language plpgsql volatile as $$
 declare
   job pgsched.jobs;
+  home smallint;
 begin
   select * into job from pgsched.jobs j
    where j.id = bring_along.job_id and j.state = 'active' and j.planned_revision = j.revision - 1 for update;
   if not found then
     return;
   end if;
+  home := pgsched_internal.partition_of(job);
   update pgsched.executions e
      set target = job.target, payload = job.payload, options = job.options, ordering_key = job.ordering_key, plan = job.revision
-   where e.id = any (array(
+   where e.partition = home and e.id = any (array(
            select w.id from pgsched.executions w
-            where w.job_id = job.id and w.plan = job.planned_revision and w.attempt = 0 and w.lease_token is null
+            where w.partition = home and w.job_id = job.id and w.plan = job.planned_revision and w.attempt = 0 and w.lease_token is null
               for update skip locked));
   if found then
     update pgsched.jobs j set planned_revision = j.revision where j.id = job.id;

@@ -35,24 +35,23 @@ comment on function pgsched_internal.check_after(text[], text, text, text)
   is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.';
 
 -- What lives first, what has ended second: a row on its way from one to the other is found by the later statement.
-create or replace function pgsched_internal.find_execution(client text, name text) returns uuid language plpgsql stable as $$
+create or replace function pgsched_internal.find_execution(client text, name text) returns uuid language plpgsql volatile as $$
 declare
   named constant uuid := case when name ~ '^[0-9A-Fa-f]{8}(-?[0-9A-Fa-f]{4}){3}-?[0-9A-Fa-f]{12}$' then name::uuid end;
+  held pgsched_internal.keys;
   found_id uuid;
 begin
   if named is not null then
-    select e.id into found_id from pgsched.executions e where e.id = named and e.client_id = client;
-    if found_id is null then
-      select h.id into found_id from pgsched.history h where h.id = named and h.client_id = client limit 1;
+    if coalesce((pgsched_internal.live_execution(pgsched_internal.partition_with(named), named)).client_id,
+                (pgsched_internal.in_history(named)).client_id) = client then
+      return named;
     end if;
   end if;
-  if found_id is null then
-    select e.id into found_id from pgsched.executions e where e.client_id = client and e.key = name limit 1;
+  select k.* into held from pgsched_internal.keys k where k.client_id = client and k.key = name and k.partition is not null;
+  if pgsched_internal.is_live(held) then
+    return held.id;
   end if;
-  if found_id is null then
-    select h.id into found_id from pgsched.history h where h.client_id = client and h.key = name
-     order by h.finished_at desc limit 1;
-  end if;
+  found_id := pgsched_internal.last_under(client, name);
   if found_id is null then
     perform from pgsched.jobs j where j.client_id = client and (j.id = named or j.key = name and j.state <> 'cancelled');
     if found then
@@ -89,13 +88,15 @@ create or replace function pgsched.wait_for(
 ) returns boolean language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   waiting pgsched.executions;
+  home smallint;
 begin
   waiting := pgsched_internal.lock_execution(wait_for.execution_id);
   if waiting.id is null or waiting.lease_token is not null then
     perform pgsched_internal.refuse('PS010', format('there is no execution %s that waits', execution_id), 'schedule it first');
   end if;
+  home := pgsched_internal.partition_with(wait_for.after_id);
   update pgsched.executions e set awaited = true
-   where e.id = wait_for.after_id and e.client_id = waiting.client_id;
+   where e.partition = home and e.id = wait_for.after_id and e.client_id = waiting.client_id;
   if not found then
     return false;
   elsif waiting.awaited or execution_id = after_id then
@@ -119,20 +120,15 @@ comment on function pgsched.wait_for(uuid, uuid, text, interval)
 outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.';
 
 create or replace function pgsched_internal.forget_dependencies(execution_id uuid) returns void
-  language plpgsql volatile as $$
-begin
-  delete from pgsched.dependencies d
-   where d.execution_id = forget_dependencies.execution_id
-     and (select e.id from pgsched.executions e
-           where e.id = d.execution_id and e.fire_at = 'infinity' and e.lease_token is null) is null;
-end $$;
-comment on function pgsched_internal.forget_dependencies(uuid) is 'Removes what an execution waited for that is not held any more.';
+  language sql volatile as $$
+  delete from pgsched.dependencies d where d.execution_id = forget_dependencies.execution_id
+$$;
+comment on function pgsched_internal.forget_dependencies(uuid) is 'Removes what an execution waited for; called once it is not held any more.';
 
-create or replace function pgsched_internal.check_ended(id uuid, outcome text) returns boolean language plpgsql stable as $$
+create or replace function pgsched_internal.check_ended(id uuid, outcome text) returns boolean language plpgsql volatile as $$
 declare
-  ended pgsched.execution_status;
+  ended constant pgsched.execution_status := (pgsched_internal.in_history(check_ended.id)).status;
 begin
-  select h.status into ended from pgsched.history h where h.id = check_ended.id order by h.finished_at desc limit 1;
   return outcome = 'any' or coalesce(ended = 'succeeded', false)
     or pgsched_internal.refuse('PS011', format('execution %s has ended: %s', check_ended.id, coalesce(ended::text, 'its client keeps no history')),
          'leave it out, or give after_outcome => ''any''');
@@ -143,13 +139,11 @@ comment on function pgsched_internal.check_ended(uuid, text)
 create or replace function pgsched_internal.schedule_after(
   target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb,
   on_conflict text, after text[], after_outcome text
-) returns uuid language plpgsql volatile as $$
+) returns pgsched_internal.placement language plpgsql volatile as $$
 declare
   told constant text := coalesce(nullif(current_setting('pgsched.notify', true), ''), 'on');
   instant constant timestamptz := coalesce(schedule_after.fire_at, pgsched.now());
-  new_id constant uuid := pgsched.new_id();
-  found_id uuid := new_id;
-  home smallint;
+  placed pgsched_internal.placement;
   before_ids uuid[];
   before_id uuid;
   waits boolean := false;
@@ -158,32 +152,32 @@ begin
                        order by pgsched_internal.partition_with(id), id);
   perform set_config('pgsched.notify', 'off', true);  -- it is held before anybody could claim it
   if key is null then
-    insert into pgsched.executions as e (id, fire_at, client_id, target, payload, options, ordering_key, partition)
-    values (new_id, instant, client, schedule_after.target, schedule_after.payload, schedule_after.options,
-            schedule_after.ordering_key, pgsched.partition_for(queue, client, null, schedule_after.ordering_key));
+    placed.partition := pgsched.partition_for(queue, client, null, ordering_key);
+    placed.id := pgsched_internal.new_id_in(placed.partition);
+    placed.outcome := 'created';
+    perform pgsched_internal.insert_waiting(placed.id, instant, client, target, payload, options, null, ordering_key, placed.partition);
   else
-    found_id := pgsched_internal.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options, on_conflict, new_id);
+    placed := pgsched_internal.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options, on_conflict);
   end if;
   perform set_config('pgsched.notify', told, true);
-  update pgsched.executions e set fire_at = 'infinity', scheduled_for = schedule_after.fire_at
-   where e.id = found_id and e.lease_token is null and e.fire_at = instant
-     and (found_id = new_id or on_conflict = 'replace')
-  returning e.partition into home;
-  if home is null then
-    return found_id;  -- the key is taken by what runs, has ended or is kept
+  if placed.outcome not in ('created', 'replaced') then
+    return placed;  -- the key is taken by what runs, has ended or is kept
   end if;
+  update pgsched.executions e set fire_at = 'infinity', scheduled_for = schedule_after.fire_at
+   where e.partition = placed.partition and e.id = placed.id;
   foreach before_id in array before_ids loop
-    if pgsched.wait_for(found_id, before_id, after_outcome) then
+    if pgsched.wait_for(placed.id, before_id, after_outcome) then
       waits := true;
     else
       perform pgsched_internal.check_ended(before_id, after_outcome);
     end if;
   end loop;
+  placed.fires_at := case when not waits then instant end;
   if not waits then
-    update pgsched.executions e set fire_at = instant, scheduled_for = null where e.partition = home and e.id = found_id;
-    perform pgsched_internal.notify_wake(home, instant);
+    update pgsched.executions e set fire_at = instant, scheduled_for = null where e.partition = placed.partition and e.id = placed.id;
+    perform pgsched_internal.notify_wake(placed.partition, instant);
   end if;
-  return found_id;
+  return placed;
 end $$;
 comment on function pgsched_internal.schedule_after(text, jsonb, timestamptz, text, text, text, text, jsonb, text, text[], text)
-  is 'One execution that waits for others; called by pgsched.schedule.';
+  is 'One execution that waits for others; called by pgsched.schedule_outcome.';

@@ -57,6 +57,19 @@ comment on function pgsched.backfill(uuid, timestamptz, timestamptz, double prec
   is 'Runs those instants of a job from starts_at to before ends_at that have not succeeded and have no row, at most rate
 of them a second; also while the job is paused or finished. Returns the backfill''s id.';
 
+create or replace function pgsched_internal.lock_backfilled(
+  partition smallint, job_id uuid, starts_at timestamptz, ends_at timestamptz
+) returns setof pgsched.executions language plpgsql volatile as $$
+begin
+  if to_regclass('pgsched_internal.executions_' || lock_backfilled.partition) is not null then
+    return query execute format('select e.* from pgsched_internal.executions_%s e where e.job_id = $1 and e.plan = 0'
+      ' and e.lease_token is null and e.scheduled_for >= $2 and e.scheduled_for < $3 for update skip locked', lock_backfilled.partition)
+      using lock_backfilled.job_id, lock_backfilled.starts_at, lock_backfilled.ends_at;
+  end if;
+end $$;
+comment on function pgsched_internal.lock_backfilled(smallint, uuid, timestamptz, timestamptz)
+  is 'Locks the rows of a backfill that wait in a partition; passes over what somebody has at this moment.';
+
 create or replace function pgsched.cancel_backfill(id uuid, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -72,10 +85,8 @@ begin
   end if;
   update pgsched.backfills b set state = 'cancelled', updated_at = pgsched.now() where b.id = asked.id;
   for waiting in
-    select e.* from pgsched.executions e
-     where e.job_id = asked.job_id and e.plan = 0 and e.lease_token is null
-       and e.scheduled_for >= asked.starts_at and e.scheduled_for < asked.ends_at
-       for update skip locked
+    select e.* from unnest(pgsched_internal.homes_of(asked.job_id)) home,
+                    pgsched_internal.lock_backfilled(home, asked.job_id, asked.starts_at, asked.ends_at) e
   loop
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
     perform pgsched_internal.finish_waiting(waiting, 'cancelled', 'backfill cancelled');

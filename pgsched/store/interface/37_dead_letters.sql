@@ -31,17 +31,21 @@ comment on view pgsched.dead_letters is 'The executions that failed for good and
 -- An unknown one and another client's are told apart by nothing, and only one's own is locked.
 create or replace function pgsched_internal.lock_dead_letter(id uuid, out letter pgsched.history) language plpgsql volatile as $$
 declare
-  shown boolean;
+  live pgsched.executions;
 begin
-  select h.* into letter from pgsched.history h
-   where h.id = lock_dead_letter.id and pgsched_internal.acts_for(h.client_id)
-   order by h.status = 'failed' desc, h.finished_at desc limit 1 for update;
-  if not found then  -- in a later statement: one that was being moved has arrived
+  letter := pgsched_internal.in_history(lock_dead_letter.id);
+  if pgsched_internal.acts_for(letter.client_id) then
+    execute 'select h.* from pgsched.history h where h.id = $1 and h.finished_at = $2 for update'
+       into letter using lock_dead_letter.id, letter.finished_at;
+  end if;
+  if letter.id is null then  -- in a later statement: one that was being moved has arrived
     select k.* into letter from pgsched_internal.kept_dead_letters k
      where k.id = lock_dead_letter.id and pgsched_internal.acts_for(k.client_id) for update;
   end if;
   if letter.id is null then
-    select e.id, e.client_id into letter.id, letter.client_id from pgsched.executions e where e.id = lock_dead_letter.id;
+    live := pgsched_internal.live_execution(pgsched_internal.partition_with(lock_dead_letter.id), lock_dead_letter.id);
+    letter.id := live.id;
+    letter.client_id := live.client_id;
   end if;
   if letter.id is null or not pgsched_internal.acts_for(letter.client_id) then
     perform pgsched_internal.refuse('PS010', format('there is no dead letter %s', lock_dead_letter.id), 'look it up in pgsched.dead_letters');
@@ -52,8 +56,8 @@ begin
     perform pgsched_internal.refuse('PS011', format('execution %s has ended as %s', lock_dead_letter.id, letter.status),
       'only what has failed is replayed or discarded; schedule it anew');
   end if;
-  select exists (select from pgsched.dead_letters d where d.id = lock_dead_letter.id) into shown;
-  if not shown then
+  if letter.finished_at + coalesce((select c.dead_letters_for from pgsched.clients c where c.client_id = letter.client_id),
+                                   interval '365 days') <= pgsched.now() then
     perform pgsched_internal.refuse('PS011', format('dead letter %s has expired', lock_dead_letter.id),
       'schedule it anew; pgsched.clients.dead_letters_for says how long they are kept');
   end if;
@@ -92,27 +96,52 @@ end $$;
 comment on function pgsched_internal.mark_dead_letter(pgsched.history, uuid, text)
   is 'Notes on a dead letter that is locked what was done about it, and by whom; an ordering key that it blocked goes on.';
 
+create or replace function pgsched_internal.live_of_instant(partition smallint, job_id uuid, instant timestamptz)
+  returns setof pgsched.executions language plpgsql volatile as $$
+begin
+  if to_regclass('pgsched_internal.executions_' || live_of_instant.partition) is not null then
+    return query execute format('select e.* from pgsched_internal.executions_%s e where e.job_id = $1 and e.scheduled_for = $2',
+      live_of_instant.partition) using live_of_instant.job_id, live_of_instant.instant;
+  end if;
+end $$;
+comment on function pgsched_internal.live_of_instant(smallint, uuid, timestamptz)
+  is 'The row of a job for an instant that waits or runs in a partition; it is not locked.';
+
 -- Its work, where it has a name by which that can be told, is under way or has been done since.
-create or replace function pgsched_internal.superseded_by(letter pgsched.history) returns uuid language plpgsql stable as $$
+create or replace function pgsched_internal.superseded_by(letter pgsched.history) returns uuid language plpgsql volatile as $$
 declare
+  held pgsched_internal.keys;
   found_id uuid;
+  week record;
 begin
   if letter.job_id is not null then
-    select e.id into found_id from pgsched.executions e
-     where e.job_id = letter.job_id and e.scheduled_for = letter.scheduled_for limit 1;
-    if found_id is null then
-      select h.id into found_id from pgsched.history h
-       where h.job_id = letter.job_id and h.scheduled_for = letter.scheduled_for and h.status = 'succeeded' limit 1;
-    end if;
+    select e.id into found_id
+      from unnest(pgsched_internal.homes_of(letter.job_id)) home, pgsched_internal.live_of_instant(home, letter.job_id, letter.scheduled_for) e
+     limit 1;
   elsif letter.key is not null then
-    select e.id into found_id from pgsched.executions e
-     where e.client_id = letter.client_id and e.key = letter.key limit 1;
-    if found_id is null then
-      select h.id into found_id from pgsched.history h
-       where h.client_id = letter.client_id and h.key = letter.key and h.status = 'succeeded'
-         and h.finished_at > letter.finished_at limit 1;
-    end if;
+    select k.* into held from pgsched_internal.keys k where k.client_id = letter.client_id and k.key = letter.key;
+    found_id := case when pgsched_internal.is_live(held) then held.id end;
   end if;
+  if found_id is not null or num_nulls(letter.job_id, letter.key) = 2 then
+    return found_id;
+  end if;
+  for week in select w.low, w.high from pgsched_internal.weeks_of_history(letter.finished_at) w loop
+    begin
+      if letter.job_id is not null then
+        execute 'select h.id from pgsched.history h where h.status = $1 and h.job_id = $2 and h.scheduled_for = $3'
+                ' and h.finished_at >= $4 and h.finished_at < $5 limit 1'
+           into found_id using 'succeeded'::pgsched.execution_status, letter.job_id, letter.scheduled_for, week.low, week.high;
+      elsif week.high > letter.finished_at then
+        execute 'select h.id from pgsched.history h where h.status = $1 and h.client_id = $2 and h.key = $3 and h.finished_at > $4'
+                ' and h.finished_at < $5 limit 1'
+           into found_id using 'succeeded'::pgsched.execution_status, letter.client_id, letter.key,
+             greatest(letter.finished_at, week.low), week.high;
+      end if;
+      raise sqlstate 'PSUND';
+    exception when sqlstate 'PSUND' then null;
+    end;
+    exit when found_id is not null;
+  end loop;
   return found_id;
 end $$;
 comment on function pgsched_internal.superseded_by(pgsched.history)
@@ -127,8 +156,12 @@ create or replace function pgsched_internal.revive(
 declare
   queue constant text := (select q.name from pgsched.queues q where q.first_partition = letter.partition & ~15);
   is_first boolean;  -- of its key: its place is before what was to come at the same instant, too
-  new_id uuid;
+  new_id uuid := pgsched_internal.new_id_in(letter.partition);
+  held pgsched_internal.keys;
 begin
+  if letter.key is not null then
+    held := pgsched_internal.lock_key(letter.client_id, letter.key, new_id, letter.partition);
+  end if;
   if pgsched_internal.superseded_by(letter) is not null then
     return null;
   elsif queue is null then
@@ -142,9 +175,12 @@ begin
        where e.partition = letter.partition and e.client_id = letter.client_id and e.ordering_key = letter.ordering_key
          and (e.at_head or coalesce(e.scheduled_for, e.fire_at) < letter.scheduled_for));
   end if;
-  insert into pgsched.executions as e (fire_at, scheduled_for, plan, partition, client_id, target, payload, options, key, ordering_key,
+  if held.id is not null then
+    perform pgsched_internal.give_key(letter.client_id, letter.key, new_id, letter.partition);
+  end if;
+  insert into pgsched.executions as e (id, fire_at, scheduled_for, plan, partition, client_id, target, payload, options, key, ordering_key,
                                        at_head)
-  values (revive.fire_at, letter.scheduled_for, 0, letter.partition, letter.client_id, coalesce(revive.target, letter.target),
+  values (new_id, revive.fire_at, letter.scheduled_for, 0, letter.partition, letter.client_id, coalesce(revive.target, letter.target),
           coalesce(revive.payload, letter.payload),
           nullif(coalesce(revive.options, letter.options) - array['relevant_for', 'max_retry_age', 'deadline'], '{}'),
           letter.key, letter.ordering_key, nullif(is_first, false))
@@ -174,7 +210,7 @@ begin
     perform pgsched_internal.check_options(replay.options);
   end if;
   if letter.replayed_as is not null then
-    select h.status into ended from pgsched.history h where h.id = letter.replayed_as order by h.finished_at desc limit 1;
+    ended := (pgsched_internal.in_history(letter.replayed_as)).status;
     if ended = 'failed' then
       return pgsched.replay(letter.replayed_as, replay.target, replay.payload, replay.options, replay.note, replay.actor);
     elsif ended is null or ended = 'succeeded' then

@@ -69,7 +69,7 @@ begin
   end if;
   grant usage on schema pgsched, pgsched_internal to pgsched_worker;
   grant select, insert, update, delete on pgsched.executions, pgsched.jobs, pgsched.dependencies, pgsched.workers, pgsched.audit_log,
-    pgsched.blocked_keys, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts to pgsched_worker;
+    pgsched.blocked_keys, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts, pgsched_internal.keys, pgsched_internal.job_moves to pgsched_worker;
   grant select, insert, update on pgsched.history to pgsched_worker;
   grant select, update on pgsched.queues, pgsched.backfills, pgsched.replays, pgsched_internal.kept_dead_letters to pgsched_worker;
   grant select, insert on pgsched.attempts to pgsched_worker;
@@ -86,7 +86,7 @@ begin
     'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.pause_queue', 'pgsched.release',
     'pgsched.release_client', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
     'pgsched.resume_queue', 'pgsched.rotate_secret', 'pgsched.schedule', 'pgsched.set_client', 'pgsched.set_limit', 'pgsched.set_queue',
-    'pgsched.settle_called', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock', 'pgsched.wait_for'],
+    'pgsched.schedule_outcome', 'pgsched.settle_called', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock', 'pgsched.wait_for'],
     'pgsched_worker');
   perform pgsched_internal.grant_execute(array[
     'pgsched_internal.account_from_claimed', 'pgsched_internal.accounted_to', 'pgsched_internal.acting_role', 'pgsched_internal.acts_for',
@@ -106,7 +106,7 @@ begin
     'pgsched_internal.drop_partitions', 'pgsched_internal.due_to_pull', 'pgsched_internal.duration_text', 'pgsched_internal.edited',
     'pgsched_internal.end_in_hand', 'pgsched_internal.expire_dead_letters', 'pgsched_internal.fail_in_hand', 'pgsched_internal.fault_of_json',
     'pgsched_internal.find_execution', 'pgsched_internal.finish_waiting', 'pgsched_internal.fire_dependents',
-    'pgsched_internal.forget_dependencies', 'pgsched_internal.gate_of', 'pgsched_internal.give_up_key', 'pgsched_internal.has_ended',
+    'pgsched_internal.forget_dependencies', 'pgsched_internal.gate_of', 'pgsched_internal.has_ended',
     'pgsched_internal.is_day', 'pgsched_internal.is_duration', 'pgsched_internal.is_instant', 'pgsched_internal.is_kept',
     'pgsched_internal.is_of_key', 'pgsched_internal.is_privileged', 'pgsched_internal.is_watched', 'pgsched_internal.is_whole', 'pgsched_internal.keep_dead_letters', 'pgsched_internal.length_of',
     'pgsched_internal.laid_over', 'pgsched_internal.lateness', 'pgsched_internal.let_next', 'pgsched_internal.lock_dead_letter',
@@ -124,6 +124,14 @@ begin
     'pgsched_internal.take_in_hand', 'pgsched_internal.take_turn', 'pgsched_internal.target_host', 'pgsched_internal.tell_outcome',
     'pgsched_internal.unblock_after', 'pgsched_internal.until_next', 'pgsched_internal.waits_for_own', 'pgsched_internal.withdraw',
     'pgsched_internal.write_log'], 'pgsched_worker');
+  perform pgsched_internal.grant_execute(array[
+    'pgsched_internal.give_key', 'pgsched_internal.homes_of', 'pgsched_internal.in_history', 'pgsched_internal.insert_waiting',
+    'pgsched_internal.is_live', 'pgsched_internal.job_under', 'pgsched_internal.key_retention', 'pgsched_internal.last_under',
+    'pgsched_internal.left_as_it_is', 'pgsched_internal.live_execution', 'pgsched_internal.live_of_instant', 'pgsched_internal.lock_backfilled', 'pgsched_internal.lock_key', 'pgsched_internal.lock_planned',
+    'pgsched_internal.lock_waiting', 'pgsched_internal.waiting_of_job',
+    'pgsched_internal.new_id_in', 'pgsched_internal.note_move', 'pgsched_internal.partition_in', 'pgsched_internal.refuse_taken',
+    'pgsched_internal.replace_waiting', 'pgsched_internal.succeeded_lately', 'pgsched_internal.take_key',
+    'pgsched_internal.tidy_keys', 'pgsched_internal.weeks_of_history'], 'pgsched_worker');
   foreach item in array array['pgsched.clients', 'pgsched_internal.former_secrets', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history',
                               'pgsched.attempts', 'pgsched.dependencies', 'pgsched.backfills', 'pgsched_internal.kept_dead_letters',
                               'pgsched.replays', 'pgsched.blocked_keys'] loop
@@ -179,7 +187,7 @@ begin
     'pgsched.backfill', 'pgsched.call_target', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_replay', 'pgsched.claim',
     'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail',
     'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.release', 'pgsched.replay',
-    'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.resume', 'pgsched.resume_all', 'pgsched.schedule', 'pgsched.settle_called',
+    'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.resume', 'pgsched.resume_all', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.settle_called',
     'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock', 'pgsched.wait_for'], 'pgsched_client');
   -- Called by constraints, defaults, views and policies.
   perform pgsched_internal.grant_execute(array[

@@ -22,6 +22,7 @@ from tests.store.store_arrange import column, value
 CLOCK = """
 create table public.clock (hand timestamptz not null);
 insert into public.clock values (now());
+grant select on public.clock to public;
 create or replace function pgsched.now() returns timestamptz language sql stable parallel safe
   as 'select hand from public.clock';
 """
