@@ -175,6 +175,7 @@ create index jobs_labels on pgsched.jobs using gin (labels jsonb_path_ops) where
 create index jobs_ended on pgsched.jobs (updated_at) where state in ('finished', 'cancelled') and rules ? 'delete_after';
 create index jobs_client on pgsched.jobs (client_id, id, state);
 create index jobs_key on pgsched.jobs (client_id, key) where key is not null;
+create index jobs_invalid on pgsched.jobs (client_id, id) where state = 'invalid';
 create index jobs_unplanned on pgsched.jobs (id) where state = 'active' and planned_revision <> revision;
 
 -- The live rows only. Fixed-width columns first; no lease column is in any index, so that a claim is a HOT update. Only
@@ -437,5 +438,6 @@ create table pgsched.audit_log (
   subject uuid,
   detail  jsonb
 );
+create index audit_log_subject on pgsched.audit_log (subject, id) where subject is not null;
 
 revoke all on all functions in schema pgsched from public;

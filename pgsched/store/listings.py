@@ -5,6 +5,7 @@ What a page costs is bounded (``store.reach``), so one of a filter that names li
 Instants are in UTC. What Python cannot hold is read as None (``infinity``: held) or as its last instant.
 """
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, LiteralString, TypeVar, cast
 from uuid import UUID
@@ -20,7 +21,7 @@ from sqlalchemy.dialects import postgresql
 from pgsched.store.dead_letter_pages import one_dead_letter, page_of_dead_letters
 from pgsched.store.job_pages import one_job, page_of_jobs
 from pgsched.store.pages import one_execution, page_of_executions
-from pgsched.store.reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
+from pgsched.store.reach import FIRST_LOOK, reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.rows import (
     Attempt,
     DeadLetter,
@@ -47,9 +48,13 @@ async def list_executions(
     connection: AsyncConnection[Any], wanted: ExecutionFilter, *, limit: int, after: UUID | None = None
 ) -> Page[Execution]:
     """At most ``limit`` executions older than the one with the id ``after``, the newest first."""
-    reach = await _reach(connection, reach_of_executions(wanted, after=after))
-    query = page_of_executions(wanted, limit=limit + 1, after=after, reach=reach)
-    return _page(await _fetch(connection, query, Execution), limit, reach)
+    return await _look(
+        connection,
+        lambda share: reach_of_executions(wanted, after=after, share=share),
+        lambda reach: page_of_executions(wanted, limit=limit + 1, after=after, reach=reach),
+        Execution,
+        limit,
+    )
 
 
 async def get_execution(connection: AsyncConnection[Any], id: UUID) -> Execution | None:
@@ -69,9 +74,13 @@ async def list_dead_letters(
     connection: AsyncConnection[Any], wanted: DeadLetterFilter, *, state: str, limit: int, after: UUID | None = None
 ) -> Page[DeadLetter]:
     """At most ``limit`` dead letters in this state, older than the one with the id ``after``, the newest first."""
-    reach = await _reach(connection, reach_of_dead_letters(wanted, state=state, after=after))
-    query = page_of_dead_letters(wanted, state=state, limit=limit + 1, after=after, reach=reach)
-    return _page(await _fetch(connection, query, DeadLetter), limit, reach)
+    return await _look(
+        connection,
+        lambda share: reach_of_dead_letters(wanted, state=state, after=after, share=share),
+        lambda reach: page_of_dead_letters(wanted, state=state, limit=limit + 1, after=after, reach=reach),
+        DeadLetter,
+        limit,
+    )
 
 
 async def get_dead_letter(connection: AsyncConnection[Any], id: UUID) -> DeadLetter | None:
@@ -83,9 +92,13 @@ async def list_jobs(
     connection: AsyncConnection[Any], wanted: JobFilter, *, limit: int, after: UUID | None = None
 ) -> Page[JobRow]:
     """At most ``limit`` jobs older than the one with the id ``after``, the newest first."""
-    reach = await _reach(connection, reach_of_jobs(wanted, after=after))
-    query = page_of_jobs(wanted, limit=limit + 1, after=after, reach=reach)
-    return _page(await _fetch(connection, query, JobRow), limit, reach)
+    return await _look(
+        connection,
+        lambda share: reach_of_jobs(wanted, after=after, share=share),
+        lambda reach: page_of_jobs(wanted, limit=limit + 1, after=after, reach=reach),
+        JobRow,
+        limit,
+    )
 
 
 async def get_job(connection: AsyncConnection[Any], id: UUID) -> JobRow | None:
@@ -145,6 +158,25 @@ def read_exactly(reader: AsyncConnection[Any] | AsyncCursor[Any]) -> None:
     reader.adapters.register_loader("jsonb", _Json)
 
 
+async def _look(
+    connection: AsyncConnection[Any],
+    reach_of: Callable[[int], sa.Select[Any] | None],
+    page_of: Callable[[UUID | None], sa.Select[Any]],
+    row: type[_Listed],
+    limit: int,
+) -> Page[_Listed]:
+    """A page of what is found where one more is asked for: in a part of what it may look at, or else in all of that."""
+    reach = None
+    found: list[_Listed] = []
+    for share in (FIRST_LOOK, 1):
+        reach = await _reach(connection, reach_of(share))
+        found = await _fetch(connection, page_of(reach), row)
+        if len(found) > limit or reach is None:
+            break
+    following = found[limit - 1].id if len(found) > limit else reach
+    return Page(items=found[:limit], next=following)
+
+
 async def _reach(connection: AsyncConnection[Any], query: sa.Select[Any] | None) -> UUID | None:
     """The id at which a page ends. What comes in after it was found is newer, so it costs the page nothing."""
     if query is None:
@@ -154,13 +186,6 @@ async def _reach(connection: AsyncConnection[Any], query: sa.Select[Any] | None)
         await cursor.execute(compiled.string.encode(), compiled.construct_params())
         [reached] = await cursor.fetchone() or (None,)
     return cast("UUID | None", reached)
-
-
-def _page(found: list[_Listed], limit: int, reach: UUID | None) -> Page[_Listed]:
-    """A page of what was found, of which one more than a page was asked for."""
-    if len(found) > limit:
-        return Page(items=found[:limit], next=found[limit - 1].id)
-    return Page(items=found, next=reach)
 
 
 async def _fetch(connection: AsyncConnection[Any], query: sa.Select[Any], row: type[_Row]) -> list[_Row]:

@@ -18,6 +18,8 @@ from pgsched.store.tables import FAILED
 
 ENTRIES = 100_000
 VISITS = 20_000
+FIRST_LOOK = 50
+"""Most pages are full after such a part of what may be looked at."""
 LIVE = ("scheduled", "retrying", "held", "running")
 
 
@@ -31,18 +33,19 @@ _kept = _table("kept_dead_letters", schema="pgsched_internal")
 _queues = _table("queues", "name", "first_partition")
 
 
-def reach_of_executions(wanted: ExecutionFilter, *, after: UUID | None) -> sa.Select[Any] | None:
+def reach_of_executions(wanted: ExecutionFilter, *, after: UUID | None, share: int = 1) -> sa.Select[Any] | None:
     visited = (wanted.queue, wanted.key, wanted.start, wanted.end)
     if wanted.job is not None or (wanted.client is not None and wanted.key is not None):
         return None
     if wanted.client is None and wanted.status is None and not any(value is not None for value in visited):
         return None
-    ends = VISITS if any(value is not None for value in visited) else ENTRIES
+    visits = VISITS // share
+    ends = visits if any(value is not None for value in visited) else ENTRIES // share
     reached = []
     if wanted.status is None or wanted.status in LIVE:
-        reached.append(
-            _last(_executions, VISITS, after) if wanted.queue is None else _last_of_queue(wanted.queue, after)
-        )
+        of_queue = wanted.queue
+        live = _last(_executions, visits, after) if of_queue is None else _last_of_queue(of_queue, visits, after)
+        reached.append(live)
     if wanted.status == "failed":
         reached += [_last(_history, ends, after, _history.c.status == FAILED), _last(_kept, ends, after)]
     elif wanted.status not in LIVE:
@@ -50,21 +53,23 @@ def reach_of_executions(wanted: ExecutionFilter, *, after: UUID | None) -> sa.Se
     return _newest(*reached)
 
 
-def reach_of_dead_letters(wanted: DeadLetterFilter, *, state: str, after: UUID | None) -> sa.Select[Any] | None:
+def reach_of_dead_letters(
+    wanted: DeadLetterFilter, *, state: str, after: UUID | None, share: int = 1
+) -> sa.Select[Any] | None:
     if wanted.job is not None or (wanted.client is not None and wanted.key is not None):
         return None
     asked = {name for name in DeadLetterFilter.__dataclass_fields__ if getattr(wanted, name) is not None}
-    most = ENTRIES if asked <= {"client"} and state in {"open", "all"} else VISITS
+    most = (ENTRIES if asked <= {"client"} and state in {"open", "all"} else VISITS) // share
     return _newest(_last(_history, most, after, _history.c.status == FAILED), _last(_kept, most, after))
 
 
-def reach_of_jobs(wanted: JobFilter, *, after: UUID | None) -> sa.Select[Any] | None:
+def reach_of_jobs(wanted: JobFilter, *, after: UUID | None, share: int = 1) -> sa.Select[Any] | None:
     if wanted.client is not None or (wanted.state is None and wanted.key is None and not wanted.labels):
         return None
-    return _newest(_last(tables.jobs, VISITS, after))
+    return _newest(_last(tables.jobs, VISITS // share, after))
 
 
-def _last_of_queue(queue: str, after: UUID | None) -> sa.ScalarSelect[Any]:
+def _last_of_queue(queue: str, most: int, after: UUID | None) -> sa.ScalarSelect[Any]:
     """The newest of those at which its partitions end, each of which gets its share."""
     slots = sa.func.generate_series(0, 15).table_valued("slot").render_derived("slots")
     partition = sa.cast(_queues.c.first_partition + slots.c.slot, sa.SmallInteger).label("partition")
@@ -72,7 +77,7 @@ def _last_of_queue(queue: str, after: UUID | None) -> sa.ScalarSelect[Any]:
     home = homes.subquery("home")
     older = [_executions.c.id < after] if after is not None else []
     ends = sa.select(_executions.c.id).where(_executions.c.partition == home.c.partition, *older)
-    last = ends.order_by(_executions.c.id.desc()).offset(VISITS // 16).limit(1).lateral("last")
+    last = ends.order_by(_executions.c.id.desc()).offset(most // 16).limit(1).lateral("last")
     return _greatest(sa.select(last.c.id).select_from(home.join(last, sa.true())))
 
 

@@ -387,6 +387,7 @@ constraint pgsched_internal.keys.keys_pkey PRIMARY KEY (client_id, key)
 
 -- indexes
 CREATE INDEX attempts_execution ON ONLY pgsched.attempts USING btree (execution_id)
+CREATE INDEX audit_log_subject ON pgsched.audit_log USING btree (subject, id) WHERE (subject IS NOT NULL)
 CREATE INDEX backfills_active ON pgsched.backfills USING btree (id) WHERE (state = 'active'::text)
 CREATE INDEX backfills_job ON pgsched.backfills USING btree (job_id)
 CREATE INDEX dependencies_after ON pgsched.dependencies USING btree (after_id)
@@ -401,6 +402,7 @@ CREATE INDEX history_job ON ONLY pgsched.history USING btree (job_id, scheduled_
 CREATE INDEX history_key ON ONLY pgsched.history USING btree (client_id, key) WHERE (key IS NOT NULL)
 CREATE INDEX jobs_client ON pgsched.jobs USING btree (client_id, id, state)
 CREATE INDEX jobs_ended ON pgsched.jobs USING btree (updated_at) WHERE ((state = ANY (ARRAY['finished'::pgsched.job_state, 'cancelled'::pgsched.job_state])) AND ((rules)::jsonb ? 'delete_after'::text))
+CREATE INDEX jobs_invalid ON pgsched.jobs USING btree (client_id, id) WHERE (state = 'invalid'::pgsched.job_state)
 CREATE INDEX jobs_key ON pgsched.jobs USING btree (client_id, key) WHERE (key IS NOT NULL)
 CREATE INDEX jobs_labels ON pgsched.jobs USING gin (labels jsonb_path_ops) WHERE (labels IS NOT NULL)
 CREATE INDEX jobs_unplanned ON pgsched.jobs USING btree (id) WHERE ((state = 'active'::pgsched.job_state) AND (planned_revision <> revision))

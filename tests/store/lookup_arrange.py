@@ -45,6 +45,10 @@ select {_CLIENT}, 'j' || n, 'https://shop.example/x', '1 hour',
        jsonb_build_object('team', 't' || n % 7), 1
   from generate_series(%(first)s::bigint, %(last)s::bigint) n
 """
+_AUDIT = """
+insert into pgsched.audit_log (actor, action, subject)
+select 'ann', 'pause', pgsched.new_id() from generate_series(%(first)s::bigint, %(last)s::bigint)
+"""
 
 
 def make_days(db: Db) -> None:
@@ -59,6 +63,12 @@ def make_days(db: Db) -> None:
         db.execute(sql.SQL(_DAY).format(sql.Identifier(name), sql.Identifier("history"), *bounds))
 
 
+def act_as_client(db: Db) -> None:
+    """A role `big` that sees the rows of the client `big`, beside others."""
+    db.execute("do $$ begin if to_regrole('big') is null then create role big in role pgsched_client; end if; end $$")
+    db.execute("insert into pgsched.clients (client_id, database_role) values ('big', 'big')")
+
+
 def fill(db: Db, *, behind: int, up_to: int, all_rows: int) -> None:
     """Adds the rows from one number to the next, of so many that there are to be in the end; and has them counted."""
     db.execute(_HELD_BACK)
@@ -68,4 +78,5 @@ def fill(db: Db, *, behind: int, up_to: int, all_rows: int) -> None:
         db.execute(
             query.replace("%", "%%").replace("%%(", "%(").encode(), {"first": first + 1, "last": last, "all": most}
         )
-    db.execute("vacuum analyze pgsched.history, pgsched.executions, pgsched.jobs")
+    db.execute(_AUDIT, {"first": behind + 1, "last": up_to})
+    db.execute("vacuum analyze pgsched.history, pgsched.executions, pgsched.jobs, pgsched.audit_log")

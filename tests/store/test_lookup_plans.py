@@ -26,7 +26,7 @@ from pgsched.store.pages import one_execution, page_of_executions
 from pgsched.store.reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.rows import DeadLetterFilter, ExecutionFilter, JobFilter
 from pgsched.store.sql import statement
-from tests.store.lookup_arrange import JOB, Db, fill, make_days
+from tests.store.lookup_arrange import JOB, Db, act_as_client, fill, make_days
 
 ROWS = int(os.environ.get("PGSCHED_TEST_LOOKUP_ROWS", "200000"))
 LIMIT, ENTRIES, VISITS = 50, ROWS // 400, ROWS // 1000
@@ -51,6 +51,9 @@ _SQL = {
     "what a gate holds":
         "select * from pgsched.executions where gate = 'client:big' and not isfinite(fire_at) limit 50",
     "a job by its key": "select * from pgsched.jobs where client_id = 'big' and key = 'j1000'",
+    "jobs that are invalid": "select key, state, reason from pgsched.jobs where state = 'invalid' limit 50",
+    "what was done to a job":
+        f"select at, actor, action, detail from pgsched.audit_log where subject = '{JOB}' order by id",
     "workers": "select * from pgsched.workers",
 }  # fmt: skip
 _EXECUTIONS: dict[str, dict[str, Any]] = {
@@ -95,6 +98,7 @@ _JOBS: dict[str, dict[str, Any]] = {
     "labels": {"labels": {"team": "t3"}},
     "labels of none": {"labels": {"team": "nobody"}},
 }
+_AS_CLIENT = ("the newest", "the newest of a client", "one by its id", "a finished one by its key")
 _COUNTS: dict[str, dict[str, Any]] = {
     "count_live": {"most": MOST_COUNTED // 10},
     "count_ended": {"most": MOST_COUNTED // 10},
@@ -120,6 +124,8 @@ class Lookups:
         self.asked: dict[str, Callable[[], Cost]] = {}
         for name, text in _SQL.items():
             self.asked[f"SQL: {name}"] = partial(self._cost, text, {})
+        for name in _AS_CLIENT:
+            self.asked[f"SQL as a client's role: {name}"] = partial(self._as_client, _SQL[name])
         for name, parameters in _COUNTS.items():
             self.asked[f"count: {name}"] = partial(self._cost, statement(name), parameters)
         for name, wanted in _EXECUTIONS.items():
@@ -131,6 +137,13 @@ class Lookups:
             self.asked[f"jobs: {name}"] = partial(self._jobs, JobFilter(**wanted))
         self.asked["executions: one"] = partial(self._cost_of, one_execution(UUID(JOB)))
         self.asked["dead letters: one"] = partial(self._cost_of, one_dead_letter(UUID(JOB)))
+
+    def _as_client(self, query: str) -> Cost:
+        self._db.execute("set role big")
+        try:
+            return self._cost(query, {})
+        finally:
+            self._db.execute("reset role")
 
     def _executions(self, wanted: ExecutionFilter) -> Cost:
         return self._page(
@@ -178,6 +191,7 @@ def costs(module_url: str) -> Iterator[dict[str, tuple[Cost, Cost]]]:
     try:
         with psycopg.connect(module_url, autocommit=True) as db:
             make_days(db)
+            act_as_client(db)
             measured = []
             for behind, up_to in ((0, ROWS // 10), (ROWS // 10, ROWS)):
                 fill(db, behind=behind, up_to=up_to, all_rows=ROWS)
