@@ -1,7 +1,7 @@
 """How far back a page looks, so that it costs no more than a bound, however many rows it passes over.
 
 A filter that no index answers is tried on the rows in the order of their ids: on a hundred thousand where an index has
-all that it asks for, on twenty thousand where each row has to be visited. What these functions select is the id of the
+all that it asks for, on ten thousand where each row has to be visited. What these functions select is the id of the
 last one to look at, or null where fewer are left. A page ends there, also with fewer rows than it may have, and the
 next one goes on behind it. Filters whose index leads to nothing but what they name look at all there is: no id is
 selected for them.
@@ -17,7 +17,7 @@ from pgsched.store.rows import DeadLetterFilter, ExecutionFilter, JobFilter
 from pgsched.store.tables import FAILED
 
 ENTRIES = 100_000
-VISITS = 20_000
+VISITS = 10_000
 FIRST_LOOK = 50
 """Most pages are full after such a part of what may be looked at."""
 LIVE = ("scheduled", "retrying", "held", "running")
