@@ -18,6 +18,7 @@ from pgsched.domain.execution import Execution
 from pgsched.settings import Settings
 from pgsched.worker.witness import Ended, Running
 
+_LANES = 8
 _TOLD = (0, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP, os.EX_TEMPFAIL)
 """How it ends when it was told to, is done, or cannot reach the database."""
 
@@ -26,7 +27,8 @@ class Alone:
     """Starts the process, and runs it to its end."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = dataclasses.replace(settings, processes=1, concurrency=1)
+        # One at a time all the same; the rest is for threads that outlive their attempts.
+        self._settings = dataclasses.replace(settings, processes=1, concurrency=_LANES)
 
     async def __call__(self) -> Ended:
         """Cancelled, it has the process drain first."""

@@ -91,5 +91,12 @@ def test_a_handler_that_ends_its_process_keeps_no_other_target_waiting(worker: A
     until(db, "select count(*) = 3 from pgsched.status where held_by = 'error'")
 
 
-def test_what_was_found_out_can_be_taken_up_again(worker: Any, db: Any) -> None:
-    worker()
+def test_others_of_its_ordering_key_go_on_once_it_is_dealt_with(worker: Any, db: Any) -> None:
+    worker("--processes", "2")
+    schedule = "select pgsched.schedule('python:work', %s::jsonb, ordering_key => 'one')"
+    id = value(db, schedule, '"poison"')
+    value(db, schedule, '"good"')
+    until(db, "select held_by = 'error' from pgsched.status where id = %s", id)
+    assert value(db, "select count(*) from pgsched.history") == 0
+    assert value(db, "select pgsched.cancel(%s)", id) is True
+    until(db, "select count(*) = 1 from pgsched.history where status = 'succeeded'")

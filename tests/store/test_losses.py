@@ -25,7 +25,8 @@ async def tried(db: Session, *, by: int = 99) -> None:
 def again(db: Session, id: UUID) -> None:
     """Puts it into the hand of the worker 5 once more."""
     db.execute(
-        "update pgsched.executions set lease_owner = 5, lease_token = 5, attempt = attempt + 1,"
+        "update pgsched.executions set lease_owner = 5, lease_token = 5, attempt = attempt + 1, gate = null,"
+        " fire_at = now(),"
         " lease_expires_at = now() + interval '1 minute' where id = %s",
         [id],
     )
@@ -66,6 +67,26 @@ async def test_where_nobody_can_run_it_alone_it_goes_on_as_it_was(db: Session, w
         await reap(worker, partition_of(db, id), [5])
         assert status(db, id) == "scheduled"
         again(db, id)
+
+
+async def test_whoever_is_lost_twice_with_processes_that_had_it_alone_is_held_for_good(
+    db: Session, worker: Connection
+) -> None:
+    id = await leased(db, worker, owner=5, target="python:work")
+    await tried(db)
+    db.execute(
+        "insert into pgsched.workers (id, name, queues, alone, release, expires_at) overriding system value"
+        " values (5, 'w', '{default}', true, '0', now())"
+    )
+    db.execute("update pgsched.executions set losses = 2")
+    await reap(worker, partition_of(db, id), [5])
+    assert value(db, "select held_by from pgsched.status") == "alone:python:work"
+    again(db, id)
+    await reap(worker, partition_of(db, id), [5])
+    assert row(db, "select held_by, reason from pgsched.status") == (
+        "error",
+        "the processes that ran it alone were lost",
+    )
 
 
 async def test_callbacks_are_never_under_suspicion(db: Session, worker: Connection) -> None:

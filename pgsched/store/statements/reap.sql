@@ -1,7 +1,8 @@
 -- reap: takes rows back from workers that are lost (their session is gone, or they did not renew) and rows whose lease
 -- ran out. What a lost worker had goes back as if it had not been claimed; a handler of which that was the second loss, or
 -- the first beside others of its target under suspicion, is held until it has run alone, where a living worker can see to
--- that. A lease that ran out under a living worker is an attempt; a row out of attempts fails, and its on_failure is scheduled
+-- that. One that is lost a second time with a process that had it alone, and nobody left to say how that ended, is held for
+-- good. A lease that ran out under a living worker is an attempt; a row out of attempts fails, and its on_failure is scheduled
 -- with that. Reads the due rows of one partition, so it runs only where there is something to take back. Skips what a settle
 -- holds at this moment. Index: executions_fire_at; executions_gate.
 with tried as (
@@ -14,6 +15,8 @@ with tried as (
          coalesce(e.lease_owner = any (%(owners)s) and e.target like 'python:%%' and e.target = any (array(select unnest(alone) from tried))
            and (e.losses > 0 or exists (select from pgsched.executions a where a.gate = any (array['alone:' || e.target]) and not isfinite(a.fire_at))),
            false) as is_suspect,
+         coalesce(e.lease_owner = any (%(owners)s) and e.losses > 2
+           and exists (select from pgsched.workers w where w.id = e.lease_owner and w.alone), false) as is_culprit,
          e.lease_owner <> all (%(owners)s) and e.attempt >= coalesce(pgsched_internal.attempts_in(e.options),
            (select pgsched_internal.attempts_in(c.options) from pgsched.clients c where c.client_id = e.client_id),
            (select pgsched_internal.attempts_in(q.options) from pgsched.queues q where q.first_partition = %(partition)s::int & ~15),
@@ -29,9 +32,11 @@ with tried as (
          plan = case when lost.lost_with_worker then case e.plan when 0 then 0 end else e.plan end,
          losses = case when lost.lost_with_worker and e.target like 'python:%%' then least(coalesce(e.losses, 0) + 1, 100)
                        else e.losses end,
-         fire_at = case when lost.is_suspect then 'infinity' else e.fire_at end,
-         scheduled_for = case when lost.is_suspect then coalesce(e.scheduled_for, e.fire_at) else e.scheduled_for end,
-         gate = case when lost.is_suspect then 'alone:' || e.target else e.gate end
+         fire_at = case when lost.is_suspect or lost.is_culprit then 'infinity' else e.fire_at end,
+         scheduled_for = case when lost.is_suspect or lost.is_culprit then coalesce(e.scheduled_for, e.fire_at) else e.scheduled_for end,
+         gate = case when lost.is_culprit then 'error' when lost.is_suspect then 'alone:' || e.target else e.gate end,
+         reason = case when lost.is_culprit then 'the processes that ran it alone were lost' else e.reason end,
+         at_head = case when not lost.is_culprit then e.at_head end
     from lost where e.partition = %(partition)s and e.ctid = lost.ctid and not lost.exhausted
   returning e.id, e.attempt + lost.lost_with_worker::int as attempt, e.client_id
 ), failed as (
