@@ -64,7 +64,7 @@ class HttpChannel:
                 rng=self._rng,
             )
             answer = await self._pool.exchange(
-                url.origin, request, bodiless=options.method == "HEAD", deadline=deadline
+                url.origin, request, bodiless=options.method == "HEAD", deadline=deadline, client=execution.client_id
             )
         except NoPlace:
             raise

@@ -29,10 +29,11 @@ class Opener:
     def __init__(self, egress: Egress, *, tls: ssl.SSLContext | None = None) -> None:
         self._egress, self._resolver, self._tls = egress, Resolver(egress), tls
 
-    async def open(self, origin: Origin, new: Callable[[], Connection]) -> Connection:
-        """A connection made by ``new``, after the handshake. Raises AddressRefused or Unreachable."""
+    async def open(self, origin: Origin, new: Callable[[], Connection], client: str) -> Connection:
+        """A connection made by ``new``, after the handshake. Raises AddressRefused or Unreachable, and NoPlace while
+        too many names are asked for on behalf of the client."""
         try:
-            addresses = await self._resolver.resolve(origin.host, origin.port)
+            addresses = await self._resolver.resolve(origin.host, origin.port, client)
             try:
                 sock = await self._connect(addresses[:_MOST_ADDRESSES])
             except OSError:

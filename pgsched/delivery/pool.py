@@ -33,12 +33,14 @@ class Pool:
         self._timer: asyncio.TimerHandle | None = None
         self._sweeps_at = 0.0
 
-    async def exchange(self, origin: Origin, request: bytes, *, bodiless: bool, deadline: float) -> Exchange:
+    async def exchange(
+        self, origin: Origin, request: bytes, *, bodiless: bool, deadline: float, client: str
+    ) -> Exchange:
         """Sends the request and gives what came back, at the latest after about ``deadline`` seconds: at least a whole
         head, and so much of the body as is kept. ``bodiless`` says that the answer has none.
 
         Raises DeliveryFailed, or AddressRefused; NoPlace, with nothing sent, where all connections to the origin are at
-        work. Cancelling it ends the connection that it had.
+        work, or too many names are asked for on behalf of the client. Cancelling it ends the connection that it had.
         """
         roster = self._roster or self._start()
         loop = roster.loop
@@ -49,7 +51,7 @@ class Pool:
         try:
             host.begin(exchange)
             while await exchange.turn:
-                await self._open(host, exchange, roster)
+                await self._open(host, exchange, roster, client)
         except BaseException:
             host.leave(exchange)
             raise
@@ -90,14 +92,14 @@ class Pool:
             self._set_timer(roster)
         return Host(origin, roster, most=self._per_host)
 
-    async def _open(self, host: Host, exchange: Exchange, roster: Roster) -> None:
+    async def _open(self, host: Host, exchange: Exchange, roster: Roster, client: str) -> None:
         """A connection of its own for an exchange that has a place. The place is the connection's from then on."""
         if roster.places > self._connections and roster.parked:
             next(iter(roster.parked)).discard(politely=True)
         try:
             async with asyncio.timeout_at(exchange.expires):
                 connection = await self._opener.open(
-                    host.origin, lambda: Connection(host, roster.loop, lifetime=_LIFETIME_SECONDS)
+                    host.origin, lambda: Connection(host, roster.loop, lifetime=_LIFETIME_SECONDS), client
                 )
         except TimeoutError:
             raise NoAnswer(exchange.deadline) from None

@@ -13,6 +13,7 @@ import pytest
 
 from pgsched.delivery import opener, resolver
 from pgsched.delivery.egress import Egress
+from pgsched.delivery.places import NoPlace
 from pgsched.delivery.resolver import Resolver
 from pgsched.domain.outcome import Failed, Succeeded
 from pgsched.domain.policy import Options
@@ -97,6 +98,48 @@ async def test_who_stops_waiting_for_a_name_does_not_take_it_from_the_others(
     await asyncio.wait([leaving])
     go_on.set()
     assert [address for *_, address in await staying] == [("127.0.0.1", 80)]
+    found.close()
+
+
+@pytest.fixture
+def slow_names(monkeypatch: pytest.MonkeyPatch, names: Names) -> Iterator[threading.Event]:
+    """Names that begin with slow have no answer until the event is set; at the end in any case."""
+    go_on = threading.Event()
+
+    def answer(host: bytes, *args: Any, **kwargs: Any) -> Any:
+        if host.startswith(b"slow"):
+            go_on.wait(30)
+        return names.answer(host, *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
+    yield go_on
+    go_on.set()
+
+
+async def test_names_that_have_no_answer_take_no_more_than_their_clients_share(slow_names: threading.Event) -> None:
+    found = Resolver(Egress(allow_private=True))
+    asking = [asyncio.create_task(found.resolve(f"slow-{n}.example", 80, "mallory")) for n in range(40)]
+    answer = await found.resolve("shop.example", 80, "shop")
+    assert [address for *_, address in answer] == [("127.0.0.1", 80)]
+    refused = [task for task in asking if task.done()]
+    assert len(refused) == 32
+    assert all(isinstance(task.exception(), NoPlace) for task in refused)
+    slow_names.set()
+    await asyncio.gather(*set(asking) - set(refused))
+    found.close()
+
+
+async def test_a_name_that_was_known_is_good_while_nothing_can_be_asked(
+    slow_names: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolver, "_REMEMBERED_SECONDS", 0.0)
+    found = Resolver(Egress(allow_private=True))
+    known = await found.resolve("shop.example", 80, "shop")
+    asking = [asyncio.create_task(found.resolve(f"slow-{n}.example", 80, f"client-{n}")) for n in range(32)]
+    await asyncio.sleep(0)
+    assert await found.resolve("shop.example", 80, "shop") == known
+    slow_names.set()
+    await asyncio.gather(*asking)
     found.close()
 
 
