@@ -102,6 +102,11 @@ async def plan_chunk(connection: AsyncConnection[Any], id: UUID, *, most: int) -
             return Chunk(finished=True, fault=str(error))
 
 
+async def give_up(connection: AsyncConnection[Any], id: UUID) -> bool:
+    """Ends a backfill that cannot be planned; what is planned of it and waits is taken back."""
+    return await cancel(connection, id, actor=_ENDED_BY)
+
+
 async def _take(connection: AsyncConnection[Any], id: UUID) -> Taken | None:
     async with connection.cursor(row_factory=class_row(Taken)) as cursor:
         read_exactly(cursor)

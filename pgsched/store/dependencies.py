@@ -1,6 +1,6 @@
 """Executions that wait for others: who still waits, and what follows from an end. The rules are the database's."""
 
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import AsyncConnection
@@ -22,14 +22,20 @@ async def are_open(connection: Connection) -> bool:
     return bool(await _value(connection, "dependencies_open", {}))
 
 
-async def release(connection: Connection, *, most: int) -> tuple[int, int]:
-    """Releases or skips what waited for executions that have ended, looking at so many ends.
+class Released(NamedTuple):
+    """How many ends were noted with all that wait for them, how many executions were released or skipped, and behind
+    which end to go on if there may be more."""
 
-    Returns how many ends were noted with all that wait for them, and how many executions were released or skipped.
-    """
-    cursor = await connection.execute(statement("release_dependents"), {"most": most})
-    noted, decided = await cursor.fetchone() or (0, 0)
-    return noted, decided
+    noted: int = 0
+    decided: int = 0
+    read_to: UUID | None = None
+
+
+async def release(connection: Connection, *, most: int, after: UUID | None = None) -> Released:
+    """Releases or skips what waited for executions that have ended, looking at so many ends."""
+    cursor = await connection.execute(statement("release_dependents"), {"most": most, "after": after})
+    noted, decided, read_to = await cursor.fetchone() or (0, 0, None)
+    return Released(noted, decided, UUID(bytes=read_to) if isinstance(read_to, bytes) else read_to)
 
 
 async def release_abandoned(connection: Connection, *, most: int) -> int:

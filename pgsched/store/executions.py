@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, LiteralString, NamedTuple
+from uuid import UUID
 
 import psycopg
 from psycopg import AsyncCursor
@@ -285,8 +286,13 @@ async def still_leased(connection: Connection, group: Group) -> set[bytes]:
     return {row[0] if isinstance(row[0], bytes) else row[0].bytes for row in await cursor.fetchall()}
 
 
-async def reap(connection: Connection, partition: int, owners: Sequence[int]) -> tuple[int, int]:
-    """Takes rows back from lost workers and expired leases; returns how many wait again, how many failed."""
-    cursor = await connection.execute(statement("reap"), {"partition": partition, "owners": list(owners)})
+async def reap(
+    connection: Connection, partition: int, owners: Sequence[int], *, only: Sequence[bytes] | None = None
+) -> tuple[int, int]:
+    """Takes rows back from lost workers and expired leases, of all or ``only`` of these; returns how many wait again,
+    how many failed."""
+    named = None if only is None else [UUID(bytes=id) for id in only]
+    parameters = {"partition": partition, "owners": list(owners), "only": named}
+    cursor = await connection.execute(statement("reap"), parameters)
     row = await cursor.fetchone()
     return (row[0], row[1]) if row else (0, 0)

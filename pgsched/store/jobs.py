@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-import psycopg
 from psycopg import AsyncConnection
 from psycopg.rows import class_row, tuple_row
 
@@ -14,6 +13,7 @@ from pgsched.domain.reckoning import Range
 from pgsched.domain.recurrence import Recurrence
 from pgsched.errors import InvalidSchedule
 from pgsched.store.ends import finish_jobs, mark_invalid, skip_further
+from pgsched.store.isolation import is_a_lock, is_of_a_row, took_too_long
 from pgsched.store.recurring import Recurring
 from pgsched.store.sql import statement
 from pgsched.store.starts import start_of
@@ -57,13 +57,15 @@ async def plan_jobs(connection: AsyncConnection[Any], *, batch: int) -> tuple[in
         async with connection.transaction():
             jobs = await _fetch(connection, statement("jobs_to_plan"), {"batch": batch})
             invalid = await _plan(connection, jobs)
-    except (psycopg.DataError, psycopg.IntegrityError):
+    except Exception as error:
+        if not is_of_a_row(error):
+            raise
         return await _plan_apart(connection, batch)
     return len(jobs), invalid
 
 
 async def _plan_apart(connection: AsyncConnection[Any], batch: int) -> tuple[int, list[tuple[Any, str]]]:
-    """After the database refused a value: job by job, so that only the one with that value is left out, and says so."""
+    """After an error that one of them has caused: job by job, so that only that one is left out, and says so."""
     async with connection.cursor(row_factory=tuple_row) as cursor:
         await cursor.execute(statement("unplanned_jobs"), {"batch": batch})
         ids = [row[0] for row in await cursor.fetchall()]
@@ -72,9 +74,12 @@ async def _plan_apart(connection: AsyncConnection[Any], batch: int) -> tuple[int
         try:
             async with connection.transaction():
                 invalid += await _plan(connection, await _fetch(connection, statement("job_to_plan"), {"job": id}))
-        except (psycopg.DataError, psycopg.IntegrityError) as error:
-            await mark_invalid(connection, id, None, error)
-            invalid.append((id, str(error)))
+        except Exception as error:
+            if not is_of_a_row(error):
+                raise
+            if not is_a_lock(error) and not took_too_long(error):
+                await mark_invalid(connection, id, None, error)
+                invalid.append((id, str(error)))
     return len(ids), invalid
 
 

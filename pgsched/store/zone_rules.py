@@ -14,6 +14,7 @@ from psycopg import AsyncConnection
 from psycopg.rows import class_row, tuple_row
 
 from pgsched.errors import InvalidSchedule
+from pgsched.store.isolation import Culprit, by_halves, is_a_lock
 from pgsched.store.listings import read_exactly
 from pgsched.store.recurring import Recurring
 from pgsched.store.sql import statement
@@ -77,6 +78,22 @@ async def try_lock(connection: AsyncConnection[Any]) -> bool:
 
 async def zoned_jobs(connection: AsyncConnection[Any], *, after: UUID, batch: int) -> list[UUID]:
     return await _column(connection, "zoned_jobs", {"after": after, "batch": batch})
+
+
+async def recheck_others(
+    connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old: str, new: str
+) -> tuple[Rechecked, list[Culprit[UUID]]]:
+    """``recheck`` without the jobs for whose sake it fails: those that somebody has locked are left."""
+    found: list[Rechecked] = []
+
+    async def work(part: Sequence[UUID]) -> None:
+        found.append(await recheck(connection, part, old=old, new=new))
+
+    parted = await by_halves(jobs, work)
+    left = [id for one in found for id in one.left] + parted.untried
+    left += [culprit.row for culprit in parted.culprits if is_a_lock(culprit.error)]
+    failed = [culprit for culprit in parted.culprits if not is_a_lock(culprit.error)]
+    return Rechecked(sum(one.moved for one in found), left), failed
 
 
 async def recheck(connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old: str, new: str) -> Rechecked:

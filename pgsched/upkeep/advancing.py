@@ -10,6 +10,7 @@ from uuid import UUID
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store.connect import Connection, Link
+from pgsched.store.isolation import is_a_lock, is_of_a_row, took_too_long
 
 
 class Advancing(Service):
@@ -29,8 +30,23 @@ class Advancing(Service):
             return self._look_every
         again = False
         for id in await self.active(await self._link.get()):
-            again |= await self.advance(id)
+            again |= await self._advance(id)
         return 0.0 if again else self._every
+
+    async def _advance(self, id: UUID) -> bool:
+        """What one of them fails by is no matter of the others."""
+        try:
+            return await self.advance(id)
+        except Exception as error:
+            if not is_of_a_row(error):
+                raise
+            self.events.emit("service.failed", service=self.name, error=f"{id}: {error}"[:500])
+            if not is_a_lock(error) and not took_too_long(error):
+                await self.give_up(id, error)
+            return False
+
+    async def give_up(self, id: UUID, error: Exception) -> None:
+        """It cannot be advanced."""
 
     async def recover(self, error: Exception) -> None:
         await self._chores.drop(error)

@@ -23,6 +23,10 @@ class Backfiller(Advancing):
     async def active(self, connection: Connection) -> Sequence[UUID]:
         return await backfill_chunks.active(connection)
 
+    async def give_up(self, id: UUID, error: Exception) -> None:
+        if await backfill_chunks.give_up(await self._link.get(), id):
+            self.events.emit("backfill.invalid", backfill=str(id), reason=str(error)[:200])
+
     async def advance(self, id: UUID) -> bool:
         for _ in range(_CHUNKS):
             chunk = await backfill_chunks.plan_chunk(await self._link.get(), id, most=_CHUNK)

@@ -9,7 +9,8 @@ import time
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store import jobs
-from pgsched.store.connect import Link
+from pgsched.store.connect import Connection, Link
+from pgsched.store.isolation import is_of_a_row
 
 _BATCH = 500
 
@@ -29,14 +30,24 @@ class Planner(Service):
     async def turn(self) -> float:
         connection = await self._link.get()
         if time.monotonic() - self._swept_at >= self._sweep_every:
-            repaired = await jobs.repair_jobs(connection)
             self._swept_at = time.monotonic()
-            if repaired:
-                self.events.emit("job.repaired", count=repaired)
+            await self._sweep(connection)
         taken, invalid = await jobs.plan_jobs(connection, batch=_BATCH)
         for job, reason in invalid:
             self.events.emit("job.invalid", job=str(job), reason=reason)
         return 0.0 if taken == _BATCH else self._every
+
+    async def _sweep(self, connection: Connection) -> None:
+        """Planning goes on also where a row is at fault that the sweep meets."""
+        try:
+            repaired = await jobs.repair_jobs(connection)
+        except Exception as error:
+            if not is_of_a_row(error):
+                raise
+            self.events.emit("service.failed", service=self.name, error=f"{type(error).__name__}: {error}"[:500])
+            return
+        if repaired:
+            self.events.emit("job.repaired", count=repaired)
 
     async def recover(self, error: Exception) -> None:
         await self._link.drop(error)

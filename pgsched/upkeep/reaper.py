@@ -13,8 +13,9 @@ from datetime import timedelta
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import executions, looking, pulled, workers
+from pgsched.store import looking, pulled, workers
 from pgsched.store.connect import Connection, Link
+from pgsched.store.reaping import reap_others
 from pgsched.store.wire import LONG_AGO
 from pgsched.store.workers import Worker
 
@@ -91,7 +92,9 @@ class Reaper(Service):
         connection = await self._link.get()
         returned = failed = 0
         for partition in partitions:
-            back, ended = await executions.reap(connection, partition, owners)
+            back, ended, parked = await reap_others(connection, partition, owners)
+            for one in parked:
+                self.events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)
             returned, failed = returned + back, failed + ended
         if returned or failed:
             self.events.emit("lease.reaped", returned=returned, failed=failed, workers=",".join(map(str, owners)))

@@ -6,6 +6,7 @@ a moment; an end that was settled elsewhere is looked for there, or found within
 """
 
 import time
+from uuid import UUID
 
 from pgsched.events import Events
 from pgsched.service import Service
@@ -26,6 +27,7 @@ class Releaser(Service):
         super().__init__(events)
         self._link, self._every, self._sweep_every = link, every, sweep_every
         self._open = False
+        self._after: UUID | None = None  # what stands before it may be locked: nobody waits behind that
         self._turned_at = self._swept_at = float("-inf")
 
     def settled(self) -> None:
@@ -47,12 +49,12 @@ class Releaser(Service):
         self._open = await dependencies.are_open(connection)
         if not self._open:
             return self._every
-        noted, decided = await dependencies.release(connection, most=_MOST)
+        noted, decided, self._after = await dependencies.release(connection, most=_MOST, after=self._after)
         if time.monotonic() - self._swept_at >= self._sweep_every:
             decided += await self._sweep()
         if decided:
             self.events.emit("dependents.released", count=decided)
-        return _APART if noted or decided else self._every
+        return _APART if noted or decided or self._after else self._every
 
     async def _sweep(self) -> int:
         started = time.monotonic()

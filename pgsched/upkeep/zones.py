@@ -90,7 +90,9 @@ class Zones(Service):
         if not jobs:
             await self._end(version, round)
             return self._every
-        found = await zone_rules.recheck(connection, jobs, old=round.old, new=version)
+        found, failed = await zone_rules.recheck_others(connection, jobs, old=round.old, new=version)
+        for job, error in failed:
+            self.events.emit("service.failed", service=self.name, error=f"job {job}: {error}"[:500])
         round.checked, round.moved = round.checked + len(jobs) - len(found.left), round.moved + found.moved
         round.left += found.left
         round.after = max(round.after, jobs[-1])

@@ -687,7 +687,7 @@ function pgsched_internal.refuse(text,text,text) returns boolean volatility v pa
 function pgsched_internal.refuse_full(integer) returns void volatility s parallel u
 function pgsched_internal.refuse_taken(pgsched_internal.keys,text) returns void volatility v parallel u
 function pgsched_internal.release_abandoned(integer) returns integer volatility v parallel u
-function pgsched_internal.release_dependents(integer) returns record volatility v parallel u
+function pgsched_internal.release_dependents(integer,uuid) returns record volatility v parallel u
 function pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) returns void volatility v parallel u
 function pgsched_internal.replay_next(pgsched.replays,uuid,timestamp with time zone) returns uuid volatility v parallel u
 function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
@@ -695,6 +695,7 @@ function pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,tex
 function pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.seconds_in(jsonb,text) returns double precision volatility i parallel s
+function pgsched_internal.set_aside(pgsched.executions,text) returns void volatility v parallel u
 function pgsched_internal.setting(text,text) returns text volatility s parallel s
 function pgsched_internal.shut_gate(text,timestamp with time zone,text) returns boolean volatility v parallel u
 function pgsched_internal.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
@@ -952,7 +953,7 @@ grant execute on pgsched_internal.refuse(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.refuse_full(integer) to pgsched_worker
 grant execute on pgsched_internal.refuse_taken(pgsched_internal.keys,text) to pgsched_worker
 grant execute on pgsched_internal.release_abandoned(integer) to pgsched_worker
-grant execute on pgsched_internal.release_dependents(integer) to pgsched_worker
+grant execute on pgsched_internal.release_dependents(integer,uuid) to pgsched_worker
 grant execute on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) to pgsched_worker
 grant execute on pgsched_internal.replay_next(pgsched.replays,uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) to pgsched_worker
@@ -960,6 +961,7 @@ grant execute on pgsched_internal.schedule_after(text,jsonb,timestamp with time 
 grant execute on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) to pgsched_worker
 grant execute on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_worker
+grant execute on pgsched_internal.set_aside(pgsched.executions,text) to pgsched_worker
 grant execute on pgsched_internal.setting(text,text) to pgsched_worker
 grant execute on pgsched_internal.shut_gate(text,timestamp with time zone,text) to pgsched_worker
 grant execute on pgsched_internal.skip_dependents(uuid[]) to pgsched_worker
@@ -1288,7 +1290,7 @@ comment on pgsched_internal.refuse(text,text,text) is 'Raises an error of pgsche
 comment on pgsched_internal.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.'
 comment on pgsched_internal.refuse_taken(pgsched_internal.keys,text) is 'Raises PS011, which says what has the key.'
 comment on pgsched_internal.release_abandoned(integer) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled.'
-comment on pgsched_internal.release_dependents(integer) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends; returns how many were noted with all that wait for them, and how many executions were decided by that.'
+comment on pgsched_internal.release_dependents(integer,uuid) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends, those behind the id after; returns how many were noted with all that wait for them, how many executions were decided by that, and where to go on if there may be more.'
 comment on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) is 'Has an execution that waits, and is locked, begin anew with another content and instant.'
 comment on pgsched_internal.replay_next(pgsched.replays,uuid,timestamp with time zone) is 'Replays one of the dead letters of a replay of many; its new id, or null where it is passed over.'
 comment on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.'
@@ -1296,6 +1298,7 @@ comment on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,t
 comment on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'A recurring job, new or edited; called by pgsched.schedule_outcome. A worker plans its first row.'
 comment on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) is 'One execution under a key; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.seconds_in(jsonb,text) is 'How long an option that is a duration is, in seconds; null where it is not given.'
+comment on pgsched_internal.set_aside(pgsched.executions,text) is 'Holds an execution that is locked and whose end cannot be recorded, with the reason, until its owner deals with it.'
 comment on pgsched_internal.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
 comment on pgsched_internal.shut_gate(text,timestamp with time zone,text) is 'Lets nothing pass a gate before this instant; false if so it was.'
 comment on pgsched_internal.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'

@@ -79,7 +79,7 @@ async def test_another_clients_row_decides_nothing(db: Session, worker: Connecti
         " values (now(), now(), now(), now(), %s, 'cancelled', 0, 0, 'stranger', 'x', true)",
         [first],
     )
-    assert await dependencies.release(worker, most=10) == (1, 0)
+    assert await dependencies.release(worker, most=10) == (1, 0, None)
     assert status(db, following) == "held"
 
 
@@ -96,7 +96,7 @@ async def test_one_end_that_cannot_be_noted_leaves_the_others_alone(db: Session,
         call(db, "cancel", id=one)
     await dependencies.release(worker, most=10)
     assert status(db, following) == "scheduled"
-    assert await dependencies.release(worker, most=10) == (0, 0)
+    assert await dependencies.release(worker, most=10) == (0, 0, None)
 
 
 async def test_a_job_with_a_backfill_is_not_deleted(db: Session, worker: Connection) -> None:

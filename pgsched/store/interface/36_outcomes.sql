@@ -82,7 +82,7 @@ end $$;
 comment on function pgsched_internal.note_ends(uuid[], pgsched.execution_status[], timestamptz[], text[])
   is 'Notes ends with all that wait for them; returns how many were released or skipped for that.';
 
-create or replace function pgsched_internal.release_dependents(most integer, out noted integer, out decided integer)
+create or replace function pgsched_internal.release_dependents(most integer, after uuid, out noted integer, out decided integer, out read_to uuid)
   language plpgsql volatile as $$
 declare
   ids uuid[];
@@ -94,20 +94,25 @@ begin
   perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, and these rows are anybody's
   select array_agg(ended.id), array_agg(ended.status), array_agg(ended.finished_at), array_agg(ended.client_id)
     into ids, statuses, ends, clients
-    from (select h.id, h.status, h.finished_at, h.client_id from pgsched.history h where h.awaited
+    from (select h.id, h.status, h.finished_at, h.client_id from pgsched.history h where h.awaited and (after is null or h.id > after)
            order by h.id limit most for update skip locked) ended;
   noted := 0;
   decided := 0;
   if ids is null then
     return;
   end if;
+  if cardinality(ids) >= most then
+    read_to := ids[cardinality(ids)];
+  end if;
   begin
     decided := pgsched_internal.note_ends(ids, statuses, ends, clients);
-  exception when data_exception or integrity_constraint_violation or cardinality_violation or too_many_rows then
+  exception when others then
     for n in 1..cardinality(ids) loop  -- one of them cannot be noted, such as where two rows were given one id
       begin
         decided := decided + pgsched_internal.note_ends(ids[n:n], statuses[n:n], ends[n:n], clients[n:n]);
-      exception when data_exception or integrity_constraint_violation or cardinality_violation or too_many_rows then
+      exception when lock_not_available or deadlock_detected then
+        continue;  -- a later turn finds it as it is
+      when others then
         raise warning 'what waits for execution % stays held: %', ids[n], sqlerrm;
         unclear := unclear || ids[n];
       end;
@@ -121,9 +126,10 @@ begin
               and ended.client_id = (select e.client_id from pgsched.executions e where e.id = d.execution_id limit 1)) = 0);
   get diagnostics noted = row_count;
 end $$;
-comment on function pgsched_internal.release_dependents(integer)
-  is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends; returns how many were
-noted with all that wait for them, and how many executions were decided by that.';
+comment on function pgsched_internal.release_dependents(integer, uuid)
+  is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends, those behind
+the id after; returns how many were noted with all that wait for them, how many executions were decided by that, and where to go
+on if there may be more.';
 
 -- What was deleted by hand, or taken back before its instant, leaves nothing in history that would be found.
 create or replace function pgsched_internal.release_abandoned(most integer) returns integer language plpgsql volatile as $$

@@ -123,6 +123,20 @@ begin
 end $$;
 comment on function pgsched_internal.lose_in_hand(pgsched.executions) is 'The same for one whose lease ran out.';
 
+create or replace function pgsched_internal.set_aside(held pgsched.executions, reason text) returns void
+  language plpgsql volatile as $$
+begin
+  update pgsched.executions e
+     set scheduled_for = coalesce(e.scheduled_for, e.fire_at), fire_at = 'infinity', gate = 'error', reason = left(set_aside.reason, 500),
+         at_head = null, attempt = greatest(e.attempt - 1, 0), lease_owner = null, lease_token = null, lease_expires_at = null,
+         consumer = null, plan = case e.plan when 0 then 0 end
+   where e.partition = held.partition and e.id = held.id;
+exception when others then
+  raise warning 'execution % can neither be done nor held: %', held.id, sqlerrm;
+end $$;
+comment on function pgsched_internal.set_aside(pgsched.executions, text)
+  is 'Holds an execution that is locked and whose end cannot be recorded, with the reason, until its owner deals with it.';
+
 create or replace function pgsched_internal.reap_in_hand(partition smallint, most integer) returns integer
   language plpgsql volatile as $$
 declare
@@ -139,8 +153,14 @@ begin
        and e.lease_token is not null and e.lease_owner is null and e.lease_expires_at <= pgsched.now()
        for update skip locked
   loop
-    perform pgsched_internal.lose_in_hand(held);
-    count := count + 1;
+    begin
+      perform pgsched_internal.lose_in_hand(held);
+      count := count + 1;
+    exception when lock_not_available then  -- a later turn finds it as it is
+      continue;
+    when others then
+      perform pgsched_internal.set_aside(held, sqlerrm);
+    end;
   end loop;
   return count;
 end $$;

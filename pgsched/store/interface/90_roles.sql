@@ -119,7 +119,7 @@ begin
     'pgsched_internal.partition_of', 'pgsched_internal.partition_with', 'pgsched_internal.prepare_days', 'pgsched_internal.queue_to_tell',
     'pgsched_internal.reap_in_hand', 'pgsched_internal.refuse', 'pgsched_internal.refuse_full', 'pgsched_internal.release_abandoned',
     'pgsched_internal.release_dependents', 'pgsched_internal.replay_next', 'pgsched_internal.revive', 'pgsched_internal.schedule_after',
-    'pgsched_internal.schedule_job', 'pgsched_internal.schedule_keyed', 'pgsched_internal.seconds_in', 'pgsched_internal.setting',
+    'pgsched_internal.schedule_job', 'pgsched_internal.schedule_keyed', 'pgsched_internal.seconds_in', 'pgsched_internal.set_aside', 'pgsched_internal.setting',
     'pgsched_internal.shut_gate', 'pgsched_internal.skip_dependents', 'pgsched_internal.slot_for', 'pgsched_internal.stalls', 'pgsched_internal.superseded_by',
     'pgsched_internal.take_in_hand', 'pgsched_internal.take_turn', 'pgsched_internal.target_host', 'pgsched_internal.tell_outcome',
     'pgsched_internal.unblock_after', 'pgsched_internal.until_next', 'pgsched_internal.waits_for_own', 'pgsched_internal.withdraw',

@@ -24,6 +24,7 @@ with tried as (
     from pgsched.executions e
    where e.partition = %(partition)s and e.fire_at <= pgsched.now() + interval '1 minute'
      and (e.lease_owner = any (%(owners)s) or e.lease_expires_at < pgsched.now() and e.lease_owner is not null)
+     and (%(only)s::uuid[] is null or e.id = any (%(only)s::uuid[]))
      for update skip locked
 ), returned as (
   update pgsched.executions e

@@ -3,7 +3,7 @@
 -- sweep takes it up; one that has run has its successor already. No attempt is counted. Fenced by the token, null for a row that waits; index: the primary key.
 with held as (
   update pgsched_internal.executions_{p} e
-     set scheduled_for = coalesce(e.scheduled_for, case when e.fire_at between '0001-01-02 00:00+00' and '9999-12-31 00:00+00' then e.fire_at end),
+     set scheduled_for = coalesce(e.scheduled_for, case when e.fire_at between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' then e.fire_at end),
          fire_at = 'infinity', gate = 'error', reason = %(reason)s, at_head = null,
          attempt = greatest(e.attempt - (e.lease_token is not null)::integer, 0),
          lease_owner = null, lease_token = null, lease_expires_at = null,

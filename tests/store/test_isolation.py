@@ -1,0 +1,137 @@
+"""One row for whose sake a batch fails, or that somebody has locked, leaves the others of it alone."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from pgsched.domain.execution import Execution
+from pgsched.store import dependencies, executions, jobs
+from pgsched.store.connect import Connection
+from pgsched.store.executions import Group, Lease, Share
+from pgsched.store.isolation import by_halves, is_of_a_row
+from pgsched.store.reaping import reap_others
+from pgsched.store.wire import LONG_AGO
+from tests.store.store_arrange import TARGET, call, column, row, schedule, status, value
+from tests.store.store_arrange import Connection as Session
+
+
+@pytest.mark.parametrize("odd", [set(), {0}, {99}, {3, 4, 50}, set(range(100))])
+async def test_the_work_is_done_with_all_but_the_culprits(odd: set[int]) -> None:
+    done: list[int] = []
+
+    async def work(part: Sequence[int]) -> None:
+        if odd & set(part):
+            raise ValueError("odd")
+        done.extend(part)
+
+    parted = await by_halves(range(100), work)
+    assert {culprit.row for culprit in parted.culprits} == odd
+    assert sorted(done) == sorted(set(range(100)) - odd)
+
+
+async def test_what_is_no_rows_fault_is_raised() -> None:
+    async def work(part: Sequence[int]) -> None:
+        raise psycopg.errors.AdminShutdown("bye")
+
+    with pytest.raises(psycopg.errors.AdminShutdown):
+        await by_halves([1, 2], work)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (psycopg.errors.NumericValueOutOfRange(), True),
+        (psycopg.errors.CheckViolation(), True),
+        (psycopg.errors.ProgramLimitExceeded(), True),
+        (psycopg.errors.RaiseException(), True),
+        (psycopg.errors.DataCorrupted(), True),
+        (psycopg.errors.LockNotAvailable(), True),
+        (psycopg.errors.QueryCanceled(), True),
+        (psycopg.DataError("timestamp too large"), True),
+        (OverflowError(), True),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "odd"), True),
+        (psycopg.OperationalError("the connection is lost"), False),
+        (psycopg.errors.OutOfMemory(), False),
+        (psycopg.errors.ReadOnlySqlTransaction(), False),
+        (psycopg.errors.UndefinedTable(), False),
+        (psycopg.errors.InsufficientPrivilege(), False),
+        (psycopg.errors.TooManyConnections(), False),
+        (ConnectionResetError(), False),
+        (TimeoutError(), False),
+    ],
+)
+def test_which_errors_a_single_row_can_cause(error: Exception, expected: bool) -> None:
+    assert is_of_a_row(error) is expected
+
+
+async def leased(db: Session, worker: Connection, *keys: str) -> list[Execution]:
+    """Rows under these keys, in the hand of worker 5, all in one partition."""
+    for key in keys:
+        schedule(db, fire_at="2020-01-01Z", ordering_key="together", client="shop", target=f"python:{key}")
+    home = value(db, "select min(partition) from pgsched.executions")
+    lease = Lease(owner=5, token=5, length=timedelta(seconds=30), ahead=timedelta(0))
+    return (await executions.claim(worker, lease, [Share(home, LONG_AGO, 100)], now=0)).rows
+
+
+async def test_a_row_that_cannot_be_taken_back_is_parked_and_the_others_are_taken_back(
+    db: Session, worker: Connection
+) -> None:
+    rows = await leased(db, worker, "a", "odd", "b", "c")
+    db.execute(
+        "alter table pgsched.executions add constraint odd"
+        " check (target <> 'python:odd' or lease_token is not null or fire_at = 'infinity')"
+    )
+    try:
+        returned, failed, parked = await reap_others(worker, rows[0].partition, [5])
+    finally:
+        db.execute("alter table pgsched.executions drop constraint odd")
+    assert (returned, failed, [one.how for one in parked]) == (3, 0, ["held"])
+    assert row(db, "select gate, lease_token from pgsched.executions where target = 'python:odd'") == ("error", None)
+    assert "odd" in value(db, "select reason from pgsched.status where target = 'python:odd'")
+
+
+async def test_leases_are_prolonged_beside_a_row_that_somebody_has_locked(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    rows = await leased(db, worker, "a", "mine", "b")
+    group = Group([one.id for one in rows], [one.token for one in rows])
+    with psycopg.connect(store_url) as holder:
+        holder.execute("select from pgsched.executions where target = 'python:mine' for update")
+        assert await executions.renew(worker, rows[0].partition, group, timedelta(hours=1)) == 2
+    assert await executions.renew(worker, rows[0].partition, group, timedelta(hours=1)) == 1
+
+
+async def test_jobs_are_planned_beside_one_that_cannot_be(db: Session, planning: Connection) -> None:
+    odd = schedule(db, every="1 hour", key="odd")
+    for n in range(4):
+        schedule(db, every="1 hour", key=f"fine-{n}")
+    db.execute("alter table pgsched.executions add constraint odd check (job_id is null or target <> 'python:odd')")
+    db.execute("update pgsched.jobs set target = 'python:odd' where id = %s", [odd])
+    try:
+        taken, invalid = await jobs.plan_jobs(planning, batch=10)
+    finally:
+        db.execute("alter table pgsched.executions drop constraint odd")
+    assert (taken, [id for id, _ in invalid]) == (5, [odd])
+    assert value(db, "select count(*) from pgsched.executions") == 4
+    assert column(db, "select state::text from pgsched.jobs where id = %s", [odd]) == ["invalid"]
+
+
+async def test_whoever_waits_is_released_beside_any_number_whom_somebody_has_locked(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    before = [schedule(db, client="shop") for _ in range(12)]
+    held = [call(db, "schedule", target=TARGET, client="shop", after=[str(id)], key="mine") for id in before[:1]]
+    held += [call(db, "schedule", target=TARGET, client="shop", after=[str(id)]) for id in before[1:]]
+    first = schedule(db, client="other")
+    following = call(db, "schedule", target=TARGET, client="other", after=[str(first)], after_outcome="any")
+    with psycopg.connect(store_url) as holder:
+        holder.execute("select from pgsched.executions where id = any (%s) for update", [held])
+        for id in [*before, first]:
+            call(db, "cancel", id=id)
+        after: UUID | None = None
+        for _ in range(4):
+            _, _, after = await dependencies.release(worker, most=5, after=after)
+        assert status(db, following) == "scheduled"
