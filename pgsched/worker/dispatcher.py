@@ -22,16 +22,13 @@ from datetime import timedelta
 
 from pgsched.delivery.channel import Channel
 from pgsched.delivery.failures import Failures
-from pgsched.delivery.places import NoPlace
 from pgsched.domain.execution import KEPT_BACK, Execution
-from pgsched.domain.outcome import Failed, Outcome, Released, Succeeded
-from pgsched.domain.policy import Options
-from pgsched.domain.target import Scheme
-from pgsched.errors import InvalidInput
+from pgsched.domain.outcome import Released
 from pgsched.events import Events
+from pgsched.worker.attempts import Attempts, Settle
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.lane import Lane
-from pgsched.worker.pace import WEIGHT, Pace
+from pgsched.worker.pace import Pace
 from pgsched.worker.payloads import Payloads
 from pgsched.worker.shares import Shares
 from pgsched.worker.tenure import Tenure
@@ -40,11 +37,9 @@ from pgsched.worker.upcoming import Upcoming
 from pgsched.worker.waiting import Waiting
 from pgsched.worker.watchdog import Watchdog
 
-Settle = Callable[[Execution, Options, Outcome, float], None]
 _ROWS_BEFORE_YIELDING = 128
 _WATCH_EVERY = 0.05
 _DEAF_AFTER = 5.0
-_PYTHON = f"{Scheme.PYTHON}:"
 _LONGEST_WAIT = 1.0  # for a place
 _LEFT_ALONE = 1.0, 2.0  # seconds for which others may have what waited for too long
 _TELL_EVERY = 10.0
@@ -68,13 +63,12 @@ class Dispatcher:
         payloads: Payloads,
         shares: Shares,
     ) -> None:
-        self._channel, self._clock, self._settle, self._room = channel, clock, settle, room
-        self._terms = Terms(clock, defaults)
-        self.is_late = self._terms.is_late
+        self._clock, self._settle, self._room = clock, settle, room
+        terms = Terms(clock, defaults)
+        self.is_late = terms.is_late
         self.concurrency = concurrency
         self._pace = Pace(concurrency=concurrency, ahead=ahead)
-        self._events, self._failures, self._payloads = events, failures, payloads
-        self.shares = shares
+        self._events, self._payloads, self.shares = events, payloads, shares
         self._watchdog = Watchdog(events, self._delivered_by)
         self._waiting = Waiting(self._resume)
         self._told_at = float("-inf")
@@ -89,7 +83,20 @@ class Dispatcher:
         self._waking = False
         self._watch: asyncio.Task[None] | None = None
         self._wants_room = False
-        self._draining = False
+        self._attempts = Attempts(
+            channel,
+            settle,
+            in_hand=self.in_hand,
+            terms=terms,
+            tenure=self.tenure,
+            pace=self._pace,
+            waiting=self._waiting,
+            doubt=self._doubt,
+            events=events,
+            failures=failures,
+            payloads=payloads,
+            shares=shares,
+        )
 
     def start(self) -> None:
         self._upcoming.start()
@@ -178,7 +185,7 @@ class Dispatcher:
         deadline = time.monotonic() + limit.total_seconds()
         while self._busy() and time.monotonic() < deadline:  # noqa: ASYNC110  lanes end one by one; this is shutdown
             await asyncio.sleep(0.01)
-        self._draining = True
+        self._attempts.draining = True
         self._watchdog.close()
         if self._watch:
             self._watch.cancel()
@@ -208,17 +215,17 @@ class Dispatcher:
                 sleeping.set_result(None)
 
     async def _run(self, lane: Lane) -> None:
-        count = 0
+        attempts, count = self._attempts, 0
         while True:
             while self._ready:
                 row = self._ready.popleft()
                 self._wake_lane()
                 if self.shares.wanted and len(self._idle) < self.shares.scarce:
-                    await self._attempt_shared(lane, row)
+                    await attempts.shared(lane, row)
                 elif row.payload == KEPT_BACK:
-                    await self._attempt_large(lane, row)
+                    await attempts.large(lane, row)
                 else:
-                    await self._attempt(lane, row)
+                    await attempts.plain(lane, row)
                 count += 1
                 if count % _ROWS_BEFORE_YIELDING == 0:
                     await asyncio.sleep(0)
@@ -231,89 +238,13 @@ class Dispatcher:
             await lane.sleeping
         except asyncio.CancelledError:
             # A deadline that fired as the lane's last row ended; only draining ends a lane.
-            if self._draining or lane.task is None:
+            if self._attempts.draining or lane.task is None:
                 raise
             lane.task.uncancel()
             if lane in self._idle:
                 self._idle.remove(lane)
                 return
         self._waking = False
-
-    async def _attempt(self, lane: Lane, row: Execution) -> None:
-        started = lane.started = time.monotonic()
-        if started > self.tenure.until:
-            self._doubt(row)
-            return
-        lane.execution = row
-        options, timeout, late = DEFAULT, DEFAULT.timeout_seconds, None
-        try:
-            if row.options is not None or self._terms.defaults(row.client_id, row.partition):
-                options = self._terms.options_of(row)
-                timeout, late = self._terms.time_left(row, options)
-            lane.expires = started + timeout
-            outcome = late or await self._channel.deliver(row, options, timeout)
-        except NoPlace as full:
-            self._waiting.add(full.places, self.in_hand.get(row.id, row), started)  # without what was kept back
-            return
-        except InvalidInput as error:
-            outcome = Failed(error=str(error), retryable=False)
-        except asyncio.CancelledError as error:
-            if self._draining:
-                self._settle(row, options, Released(), time.monotonic() - started)
-                raise
-            outcome = self._cancelled(lane)
-            if isinstance(outcome, Failed) and row.target.startswith(_PYTHON):
-                self._failures.note(row, error, outcome.error)
-        except BaseException as error:  # a lane outlives whatever a handler raises
-            outcome = Failed(error=f"{type(error).__name__}: {error}", retryable=True)
-        finally:
-            lane.execution, lane.expires, lane.expired = None, float("inf"), False
-        seconds = time.monotonic() - started
-        if late is None:
-            self._pace.typical += (seconds - self._pace.typical) * WEIGHT
-        if type(outcome) is Succeeded and outcome.result is not None:
-            self._payloads.keep(row.id, outcome.result)
-        self._settle(row, options, outcome, seconds)
-
-    async def _attempt_shared(self, lane: Lane, row: Execution) -> None:
-        """The same where a client may not have all lanes."""
-        try:
-            share = self.shares.take(row.client_id)
-        except NoPlace as full:
-            self._waiting.add(full.places, row, time.monotonic())
-            return
-        try:
-            if row.payload == KEPT_BACK:
-                await self._attempt_large(lane, row)
-            else:
-                await self._attempt(lane, row)
-        finally:
-            share.give_back()
-
-    async def _attempt_large(self, lane: Lane, row: Execution) -> None:
-        """Reads first what the claim kept back; that is not the attempt's time."""
-        lane.execution, released = row, Released()
-        try:
-            async with self._payloads.whole(row) as whole:
-                if whole is not None:
-                    lane.execution = None
-                    await self._attempt(lane, whole)
-                    return
-        except NoPlace as full:
-            self._waiting.add(full.places, row, time.monotonic())
-            return
-        except asyncio.CancelledError:
-            if self._draining or lane.execution is None or lane.task is None:
-                if lane.execution is not None:
-                    self._settle(row, DEFAULT, released, 0.0)
-                raise
-            lane.task.uncancel()  # somebody ended it in the database
-        except Exception as error:  # of the database; the row's lease says until when it can be tried again
-            self._events.emit("database.lost", role="payloads", error=str(error)[:200])
-            released = Released(after=timedelta(seconds=_LEFT_ALONE[0]))
-        finally:
-            lane.execution = None
-        self._settle(row, DEFAULT, released, 0.0)
 
     def _doubt(self, row: Execution) -> None:
         """Others may have taken what has not begun: whoever has it by now, the rows are no longer this worker's."""
@@ -327,15 +258,6 @@ class Dispatcher:
 
     def _delivered_by(self, task: asyncio.Task[object]) -> Execution | None:
         return next((lane.execution for lane in self._lanes if lane.task is task), None)
-
-    def _cancelled(self, lane: Lane) -> Outcome:
-        """What a cancellation meant: this row's deadline, that of the row before come too late, or the handler's."""
-        if lane.task is None or not lane.task.cancelling():
-            return Failed(error="the handler cancelled itself", retryable=True)
-        lane.task.uncancel()
-        if lane.expired:
-            return Failed(error=f"no answer within {round(lane.expires - lane.started, 3):g} s", retryable=True)
-        return Released()
 
     async def _watch_lanes(self) -> None:
         while True:

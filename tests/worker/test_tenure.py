@@ -132,7 +132,7 @@ async def test_an_attempt_is_not_ended_for_the_time_in_which_another_blocked_the
             await go.wait()
         return Succeeded()
 
-    monkeypatch.setattr(dispatcher._channel, "deliver", deliver)
+    monkeypatch.setattr(dispatcher._attempts._channel, "deliver", deliver)
     brief = rows(1)[0]._replace(options=b'{"timeout": "1s"}')
     dispatcher.submit([brief, *rows(1, token=2)])
     assert len(await settled.wait_for(Succeeded, 2)) == 2
