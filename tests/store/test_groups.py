@@ -193,3 +193,10 @@ def test_what_waits_is_cancelled_in_parts(db: Connection) -> None:
     db.execute("select pgsched.schedule('notify:a', delay => '1 hour') from generate_series(1, 30)")
     assert value(db, "select pgsched_internal.cancel_waiting('default', null, 20)") == 20
     assert value(db, "select pgsched_internal.cancel_waiting('default', null, 20)") == 10
+
+
+def test_what_was_triggered_of_a_job_is_cancelled_with_all_and_counts_with_it(db: Connection) -> None:
+    job = schedule(db, client="shop", every="1 hour")
+    call(db, "trigger", job_id=job)
+    assert call(db, "cancel_all", client="shop") == 1
+    assert value(db, "select count(*) from pgsched.executions") == 0

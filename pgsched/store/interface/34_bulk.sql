@@ -64,12 +64,12 @@ begin
   loop
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
     perform pgsched_internal.finish_waiting(waiting, 'cancelled', coalesce(cancel_waiting.note, 'cancelled'));
-    cancelled := cancelled + 1;
+    cancelled := cancelled + (waiting.job_id is null)::int;  -- what is left of a job counts with it
   end loop;
   return cancelled;
 end $$;
 comment on function pgsched_internal.cancel_waiting(text, text, integer)
-  is 'Cancels so many executions of a client that wait; returns how many. Called by pgsched.cancel_all.';
+  is 'Cancels so many executions of a client that wait; returns how many of them were one-shots. Called by pgsched.cancel_all.';
 
 create or replace function pgsched.cancel_all(
   client text default null, labels jsonb default null, note text default null, actor text default null

@@ -118,7 +118,7 @@ begin
   if not retryable or attempt >= pgsched_internal.attempts_allowed(options) then
     return;
   end if;
-  delay := pgsched_internal.backoff(options, attempt, drawn);
+  delay := coalesce(pgsched_internal.backoff(options, attempt, drawn), 0);  -- where nothing is drawn there is no wait
   if retry_after is not null then
     delay := greatest(delay, least(extract(epoch from retry_after), 86400));
   end if;

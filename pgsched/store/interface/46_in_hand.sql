@@ -93,7 +93,7 @@ declare
   decided record;
 begin
   decided := pgsched_internal.after_failure(options, held.attempt, age, error, retryable, retry_after,
-    case when at_once then 0 else random() end);
+    case when not at_once then random() end);
   if decided.status <> 'retrying' then
     perform pgsched_internal.end_in_hand(held, decided.status, null, decided.reason, tried => true);
     return decided.status;
