@@ -15,6 +15,7 @@ from pgsched.domain.execution import Execution, instant_text, uuid_text
 from pgsched.domain.policy import METHODS, Options
 from pgsched.version import __version__
 
+_LONGEST_REMEMBERED = 2_048  # characters of headers that are kept for the next callback that has the same
 _UNIX_TO_2000 = 946_684_800
 _WITHOUT_BODY = frozenset({"GET", "HEAD"})
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -52,7 +53,7 @@ def compose(
     head = (
         f"{method} {url.path} HTTP/1.1\r\n"
         f"Host: {url.authority}\r\n"
-        f"{_constant(method, options.headers, body is not None)}"
+        f"{_constant_lines(method, options.headers, body is not None)}"
         f"Idempotency-Key: {id}\r\n"
         f"webhook-id: {id}\r\n"
         f"webhook-timestamp: {now}\r\n"
@@ -65,6 +66,12 @@ def compose(
         f"{length}\r\n"
     ).encode("ascii")
     return head if body is None else head + body
+
+
+def _constant_lines(method: str, scheduled: tuple[tuple[str, str], ...], has_body: bool) -> str:
+    if scheduled and sum(len(value) for _, value in scheduled) > _LONGEST_REMEMBERED:
+        return _constant.__wrapped__(method, scheduled, has_body)
+    return _constant(method, scheduled, has_body)
 
 
 @lru_cache(maxsize=4096)

@@ -18,6 +18,7 @@ DEFAULT_ATTEMPTS = 22
 """As many as outlast a target that is away for an hour, also where every wait is the shortest that can be drawn."""
 LONGEST_OPTIONS = 65_536
 """Bytes of JSON, as PostgreSQL writes it."""
+_LONGEST_REMEMBERED = 2_048  # bytes: larger ones, of which anybody may send thousands, must not stay in memory
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 
 
@@ -91,7 +92,6 @@ class Options:
     deferred: float | None = None
 
 
-@lru_cache(maxsize=4096)
 def parse_options(raw: bytes | None, *defaults: bytes) -> Options:
     """The options in a JSON object. Where it is silent those of ``defaults`` speak, the first of them first, and then
     our own; None is silent. Headers are put together by name.
@@ -99,6 +99,13 @@ def parse_options(raw: bytes | None, *defaults: bytes) -> Options:
     Raises InvalidOptions, naming the key and what it may be, for an unknown key, a wrong type or a value
     out of range; InvalidTarget for one to be told that cannot be called.
     """
+    if raw is not None and len(raw) > _LONGEST_REMEMBERED:
+        return _parse_options.__wrapped__(raw, *defaults)
+    return _parse_options(raw, *defaults)
+
+
+@lru_cache(maxsize=4096)
+def _parse_options(raw: bytes | None, *defaults: bytes) -> Options:
     given = _given(raw)
     for default in defaults:
         given = _over(given, _given(default))

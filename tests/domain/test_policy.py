@@ -187,3 +187,11 @@ def test_waits_are_those_of_the_list_and_then_its_last() -> None:
 @pytest.mark.parametrize(("given", "attempts"), [({}, 3), ({"max_attempts": 2}, 2), ({"max_attempts": 9}, 9)])
 def test_a_list_of_waits_has_an_attempt_after_each_unless_told_otherwise(given: dict[str, Any], attempts: int) -> None:
     assert parsed({"backoff": ["5s", "1m"], **given}).max_attempts == attempts
+
+
+def test_large_options_are_not_kept_in_memory() -> None:
+    small = b'{"headers": {"x-small": "a"}}'
+    large = orjson.dumps({"headers": {f"x-{n}": "v" * 1000 for n in range(20)}})
+    assert parse_options(small) is parse_options(small)
+    assert parse_options(large) is not parse_options(large)
+    assert parse_options(large) == parse_options(large)
