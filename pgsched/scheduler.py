@@ -37,7 +37,7 @@ from pgsched.worker.dispatcher import Dispatcher
 from pgsched.worker.fairness import Fairness
 from pgsched.worker.gatekeeper import Gatekeeper
 from pgsched.worker.hints import Hints
-from pgsched.worker.leases import Leases
+from pgsched.worker.leases import CLAIMING_PATIENCE, Leases
 from pgsched.worker.payloads import Payloads
 from pgsched.worker.rear import Rear
 from pgsched.worker.renewer import Renewer
@@ -210,7 +210,7 @@ class Worker:
     def _make_gatekeeper(self) -> Gatekeeper:
         return Gatekeeper(
             self._chores,
-            self._leases(Link(self._url, "gates")),
+            self._leases(Link(self._url, "gates", patience=CLAIMING_PATIENCE)),
             self.roster,
             self.dispatcher,
             self.clock,
@@ -222,7 +222,7 @@ class Worker:
 
     def _make_rear(self) -> Rear:
         return Rear(
-            self._leases(Link(self._url, "rear")),
+            self._leases(Link(self._url, "rear", patience=CLAIMING_PATIENCE)),
             self.roster,
             self.dispatcher,
             self.clock,
@@ -235,7 +235,9 @@ class Worker:
         )
 
     def _make_claimer(self) -> Claimer:
-        link = Link(self._url, "claim", warm=lambda new: warm_claims(new, self.roster.partitions))
+        link = Link(
+            self._url, "claim", warm=lambda new: warm_claims(new, self.roster.partitions), patience=CLAIMING_PATIENCE
+        )
         return Claimer(
             self._leases(link),
             self.roster,

@@ -25,7 +25,7 @@ from pgsched.store import careful, gates, ordering
 from pgsched.store.connect import Connection, Link
 from pgsched.store.deferred import with_own_tokens
 from pgsched.store.executions import Lease
-from pgsched.store.isolation import is_of_a_row
+from pgsched.store.isolation import by_halves, is_of_a_row
 from pgsched.worker.book import Book
 from pgsched.worker.capabilities import Capabilities
 from pgsched.worker.clock import DatabaseClock
@@ -258,10 +258,16 @@ class Gatekeeper(Service):
         changed, self._tally.changed = self._tally.changed, set()
         if changed:
             connection = await self._link.get()
-            async with connection.transaction():  # a claim that holds one of them has counted when it lets go of it
-                await gates.read(connection, sorted(changed), worker=self._roster.number)
-                use = {name: self._tally.running[name] for name in changed}
-                await gates.note_use(connection, self._roster.number, use)
+            parted = await by_halves(sorted(changed), partial(self._note_use, connection))
+            self._tally.changed.update(
+                parted.untried, [culprit.row for culprit in parted.culprits]
+            )  # for the next turn
+
+    async def _note_use(self, connection: Connection, names: Sequence[str]) -> None:
+        async with connection.transaction():  # a claim that holds one of them has counted when it lets go of it
+            await gates.read(connection, names, worker=self._roster.number)
+            use = {name: self._tally.running[name] for name in names}
+            await gates.note_use(connection, self._roster.number, use)
 
     async def _feed_on(self, name: str, here: Held) -> None:
         """Feeds on from a gate, where a row is at fault without it: the next turn does."""

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import LiteralString
 
 from pgsched.events import Events
 from pgsched.store import careful, executions
@@ -19,6 +20,8 @@ from pgsched.worker.roster import Roster
 SURE = 0.6
 """For what part of a lease, counted from before it was asked for, rows are begun under it: a worker of which nothing
 is heard counts as lost after two thirds of one."""
+CLAIMING_PATIENCE: LiteralString = "'100ms'"
+"""How long a claim waits for a lock, before it is made without the row that needs it."""
 _MOST_REFUSED = 1000
 _AT_THE_END = 5  # seconds
 

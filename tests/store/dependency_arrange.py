@@ -24,7 +24,7 @@ def end(db: Connection, id: UUID, ended: str = "succeeded") -> None:
 
 
 def release(db: Connection) -> int:
-    return int(value(db, "select decided from pgsched_internal.release_dependents(100)"))
+    return int(value(db, "select decided from pgsched_internal.release_dependents(100, null)"))
 
 
 def waits_for(db: Connection, id: UUID) -> list[UUID]:

@@ -294,7 +294,7 @@ def test_what_waits_for_it_is_released_with_its_end(db: Connection) -> None:
     before = put(db)
     after = schedule(db, after=[str(before)])
     complete(db, claim_one(db))
-    db.execute("select pgsched_internal.release_dependents(10)")
+    db.execute("select pgsched_internal.release_dependents(10, null)")
     assert status(db, after) == "scheduled"
 
 

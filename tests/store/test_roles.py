@@ -369,7 +369,7 @@ def test_a_client_waits_for_its_own_also_where_they_run(db: Connection, payments
     last = schedule(payments, client="payments", after=[str(first), "k"])
     assert set(column(payments, "select after_id from pgsched.dependencies")) == {first, second}
     assert call(payments, "cancel", id=second)
-    assert value(db, "select decided from pgsched_internal.release_dependents(10)") == 1
+    assert value(db, "select decided from pgsched_internal.release_dependents(10, null)") == 1
     assert status(payments, last) == "skipped"
 
 
@@ -395,7 +395,7 @@ def test_a_client_sees_nothing_of_who_else_waits(db: Connection, payments: Conne
             payments.execute(statement.encode())
 
 
-@pytest.mark.parametrize("step", ["release_dependents(1)", "release_abandoned(1)"])
+@pytest.mark.parametrize("step", ["release_dependents(1, null)", "release_abandoned(1)"])
 def test_a_client_releases_nobody(payments: Connection, step: str) -> None:
     with refused(DENIED):
         payments.execute(f"select pgsched_internal.{step}".encode())

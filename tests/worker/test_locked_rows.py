@@ -174,7 +174,7 @@ async def test_an_end_that_cannot_be_recorded_is_parked_with_the_reason(
     ],
 )
 @pytest.mark.parametrize(
-    "rules", ["null", '{"max_runs": 5}', '{"after_completion": true}', '{"on_overlap": "queue_one"}']
+    "rules", ["{}", '{"max_runs": 5}', '{"after_completion": true}', '{"on_overlap": "queue_one"}']
 )
 async def test_jobs_are_carried_on_beside_one_that_somebody_has_locked(
     db: Connection, holder: Connection, running: Running, statement: str, rules: str
@@ -197,3 +197,19 @@ async def test_jobs_are_carried_on_beside_one_that_somebody_has_locked(
         done = await value(db, "select count(*) from pgsched.history where client_id = 'shop'")
         await until(lambda: value(db, "select count(*) > %s from pgsched.history where client_id = 'shop'", done))
     assert await value(db, "select count(*) from pgsched.jobs where state <> 'active'") == 0
+
+
+async def test_a_limit_that_somebody_has_locked_holds_up_its_own_alone(
+    db: Connection, holder: Connection, running: Running
+) -> None:
+    gate = Gate()
+    for client in ("shop", "fine"):
+        await db.execute("select pgsched.set_limit('client', %s, rate => 1000, per => '1 second')", [client])
+    async with running(gate.app):
+        await holder.execute("select from pgsched_internal.gates where name = 'client:shop' for update")
+        await db.execute("select pgsched.schedule('python:quick', client => 'shop') from generate_series(1, 20)")
+        await db.execute("select pgsched.schedule('python:quick', client => 'fine') from generate_series(1, 20)")
+        await db.execute("select pgsched.schedule('python:quick', client => 'other') from generate_series(1, 20)")
+        await until(lambda: value(db, "select count(*) = 40 from pgsched.history where client_id <> 'shop'"))
+        await holder.rollback()
+        await ended(db, "python:quick", 60)
