@@ -6,7 +6,7 @@ The address comes from `pgsched migrate`, or from PGSCHED_DATABASE_URL when alem
 import os
 
 from alembic import context
-from sqlalchemy import NullPool, create_engine, event, text
+from sqlalchemy import NullPool, create_engine, event
 
 from pgsched.store.ddl import VERSION_TABLE, after_upgrade, before_upgrade, run, sqlalchemy_url
 from pgsched.store.pinned import PINNED, pin_now
@@ -31,8 +31,6 @@ def online() -> None:
     engine = create_engine(sqlalchemy_url(url), poolclass=NullPool)
     event.listen(engine, "connect", lambda connection, _record: pin_now(connection))
     with engine.begin() as connection:
-        # One migration at a time: a second process waits here, then finds nothing to do.
-        connection.execute(text("select pg_advisory_xact_lock(hashtext('pgsched migrate'))"))
         context.configure(
             connection=connection, target_metadata=metadata, transaction_per_migration=False, **VERSION_TABLE
         )

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import random
+import secrets
 import socket
 import threading
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.settings import Settings
 from pgsched.store import workers
-from pgsched.store.connect import Link
+from pgsched.store.connect import Link, signed
 from pgsched.store.warming import warm_claims, warm_settles
 from pgsched.upkeep.services import Host, Upkeep
 from pgsched.worker.capabilities import Capabilities
@@ -76,7 +77,8 @@ class Worker:
     ) -> None:
         if settings.database_url is None:
             raise InvalidSettings("which database? set database_url, or PGSCHED_DATABASE_URL")
-        url = settings.database_url
+        instance = secrets.token_hex(8)
+        url = signed(settings.database_url, instance)
         self.settings, self.events, self._url = settings, events or Events(), url
         self._lease = timedelta(seconds=settings.lease)
         self._ahead = timedelta(seconds=settings.look_ahead)
@@ -86,6 +88,7 @@ class Worker:
         self._delivers = lambda: self._app.capabilities | fixed
         self.roster = Roster(
             name=f"{socket.gethostname()}:{os.getpid()}",
+            instance=instance,
             queues=settings.queue_names,
             lease=self._lease,
             delivers=self._delivers,
@@ -133,11 +136,11 @@ class Worker:
             number=lambda: self.roster.number,
             next_token=self.roster.next_token,
             now=self.clock.now,
-            partitions=lambda: self.roster.partitions,
             own=lambda: self.roster.own,
             minded=lambda: self.roster.minded,
             seen=self._seen,
             reaped=self._reaped,
+            renew=self.roster.renew,
         )
         return Upkeep(self.settings, self._url, self.events, self._chores, host)
 

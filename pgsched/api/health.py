@@ -7,9 +7,8 @@ from litestar import get
 
 from pgsched.api.answers import State, problems
 from pgsched.api.database import Pooled
-from pgsched.errors import SchemaMismatch
 from pgsched.store import calls
-from pgsched.store.migrate import expected_revision
+from pgsched.store.migrate import expected_revision, mismatch
 
 _expected = cache(expected_revision)
 
@@ -27,6 +26,5 @@ async def ready(database: Pooled) -> State:
     async with database.connection() as connection:
         found = await calls.revisions(connection)
     if wanted not in found:
-        there = ", ".join(found) or "no revision"
-        raise SchemaMismatch(f"the database is at {there}, this release needs {wanted}: run pgsched migrate")
+        raise await asyncio.to_thread(mismatch, found)
     return State(status="ready", revision=wanted)

@@ -180,7 +180,7 @@ def _until_free(url: str, pid: int) -> float:
 def _cut_listeners(url: str) -> int:
     with psycopg.connect(url, autocommit=True) as connection:
         query = """select count(pg_terminate_backend(pid)) from pg_stat_activity
-                    where application_name = 'pgsched listen'"""
+                    where application_name like 'pgsched listen %%'"""
         return int(_value(connection, query))
 
 

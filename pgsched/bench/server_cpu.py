@@ -35,7 +35,7 @@ class ServerCpu:
             "select pid, application_name from pg_stat_activity where datname = current_database()"
         ).fetchall()
         return {
-            role: sum(_ticks(pid) for pid, name in rows if name == f"pgsched {role}") * _SECONDS_A_TICK
+            role: sum(_ticks(pid) for pid, name in rows if f"{name} ".startswith(f"pgsched {role} ")) * _SECONDS_A_TICK
             for role in _ROLES
         }
 

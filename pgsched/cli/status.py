@@ -10,7 +10,7 @@ from pgsched.cli.reply import Reply, json_option, listing, table
 _ZONE_RULES = "select value from pgsched_internal.facts where name = 'tzdata'"
 _WORKERS = """
 select id, name, queues, release, started_at from pgsched.workers
- where gone_since is null and expires_at > clock_timestamp() order by id
+ where lost_since is null and expires_at > clock_timestamp() order by id
 """
 _UNDELIVERABLE = "select needs, held, workers from pgsched.undeliverable limit 20"
 

@@ -7,6 +7,7 @@ from typing import Any, LiteralString
 
 import psycopg
 from psycopg import AsyncConnection
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pgsched.store import wire
 from pgsched.store.pinned import pin
@@ -22,10 +23,16 @@ _SESSION: LiteralString = (
     "set plan_cache_mode = force_generic_plan; "
 )
 PATIENCE: LiteralString = "'250ms'"
+_INSTANCE = "fallback_application_name"
 _PREPARED = 1000  # texts over each partition of a queue, and over all of them: some dozens for each queue
 # What claiming inserts (successors) stands in a partition whose worker is inserting it: nobody is to be told, and no
 # queue is too full for it.
 _SILENT: LiteralString = "set pgsched.notify = off; set pgsched.unbounded = on; "
+
+
+def signed(url: str, instance: str) -> str:
+    """The same address for sessions that carry a worker's name, by which the others see that its process is there."""
+    return make_conninfo(url, **{_INSTANCE: instance})
 
 
 async def connect(url: str, role: str, *, raw: bool = True, patience: LiteralString = PATIENCE) -> Connection:
@@ -42,7 +49,7 @@ async def connect(url: str, role: str, *, raw: bool = True, patience: LiteralStr
         autocommit=True,
         prepare_threshold=0,
         connect_timeout=5,
-        application_name=f"pgsched {role}",
+        application_name=f"pgsched {role} {conninfo_to_dict(url).get(_INSTANCE, '')}".rstrip(),
         keepalives_idle=10,
         keepalives_interval=5,
         keepalives_count=3,

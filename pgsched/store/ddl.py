@@ -12,13 +12,25 @@ import psycopg
 from alembic import context
 from sqlalchemy import text
 
+from pgsched.store.replacing import interface_sql, is_current, note_sql, replace
+
 SCHEMA = "pgsched"
 VERSION_TABLE: dict[str, Any] = {"version_table": "schema_version", "version_table_schema": SCHEMA}
 
 
-_VERSIONS = """
-create table if not exists pgsched.schema_version (
-  version_num varchar(32) not null constraint schema_version_pkc primary key)
+# One migration at a time: a second one waits here, and then finds nothing to do. Nobody else may lock this table so.
+# Of two that begin in an empty database, the later waits for the earlier, and goes on with what that has made.
+_SCHEMAS = "create schema if not exists pgsched;\ncreate schema if not exists pgsched_internal;"
+_ALONE = """
+do $$ begin create schema if not exists pgsched;
+exception when unique_violation or duplicate_schema then null; end $$;
+do $$ begin create schema if not exists pgsched_internal;
+exception when unique_violation or duplicate_schema then null; end $$;
+do $$ begin
+  create table if not exists pgsched.schema_version (
+    version_num varchar(32) not null constraint schema_version_pkc primary key);
+exception when unique_violation or duplicate_table then null; end $$;
+lock table pgsched.schema_version in share row exclusive mode;
 """
 
 
@@ -33,33 +45,40 @@ def run(sql: str) -> None:
     if context.is_offline_mode():
         context.get_context().impl.static_output(sql)  # as it is: compiled as a statement, its % would be doubled
         return
+    _driver().execute(sql.encode())
+
+
+def _driver() -> psycopg.Connection[Any]:
     driver = context.get_bind().connection.driver_connection
     if not isinstance(driver, psycopg.Connection):
         raise TypeError("pgsched's migrations run over psycopg 3: use a postgresql+psycopg:// address")
-    driver.execute(sql)
+    return driver
 
 
 def before_upgrade() -> None:
-    """Makes the schema and, where the migrating role may, the roles."""
-    run("set local client_min_messages = warning;\nset local lock_timeout = '10s';")
-    run("create schema if not exists pgsched;\ncreate schema if not exists pgsched_internal;")
+    """Makes the schema and, where the migrating role may, the roles; from here on no other migration runs."""
+    run("set local client_min_messages = warning;\nset local lock_timeout = '120s';")
+    run(_SCHEMAS if context.is_offline_mode() else _ALONE)
+    run("set local lock_timeout = '10s';")
     if context.is_offline_mode() or _may_create_roles():
         run(roles_sql())
 
 
 def after_upgrade() -> None:
-    """Replaces functions, views, triggers and rights by those of this release."""
-    if not context.is_offline_mode():
-        _record_revision()
-    for sql in interface_sql():
-        run(sql)
+    """Replaces functions, views, triggers and rights by those of this release, unless they are these already."""
+    if context.is_offline_mode():
+        for sql in [*interface_sql(), note_sql() + ";"]:
+            run(sql)
+        return
+    _record_revision()
+    if not is_current(_driver()):
+        replace(_driver())
 
 
 def _record_revision() -> None:
     """Says in our own version table what was reached, for an environment that keeps its versions in another one."""
     reached = [head for head in context.get_context().get_current_heads() if head.startswith(f"{SCHEMA}_")]
     bind = context.get_bind()
-    bind.execute(text(_VERSIONS))
     bind.execute(text("delete from pgsched.schema_version where version_num <> all (:reached)"), {"reached": reached})
     bind.execute(
         text("insert into pgsched.schema_version select unnest(cast(:reached as text[])) on conflict do nothing"),
@@ -70,12 +89,6 @@ def _record_revision() -> None:
 def roles_sql() -> str:
     """The script that makes the roles, for whoever has CREATEROLE."""
     return files("pgsched.store").joinpath("roles.sql").read_text(encoding="utf-8")
-
-
-def interface_sql() -> list[str]:
-    """The interface's files in the order in which they depend on each other."""
-    found = (path for path in files("pgsched.store").joinpath("interface").iterdir() if path.name.endswith(".sql"))
-    return [path.read_text(encoding="utf-8") for path in sorted(found, key=lambda path: path.name)]
 
 
 def _may_create_roles() -> bool:

@@ -17,7 +17,7 @@ from pgsched.store.parking import Parked
 from pgsched.store.sql import statement, statement_in, statement_over, together
 from pgsched.store.successors import NOTHING_PLANNED, plan_successors
 from pgsched.store.whose import EVERYBODY, PLAIN, Whose
-from pgsched.store.wire import LONG_AGO, Instant, Tokens, Uuids
+from pgsched.store.wire import LONG_AGO, Instant, Instants, Tokens, Uuids
 
 Answer = AsyncCursor[tuple[Any, ...]]
 
@@ -111,7 +111,7 @@ async def carry_on(
 ) -> tuple[list[Execution], dict[int, int]]:
     """What a claim does with the rows that it took, in its transaction: those that run, and what was planned."""
     running = taken
-    recurring = [row for row in taken if row.plan and row.attempt == 1]  # a plan of 0 is a backfill's
+    recurring = [row for row in taken if (row.plan or 0) > 0 and row.attempt == 1]
     planned = NOTHING_PLANNED
     if recurring:
         planned = await plan_successors(connection, recurring, now=how.now, ahead=lease.ahead, again=how.again)
@@ -265,12 +265,14 @@ async def release(connection: Connection, partition: int, group: Group) -> Answe
     return await connection.execute(statement_in("release", partition), group.parameters(), binary=True)
 
 
-async def release_claims(connection: Connection, partitions: Sequence[int], tokens: Sequence[int]) -> int:
-    """Hands back what claims took whose answers never came."""
-    cursor = await connection.execute(
-        statement("release_claim"), {"partitions": list(partitions), "tokens": Tokens(tokens)}
-    )
-    return cursor.rowcount
+async def release_claims(
+    connection: Connection, lows: Mapping[int, int], tokens: Sequence[int], *, depth: int
+) -> dict[int, int]:
+    """Hands back what claims took whose answers never came, of the next ``depth`` due rows of each partition from
+    behind its mark on; the marks from which to go on where there may be more (wire counts)."""
+    parameters = {"partitions": list(lows), "lows": Instants(lows.values()), "tokens": Tokens(tokens), "depth": depth}
+    cursor = await connection.execute(statement("release_claim"), parameters, binary=True)
+    return {row[0]: row[1] for row in await cursor.fetchall()}
 
 
 async def renew(connection: Connection, partition: int, group: Group, lease: timedelta) -> int:
@@ -286,13 +288,37 @@ async def still_leased(connection: Connection, group: Group) -> set[bytes]:
     return {row[0] if isinstance(row[0], bytes) else row[0].bytes for row in await cursor.fetchall()}
 
 
+class Stretch(NamedTuple):
+    """A part of what is due in a partition: what begins behind ``low`` (wire count), ``depth`` rows of it."""
+
+    partition: int
+    low: int
+    depth: int
+
+
+class Reaped(NamedTuple):
+    """How many rows wait again, how many failed, where the part ends if there may be more behind it (wire count)."""
+
+    returned: int
+    failed: int
+    read_to: int | None
+
+
 async def reap(
-    connection: Connection, partition: int, owners: Sequence[int], *, only: Sequence[bytes] | None = None
-) -> tuple[int, int]:
-    """Takes rows back from lost workers and expired leases, of all or ``only`` of these; returns how many wait again,
-    how many failed."""
+    connection: Connection,
+    where: Stretch,
+    owners: Sequence[int],
+    *,
+    ended_by: float,
+    only: Sequence[bytes] | None = None,
+) -> Reaped:
+    """Takes rows back from lost workers, and those whose lease had run out by that moment of the database, of all or
+    ``only`` of these; on a connection that speaks ``store.wire``."""
     named = None if only is None else [UUID(bytes=id) for id in only]
-    parameters = {"partition": partition, "owners": list(owners), "only": named}
-    cursor = await connection.execute(statement("reap"), parameters)
+    parameters = {
+        "partition": where.partition, "low": Instant(where.low), "depth": where.depth, "owners": list(owners),
+        "ended_by": ended_by, "only": named,
+    }  # fmt: skip
+    cursor = await connection.execute(statement("reap"), parameters, binary=True)
     row = await cursor.fetchone()
-    return (row[0], row[1]) if row else (0, 0)
+    return Reaped(*row[:3]) if row else Reaped(0, 0, None)

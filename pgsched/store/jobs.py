@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg import AsyncConnection
@@ -19,6 +19,7 @@ from pgsched.store.sql import statement
 from pgsched.store.starts import start_of
 from pgsched.store.wire import LAST, to_datetime, to_instant
 
+FIRST = UUID(int=0)
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -94,10 +95,19 @@ async def plan_job(connection: AsyncConnection[Any], job_id: UUID) -> None:
         raise InvalidSchedule(invalid[0][1])
 
 
-async def repair_jobs(connection: AsyncConnection[Any]) -> int:
-    """Takes up for planning again every active job without a row to carry it on; returns how many."""
-    cursor = await connection.execute(statement("orphaned_jobs"))
-    return cursor.rowcount
+class Repaired(NamedTuple):
+    """How many jobs were taken up for planning again, and the one from which to go on if there may be more."""
+
+    jobs: int
+    after: UUID | None
+
+
+async def repair_jobs(connection: AsyncConnection[Any], *, after: UUID = FIRST, most: int = 1000) -> Repaired:
+    """Takes up for planning again those active jobs without a row to carry them on, of the next ``most`` jobs."""
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(statement("orphaned_jobs"), {"after": after, "most": most})
+        row = await cursor.fetchone()
+    return Repaired(row[1], row[0]) if row else Repaired(0, None)
 
 
 async def _plan(connection: AsyncConnection[Any], jobs: Sequence[Job]) -> list[tuple[Any, str]]:

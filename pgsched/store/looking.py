@@ -48,9 +48,10 @@ class Edge(NamedTuple):
     read_to: dict[int, int]
 
 
-async def expired(connection: Connection, lows: Mapping[int, int], depth: int) -> Edge:
-    """Where leases ran out, as far as the next ``depth`` due rows of each partition tell, from its mark on."""
-    parameters = {"partitions": list(lows), "lows": Instants(lows.values()), "depth": depth}
+async def expired(connection: Connection, lows: Mapping[int, int], depth: int, *, ended_by: float) -> Edge:
+    """Where leases had run out by a moment of the database, as far as the next ``depth`` due rows of each partition
+    tell, from behind its mark on."""
+    parameters = {"partitions": list(lows), "lows": Instants(lows.values()), "depth": depth, "ended_by": ended_by}
     cursor = await connection.execute(statement("expired"), parameters, binary=True)
     rows = await cursor.fetchall()
     return Edge([row[0] for row in rows if row[1]], {row[0]: row[2] for row in rows if row[2] is not None})

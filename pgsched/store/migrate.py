@@ -1,6 +1,8 @@
 """Brings a database to this release's schema, and tells whether it is there."""
 
 import io
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -12,6 +14,7 @@ from alembic.script import ScriptDirectory
 from pgsched.errors import SchemaMismatch, Unavailable
 from pgsched.store.ddl import SCHEMA, roles_sql
 from pgsched.store.pinned import pin_now
+from pgsched.store.replacing import is_current
 
 ROLES = ("pgsched_owner", "pgsched_worker", "pgsched_client", "pgsched_reader")
 
@@ -40,15 +43,26 @@ def migrate(url: str) -> list[str]:
     """
     try:
         with psycopg.connect(url, connect_timeout=10) as connection:
-            connection.execute("select 1")
+            pin_now(connection)
+            done = _is_done(connection)
     except psycopg.OperationalError as error:
         raise Unavailable(f"cannot reach the database: {error}") from error
-    command.upgrade(alembic_config(url), "heads")
+    if not done:
+        command.upgrade(alembic_config(url), "heads")
     with psycopg.connect(url) as connection:
         pin_now(connection)
         found = connection.execute("select rolname from pg_roles where rolname = any(%s)", [list(ROLES)])
         there = {row[0] for row in found}
     return [name for name in ROLES if name not in there]
+
+
+def _is_done(connection: psycopg.Connection[Any]) -> bool:
+    """Whether there is nothing to do; that is found out without a lock that anybody would wait for."""
+    row = connection.execute("select to_regclass('pgsched.schema_version') is not null").fetchone()
+    found = _revisions(connection) if row and row[0] else []
+    if is_newer(found):
+        raise mismatch(found)
+    return expected_revision() in found and is_current(connection)
 
 
 def migration_sql() -> str:
@@ -66,24 +80,54 @@ def expected_revision() -> str:
     return head
 
 
+@cache
+def known_revisions() -> frozenset[str]:
+    """All revisions that this release carries, the newest and what came before it."""
+    return frozenset(script.revision for script in ScriptDirectory.from_config(alembic_config()).walk_revisions())
+
+
 def check_schema(connection: psycopg.Connection[Any]) -> None:
     """Raises SchemaMismatch unless the database is at this release's revision."""
-    wanted = expected_revision()
     try:
-        rows = connection.execute(f"select version_num from {SCHEMA}.schema_version").fetchall()
+        found = _revisions(connection)
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
         raise SchemaMismatch("the database has no pgsched schema yet: run pgsched migrate") from None
-    if (wanted,) not in rows:
-        found = ", ".join(row[0] for row in rows) or "none"
-        raise SchemaMismatch(f"the database is at {found}, this release needs {wanted}: run pgsched migrate")
+    if expected_revision() not in found:
+        raise mismatch(found)
+
+
+def is_newer(found: Sequence[str]) -> bool:
+    """Whether a database has a revision that this release does not know, nor comes after."""
+    return any(revision not in known_revisions() and not _is_before(revision) for revision in found)
+
+
+def _is_before(revision: str) -> bool:
+    return revision.startswith(f"{SCHEMA}_") and revision < expected_revision()
+
+
+def mismatch(found: Sequence[str]) -> SchemaMismatch:
+    """What is to be done about a database that is at these revisions, and not at this release's."""
+    there = ", ".join(found) or "no revision"
+    if is_newer(found):
+        return SchemaMismatch(
+            f"the database is at {there}, of a newer release than this one: install that release or a later one"
+        )
+    return SchemaMismatch(f"the database is at {there}, this release needs {expected_revision()}: run pgsched migrate")
+
+
+def _revisions(connection: psycopg.Connection[Any]) -> list[str]:
+    return [row[0] for row in connection.execute(f"select version_num from {SCHEMA}.schema_version order by 1")]
 
 
 __all__ = [
     "alembic_config",
     "check_schema",
     "expected_revision",
+    "is_newer",
+    "known_revisions",
     "migrate",
     "migration_sql",
     "migrations_dir",
+    "mismatch",
     "roles_sql",
 ]

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection, AsyncCursor
 
@@ -40,7 +40,24 @@ async def anybody_waits(connection: AsyncConnection[Any]) -> bool:
     return bool(row and row[0])
 
 
-async def let_stuck(connection: AsyncConnection[Any], partition: int) -> int:
-    """The same for all keys of a partition that nobody is at the head of; returns how many that were."""
-    row = await (await connection.execute(statement_in("let_stuck", partition))).fetchone()
-    return row[0] if row else 0
+class Key(NamedTuple):
+    """An ordering key of a client."""
+
+    client_id: str
+    ordering_key: str
+
+
+FIRST = Key("", "")
+
+
+async def let_stuck(
+    connection: AsyncConnection[Any], partition: int, *, after: Key, most: int
+) -> tuple[int, Key | None]:
+    """The same for the next keys of a partition that nobody is at the head of, no more than ``most`` looked at; how
+    many got their turn, and from where to go on if there may be more."""
+    parameters = {"client": after.client_id, "key": after.ordering_key, "most": most}
+    row = await (await connection.execute(statement_in("let_stuck", partition), parameters)).fetchone()
+    if row is None:
+        return 0, None
+    count, client_id, ordering_key, let = row
+    return let, Key(client_id, ordering_key) if count == most else None

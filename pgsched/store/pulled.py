@@ -105,7 +105,9 @@ async def _hand_back(connection: AsyncConnection[Any], rows: Sequence[Execution]
         await connection.execute(statement("tell_waiting"), {"partition": partition, "fire_at": first})
 
 
-async def reap(connection: AsyncConnection[Any], partitions: Sequence[int], *, depth: int) -> int:
-    """Takes back what no worker has in hand and whose lease ran out, as far as the first depth due rows tell."""
-    cursor = await connection.execute(statement("reap_in_hand"), {"partitions": list(partitions), "depth": depth})
+async def reap(connection: AsyncConnection[Any], partitions: Sequence[int], *, depth: int, ended_by: float) -> int:
+    """Takes back what no worker has in hand and whose lease had run out by a moment of the database, as far as the
+    first depth due rows tell."""
+    parameters = {"partitions": list(partitions), "depth": depth, "ended_by": ended_by}
+    cursor = await connection.execute(statement("reap_in_hand"), parameters)
     return sum([row[0] for row in await cursor.fetchall()])

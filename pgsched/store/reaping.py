@@ -3,38 +3,44 @@
 from collections.abc import Sequence
 
 from pgsched.store.connect import Connection
-from pgsched.store.executions import reap
+from pgsched.store.executions import Reaped, Stretch, reap
 from pgsched.store.isolation import by_halves, is_a_lock, is_of_a_row
 from pgsched.store.parking import Parked, park
 from pgsched.store.sql import statement
+from pgsched.store.wire import Instant
 
 
-async def reap_others(connection: Connection, partition: int, owners: Sequence[int]) -> tuple[int, int, list[Parked]]:
-    """``executions.reap``; a row for whose sake it fails is parked: how many wait again, how many failed, which are
-    parked. The connection speaks ``store.wire``."""
+async def reap_others(
+    connection: Connection, where: Stretch, owners: Sequence[int], *, ended_by: float
+) -> tuple[Reaped, list[Parked]]:
+    """``executions.reap``; a row for whose sake it fails is parked. What it did, and which are parked; after a failure
+    the part is to be read once more. The connection speaks ``store.wire``."""
     try:
-        return *await reap(connection, partition, owners), []
+        return await reap(connection, where, owners, ended_by=ended_by), []
     except Exception as error:
         if not is_of_a_row(error):
             raise
-    counts: list[tuple[int, int]] = []
+    counts: list[Reaped] = []
 
     async def work(ids: Sequence[bytes]) -> None:
         async with connection.transaction():
-            found = await reap(connection, partition, owners, only=ids)
+            found = await reap(connection, where, owners, ended_by=ended_by, only=ids)
         counts.append(found)
 
     parked: list[Parked] = []
     async with connection.transaction():
-        tokens = await _lock(connection, partition, owners)
+        tokens = await _lock(connection, where, owners, ended_by)
         for id, why in (await by_halves(list(tokens), work)).culprits:
             if not is_a_lock(why):
-                parked.append(await park(connection, partition, id, why, token=tokens[id], with_job=False))
-    return sum(back for back, _ in counts), sum(ended for _, ended in counts), parked
+                parked.append(await park(connection, where.partition, id, why, token=tokens[id], with_job=False))
+    returned, failed = sum(one.returned for one in counts), sum(one.failed for one in counts)
+    return Reaped(returned, failed, where.low), parked
 
 
-async def _lock(connection: Connection, partition: int, owners: Sequence[int]) -> dict[bytes, int]:
+async def _lock(connection: Connection, where: Stretch, owners: Sequence[int], ended_by: float) -> dict[bytes, int]:
     """What is to be taken back, with its tokens."""
-    parameters = {"partition": partition, "owners": list(owners)}
+    parameters = {
+        "partition": where.partition, "low": Instant(where.low), "owners": list(owners), "ended_by": ended_by,
+    }  # fmt: skip
     cursor = await connection.execute(statement("lost_rows"), parameters, binary=True)
     return {row[0]: row[1] for row in await cursor.fetchall()}

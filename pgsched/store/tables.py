@@ -122,5 +122,5 @@ workers = Table(
     Column("release", Text),
     Column("started_at", _instant),
     Column("expires_at", _instant),
-    Column("gone_since", _instant),
+    Column("lost_since", _instant),
 )

@@ -1,7 +1,7 @@
 """Who serves which queues, and whether they are still there."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -17,16 +17,19 @@ PARTITIONS_PER_QUEUE = 16
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
     """A worker as the others see it. ``served`` and ``paused`` are first partitions of queues; ``delivers`` are its
-    capabilities (``domain.capability``).
+    capabilities (``domain.capability``); instants are the database's, in seconds.
 
-    ``gone``: its session is missing; ``lost``: for too long, or its lease ran out. ``tries``: it runs what may end its
-    process in a process of its own, and ``alone``: it is such a process.
+    ``gone``: none of its sessions is there; ``lost``: it was declared so, and its rows are taken back. ``tries``: it
+    runs what may end its process in a process of its own, and ``alone``: it is such a process.
     """
 
     id: int
     queues: list[str]
     served: list[int]
     paused: list[int]
+    expires_at: float
+    lease: float
+    now: float
     gone: bool
     lost: bool
     delivers: list[str] = field(default_factory=list)
@@ -36,26 +39,26 @@ class Worker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Introduction:
-    """What a worker says of itself (see Worker)."""
+    """What a worker says of itself (see Worker); ``instance`` is the name that all its sessions carry."""
 
     name: str
+    instance: str
     queues: Sequence[str]
     release: str
     delivers: Sequence[str]
+    lease: timedelta
+    term: timedelta
     tries: bool = False
     alone: bool = False
 
 
-async def register(connection: AsyncConnection[Any], introduction: Introduction, *, lease: timedelta) -> int:
-    """Announces a worker and holds its lock on this session; returns its number."""
-    given = {name: getattr(introduction, name) for name in ("name", "release", "tries", "alone")}
-    parameters = {**given, "queues": list(introduction.queues), "delivers": list(introduction.delivers), "lease": lease}
-    async with connection.transaction():
-        cursor = await connection.execute(statement("register_worker"), parameters)
-        row = await cursor.fetchone()
-        number = int(row[0]) if row else 0
-        await hold(connection, number, lease)
-    return number
+async def register(connection: AsyncConnection[Any], introduction: Introduction) -> int:
+    """Announces a worker; returns its number."""
+    given = asdict(introduction)
+    parameters = given | {"queues": list(introduction.queues), "delivers": list(introduction.delivers)}
+    cursor = await connection.execute(statement("register_worker"), parameters)
+    row = await cursor.fetchone()
+    return int(row[0]) if row else 0
 
 
 async def declare(connection: AsyncConnection[Any], worker: int, delivers: Sequence[str]) -> None:
@@ -63,15 +66,9 @@ async def declare(connection: AsyncConnection[Any], worker: int, delivers: Seque
     await connection.execute(statement("declare_worker"), {"worker": worker, "delivers": list(delivers)})
 
 
-async def hold(connection: AsyncConnection[Any], worker: int, lease: timedelta) -> bool:
-    """Takes the worker's lock on this session again; False when the worker was declared lost meanwhile."""
-    cursor = await connection.execute(statement("hold_worker"), {"worker": worker, "lease": lease})
-    return await cursor.fetchone() is not None
-
-
-async def renew(connection: AsyncConnection[Any], worker: int, lease: timedelta) -> bool:
+async def renew(connection: AsyncConnection[Any], worker: int, term: timedelta) -> bool:
     """Says that the worker lives; False when it was declared lost meanwhile."""
-    cursor = await connection.execute(statement("renew_worker"), {"worker": worker, "lease": lease})
+    cursor = await connection.execute(statement("renew_worker"), {"worker": worker, "term": term})
     return await cursor.fetchone() is not None
 
 
@@ -80,15 +77,22 @@ async def retire(connection: AsyncConnection[Any], worker: int) -> None:
     await connection.execute(statement("retire_worker"), {"worker": worker})
 
 
-async def watch(connection: AsyncConnection[Any], grace: timedelta) -> list[Worker]:
-    """Every registered worker, after noting whose session is missing."""
+async def watch(connection: AsyncConnection[Any]) -> list[Worker]:
+    """Every registered worker."""
     async with connection.cursor(row_factory=class_row(Worker)) as cursor:
-        await cursor.execute(statement("watch_workers"), {"grace": grace})
+        await cursor.execute(statement("watch_workers"))
         return await cursor.fetchall()
 
 
+async def declare_lost(connection: AsyncConnection[Any], found: Sequence[Worker]) -> list[int]:
+    """Bars these workers from renewing, but those that have done so since they were looked at; returns the barred."""
+    parameters = {"workers": [worker.id for worker in found], "ends": [worker.expires_at for worker in found]}
+    cursor = await connection.execute(statement("declare_lost"), parameters)
+    return [row[0] for row in await cursor.fetchall()]
+
+
 async def forget(connection: AsyncConnection[Any], workers: Sequence[int]) -> None:
-    """Drops lost workers that hold nothing any more."""
+    """Drops lost workers whose rows were taken back."""
     await connection.execute(statement("forget_workers"), {"workers": list(workers)})
 
 
@@ -111,20 +115,19 @@ def partitions_from(queues: Iterable[int]) -> list[int]:
     return [first + slot for first in queues for slot in range(PARTITIONS_PER_QUEUE)]
 
 
-async def watch_queues(connection: AsyncConnection[Any], partitions: Iterable[int]) -> bool:
-    """Takes the watch over the queues of these partitions on this session; False when another worker has it."""
-    cursor = await connection.execute(statement("watch_queues"), {"queues": _numbers(partitions)})
-    rows = await cursor.fetchall()
-    held = [queue for queue, taken in rows if taken]
-    if len(held) == len(rows):
+async def watch_queues(connection: AsyncConnection[Any], worker: int, partitions: Iterable[int]) -> bool:
+    """Takes the watch over the queues of these partitions for a moment, or keeps it; False when another has it."""
+    parameters = {"worker": worker, "queues": _numbers(partitions)}
+    cursor = await connection.execute(statement("watch_queues"), parameters)
+    if all(row[0] for row in await cursor.fetchall()):
         return True
-    await connection.execute(statement("unwatch_queues"), {"queues": held})
+    await connection.execute(statement("unwatch_queues"), parameters)
     return False
 
 
-async def unwatch_queues(connection: AsyncConnection[Any], partitions: Iterable[int]) -> None:
+async def unwatch_queues(connection: AsyncConnection[Any], worker: int, partitions: Iterable[int]) -> None:
     """Gives the watch up."""
-    await connection.execute(statement("unwatch_queues"), {"queues": _numbers(partitions)})
+    await connection.execute(statement("unwatch_queues"), {"worker": worker, "queues": _numbers(partitions)})
 
 
 def _numbers(partitions: Iterable[int]) -> list[int]:
@@ -165,27 +168,6 @@ async def queue_settings(connection: AsyncConnection[Any]) -> list[tuple[int, by
     ``store.wire``."""
     cursor = await connection.execute(statement("queue_settings"), binary=True)
     return await cursor.fetchall()
-
-
-async def prepare_days(connection: AsyncConnection[Any], *, ahead: int, kept: int) -> int | None:
-    """Makes and drops the days of history; None when another worker is at it."""
-    cursor = await connection.execute(statement("prepare_days"), {"ahead": ahead, "kept": kept})
-    row = await cursor.fetchone()
-    return row[0] if row else None
-
-
-async def keep_dead_letters(connection: AsyncConnection[Any], *, kept: int, batch: int) -> int:
-    """Moves dead letters out of the days that are to be dropped, no more than ``batch``; returns how many."""
-    cursor = await connection.execute(statement("keep_dead_letters"), {"kept": kept, "most": batch})
-    row = await cursor.fetchone()
-    return row[0] or 0 if row else 0
-
-
-async def expire_dead_letters(connection: AsyncConnection[Any], *, batch: int) -> int:
-    """Deletes dead letters that have expired, no more than ``batch``; returns how many."""
-    cursor = await connection.execute(statement("expire_dead_letters"), {"most": batch})
-    row = await cursor.fetchone()
-    return int(row[0]) if row else 0
 
 
 async def delete_audit(connection: AsyncConnection[Any], *, kept: int, batch: int) -> int:

@@ -71,9 +71,14 @@ async def note_behind(connection: AsyncConnection[Any], version: str) -> None:
     await connection.execute(statement("note_behind"), {"version": version})
 
 
-async def try_lock(connection: AsyncConnection[Any]) -> bool:
-    """Whether this session is the one to recheck; until it ends."""
-    return bool((await _column(connection, "lock_tzdata", {}))[0])
+async def try_lock(connection: AsyncConnection[Any], worker: int) -> bool:
+    """Whether this worker is the one to recheck, until it says otherwise or is lost."""
+    return bool(await _column(connection, "lock_tzdata", {"worker": worker}))
+
+
+async def unlock(connection: AsyncConnection[Any], worker: int) -> None:
+    """Lets others recheck."""
+    await connection.execute(statement("unlock_tzdata"), {"worker": worker})
 
 
 async def zoned_jobs(connection: AsyncConnection[Any], *, after: UUID, batch: int) -> list[UUID]:

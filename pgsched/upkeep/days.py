@@ -1,46 +1,81 @@
 """What is past its keeping goes: days of history, whole, once their dead letters are out of them; dead letters that
-expired; ended jobs; the audit log. Days ahead are made in time."""
+expired; ended jobs; the audit log. Days ahead are made in time.
 
+To make or drop a day takes a table lock for a moment. It is only ever tried for: who stood in line for it would have
+every settle stand in line behind it. A reader of hours therefore keeps a day from being made or dropped, and nothing
+else; days are made far enough ahead to wait for that.
+"""
+
+import asyncio
+import random
 from collections.abc import Awaitable, Callable
 from functools import partial
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import workers
+from pgsched.store import days, workers
 from pgsched.store.connect import Connection, Link
 
-_AHEAD = 7
+_AHEAD = 14
+_TRIES = 60
+_APART = (0.02, 0.1)  # seconds between two tries
+_AGAIN = 60.0  # seconds until the next turn where the locks were not to be had
 
 
 class Days(Service):
     """One turn an hour; one worker at a time makes and drops days."""
 
     name = "days"
-    longest_turn = 300.0
+    longest_turn = 600.0
     longest_pause = 60.0
 
     def __init__(
-        self, link: Link, events: Events, *, kept: int, audit_kept: int, every: float = 3600.0, batch: int = 1000
+        self,
+        link: Link,
+        events: Events,
+        *,
+        kept: int,
+        audit_kept: int,
+        every: float = 3600.0,
+        batch: int = 1000,
+        tries: int = _TRIES,
     ) -> None:
         """``kept`` days of history, ``audit_kept`` of the audit log; of that 0 is for ever."""
         super().__init__(events)
         self._link, self._kept, self._audit_kept, self._every, self._batch = link, kept, audit_kept, every, batch
+        self._tries = tries
 
     async def turn(self) -> float:
         connection = await self._link.get()
-        await self._keep_dead_letters(connection)
-        changed = await workers.prepare_days(connection, ahead=_AHEAD, kept=self._kept)
-        if changed:
-            self.events.emit("history.days", changed=changed)
+        kept = await days.note_kept(connection, self._kept)
+        made = await self._make(connection)
+        await self._keep_dead_letters(connection, kept)
+        dropped = await self._drop(connection, kept)
+        if made.done or dropped.done:
+            self.events.emit("history.days", changed=made.done + dropped.done)
         if jobs := await self._all_of(partial(workers.delete_ended_jobs, connection)):
             self.events.emit("jobs.deleted", jobs=jobs)
         if self._audit_kept and (rows := await self._all_of(self._delete_audit(connection))):
             self.events.emit("audit.deleted", rows=rows)
-        return self._every
+        return min(self._every, _AGAIN) if made.left or dropped.left else self._every
 
-    async def _keep_dead_letters(self, connection: Connection) -> None:
-        moved = await self._all_of(partial(workers.keep_dead_letters, connection, kept=self._kept))
-        expired = await self._all_of(partial(workers.expire_dead_letters, connection))
+    async def _make(self, connection: Connection) -> "_Progress":
+        progress = _Progress(self._tries)
+        for day in await days.to_make(connection, ahead=_AHEAD):
+            if await progress.repeat(partial(days.make, connection, day)):
+                progress.count(await progress.repeat(partial(days.attach, connection, day)))
+        return progress
+
+    async def _drop(self, connection: Connection, kept: int) -> "_Progress":
+        progress = _Progress(self._tries)
+        for name in await days.to_drop(connection, kept=kept):
+            progress.count(await progress.repeat(partial(days.drop, connection, name)))
+        await self._all_of(partial(days.trim_default, connection, kept=kept))
+        return progress
+
+    async def _keep_dead_letters(self, connection: Connection, kept: int) -> None:
+        moved = await self._all_of(partial(days.keep_dead_letters, connection, kept=kept))
+        expired = await self._all_of(partial(days.expire_dead_letters, connection))
         if moved or expired:
             self.events.emit("dead_letters.kept", moved=moved, expired=expired)
 
@@ -56,3 +91,24 @@ class Days(Service):
 
     async def recover(self, error: Exception) -> None:
         await self._link.drop(error)
+
+
+class _Progress:
+    """Of days that are made or dropped: how many were done, whether any is left, how many tries there may be yet."""
+
+    def __init__(self, tries: int) -> None:
+        self.done, self.left = 0, False
+        self._tries = tries
+
+    async def repeat(self, attempt: Callable[[], Awaitable[bool | None]]) -> bool:
+        """Tries until it succeeds, or is not to be done now; whether it did."""
+        while (found := await attempt()) is False:
+            self._tries -= 1
+            if self._tries <= 0:
+                self.left = True
+                return False
+            await asyncio.sleep(random.uniform(*_APART))
+        return bool(found)
+
+    def count(self, done: bool) -> None:
+        self.done += done

@@ -13,6 +13,8 @@ from pgsched.store.connect import Connection, Link
 from pgsched.store.isolation import is_of_a_row
 
 _BATCH = 500
+_SWEPT = 2000  # jobs that one part of the sweep looks at
+_SHARE_OF_TIME = 20
 
 
 class Planner(Service):
@@ -25,27 +27,34 @@ class Planner(Service):
     def __init__(self, link: Link, events: Events, *, every: float = 5.0, sweep_every: float = 60.0) -> None:
         super().__init__(events)
         self._link, self._every, self._sweep_every = link, every, sweep_every
-        self._swept_at = float("-inf")
+        self._sweep_at, self._swept_to = float("-inf"), jobs.FIRST
 
     async def turn(self) -> float:
         connection = await self._link.get()
-        if time.monotonic() - self._swept_at >= self._sweep_every:
-            self._swept_at = time.monotonic()
+        if time.monotonic() >= self._sweep_at:
             await self._sweep(connection)
         taken, invalid = await jobs.plan_jobs(connection, batch=_BATCH)
         for job, reason in invalid:
             self.events.emit("job.invalid", job=str(job), reason=reason)
-        return 0.0 if taken == _BATCH else self._every
+        if taken == _BATCH:
+            return 0.0
+        return min(self._every, max(self._sweep_at - time.monotonic(), 0.0))
 
     async def _sweep(self, connection: Connection) -> None:
-        """Planning goes on also where a row is at fault that the sweep meets."""
+        """A part of all jobs; after the last one begins at the first again. Planning goes on also where a row is at
+        fault that the sweep meets."""
+        started = time.monotonic()
+        self._sweep_at = started + self._sweep_every
         try:
-            repaired = await jobs.repair_jobs(connection)
+            repaired, after = await jobs.repair_jobs(connection, after=self._swept_to, most=_SWEPT)
         except Exception as error:
             if not is_of_a_row(error):
                 raise
             self.events.emit("service.failed", service=self.name, error=f"{type(error).__name__}: {error}"[:500])
             return
+        self._swept_to = after or jobs.FIRST
+        if after:
+            self._sweep_at = time.monotonic() + (_SHARE_OF_TIME - 1) * (time.monotonic() - started)
         if repaired:
             self.events.emit("job.repaired", count=repaired)
 

@@ -25,6 +25,7 @@ _BACK = 3_000_000  # microseconds before now from which rows are read; what stan
 _SWEEP_EVERY = 60.0
 _BATCH = 50  # rows of a partition
 _DEPTH = 5_000
+_KEYS = 500
 _SHARE_OF_TIME = 20
 
 
@@ -43,13 +44,17 @@ class PulledQueues(Service):
         number: Callable[[], int],
         next_token: Callable[[], int],
         now: Callable[[], int],
+        ended_by: Callable[[], float | None],
     ) -> None:
+        """``ended_by``: by when leases count as run out (``Liveness``)."""
         super().__init__(events)
         self._chores, self._link = chores, link
         self._lease, self._number, self._next_token, self._now = lease, number, next_token, now
+        self._ended_by = ended_by
         self._queues: list[int] = []
         self._looked_at = self._reap_at = float("-inf")
         self._swept_at: dict[int, float] = {}
+        self._keys: dict[int, ordering.Key] = {}
 
     async def turn(self) -> float:
         now = time.monotonic()
@@ -84,12 +89,17 @@ class PulledQueues(Service):
     async def _take_back(self) -> None:
         connection = await self._chores.get()
         partitions = [queue + slot for queue in self._queues for slot in range(PARTITIONS_PER_QUEUE)]
-        lost, _ = await looking.expired(connection, dict.fromkeys(partitions, LONG_AGO), _DEPTH)
-        if lost and (count := await pulled.reap(connection, lost, depth=_DEPTH)):
-            self.events.emit("lease.reaped", returned=count, failed=0, workers="")
+        if (ended_by := self._ended_by()) is not None:
+            marks = dict.fromkeys(partitions, LONG_AGO)
+            lost, _ = await looking.expired(connection, marks, _DEPTH, ended_by=ended_by)
+            if lost and (count := await pulled.reap(connection, lost, depth=_DEPTH, ended_by=ended_by)):
+                self.events.emit("lease.reaped", returned=count, failed=0, workers="")
         if await ordering.anybody_waits(connection):
             for partition in partitions:
-                if repaired := await ordering.let_stuck(connection, partition):
+                mark = self._keys.get(partition, ordering.FIRST)
+                repaired, go_on = await ordering.let_stuck(connection, partition, after=mark, most=_KEYS)
+                self._keys[partition] = go_on or ordering.FIRST
+                if repaired:
                     self.events.emit("ordering.repaired", count=repaired)
 
     async def recover(self, error: Exception) -> None:

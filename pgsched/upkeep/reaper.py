@@ -1,28 +1,31 @@
 """Takes rows back from workers that are lost, and leases that ran out.
 
-A worker whose session is gone is dead within a moment, unless its connection was cut: it then takes its lock again
-within the grace time. A worker that is frozen keeps its session but renews nothing: its lease runs out. Both are found
-in the small table of workers, so watching costs one statement a second whatever is waiting; rows are read only for a
-worker that is lost, and now and then for leases that ran out under a living one. Those mostly stand at the left edge;
-where a backlog stands before them, each look reads on from where the last one ended.
+A worker of whose sessions none is left is dead within a moment. One that is frozen keeps its sessions but puts its
+end off no more. Both are seen in the small table of workers, so watching costs one statement a second whatever is
+waiting; ``liveness`` says what counts as seen. Who finds another lost bars it from renewing, and then takes its rows
+back, in all queues that it served; should the finder die meanwhile, another goes on after a moment. Rows are read
+only for a worker that is lost, and now and then for leases that ran out under a living one. Those mostly stand at the
+left edge; where a backlog stands before them, each look reads on from where the last one ended.
 """
 
 import time
-from collections.abc import Callable, Sequence
-from datetime import timedelta
+from collections.abc import Awaitable, Callable, Sequence
 
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store import looking, pulled, workers
 from pgsched.store.connect import Connection, Link
-from pgsched.store.reaping import reap_others
 from pgsched.store.wire import LONG_AGO
-from pgsched.store.workers import Worker
+from pgsched.store.workers import Worker, partitions_from
+from pgsched.upkeep.liveness import CATCH_UP, Liveness
+from pgsched.upkeep.walk import Walk
 
-_GRACE = timedelta(seconds=0.75)
-_CATCH_UP = 3.0  # after an outage the living get this long to take their locks again, to renew and to settle
 _SHARE_OF_TIME = 20
-_EDGE = 5_000  # due rows of a partition that one look for leases that ran out reads
+_EDGE = 5_000  # due rows of a partition that are read at once
+_A_WHILE = 0.3  # seconds that one turn takes rows back for
+_HELP_AFTER = 5.0  # seconds until a worker whose finder has not forgotten it is seen to by everybody
+_SOON = 0.02
+_NOBODY = 0  # whose number no worker has: for leases that ran out
 
 
 class Reaper(Service):
@@ -34,68 +37,130 @@ class Reaper(Service):
 
     def __init__(
         self,
+        watching: Link,
         link: Link,
         events: Events,
         *,
-        lease: timedelta,
-        queues: Sequence[str],
-        partitions: Callable[[], Sequence[int]],
+        lease: float,
+        number: Callable[[], int],
+        renew: Callable[[Connection], Awaitable[bool]],
         minded: Callable[[], Sequence[int]],
         seen: Callable[[list[Worker]], None],
         reaped: Callable[[], None],
         every: float = 1.0,
     ) -> None:
+        """``watching`` is for short statements alone: an answer that comes late is taken for a disturbance."""
         super().__init__(events)
-        self._queues = set(queues)
-        self._link, self._partitions, self._minded = link, partitions, minded
-        self._seen, self._reaped = seen, reaped
-        self._lease = lease.total_seconds()
-        self._every, self._edge_every = every, max(lease.total_seconds() / 6, every)
-        self._edge_at = self._trust_until = float("-inf")
+        self._watching, self._link = watching, link
+        self._number, self._renew = number, renew
+        self._minded, self._seen, self._reaped = minded, seen, reaped
+        self._lease, self._every, self._edge_every = lease, every, max(lease / 6, every)
+        self.liveness = Liveness()
+        self._declared: set[int] = set()
+        self._lost: dict[int, float] = {}
+        self._walks: dict[int, Walk] = {}
+        self._edge_at = float("-inf")
         self._marks: dict[int, int] = {}
+        self._ran_out: tuple[float, float, list[int]] | None = None
 
     async def turn(self) -> float:
-        connection = await self._link.get()
-        found = await workers.watch(connection, _GRACE)
+        connection = await self._watching.get()
+        sent = time.monotonic()
+        found = await workers.watch(connection)
+        self.liveness.observe(found, sent, time.monotonic())
         self._seen(found)
-        if time.monotonic() < self._trust_until:
-            return self._every / 4
-        lost = [worker.id for worker in found if worker.lost and set(worker.queues) & self._queues]
-        if lost:
-            await self._reap(lost, self._partitions())
-            await workers.forget(connection, lost)
-        elif time.monotonic() - self._edge_at >= self._edge_every:
-            started = time.monotonic()
-            await self._reap_expired(connection)
-            # While an old snapshot is held open this reads what is dead, too: never more than a twentieth of the time,
-            # but once within a lease in any case.
-            pause = min(_SHARE_OF_TIME * (time.monotonic() - started), self._lease)
-            self._edge_at = started + max(0.0, pause - self._edge_every)
-        missing = any(worker.gone for worker in found)
+        if not any(worker.id == self._number() and not worker.lost for worker in found):
+            self.liveness.interrupt()
+        else:
+            await self._judge(connection, found)
+        if await self._take_back([worker for worker in found if worker.lost]):
+            return _SOON
+        await self._look_at_edges()
+        missing = any(worker.gone or worker.lost for worker in found)
         return self._every / 4 if missing else self._every
 
     async def recover(self, error: Exception) -> None:
-        self._trust_until = time.monotonic() + _CATCH_UP
+        self.liveness.interrupt()
+        self._ran_out = None
+        await self._watching.drop(error)
         await self._link.drop(error)
 
-    async def _reap_expired(self, connection: Connection) -> None:
-        marks = {partition: self._marks.get(partition, LONG_AGO) for partition in self._minded()}
-        partitions, read_to = await looking.expired(connection, marks, _EDGE)
-        # One instant may have more rows than a part: it is not to be read for ever.
-        self._marks = {partition: to + (to == marks[partition]) for partition, to in read_to.items()}
-        await self._reap([], partitions)
-        if partitions and (count := await pulled.reap(connection, partitions, depth=_EDGE)):
+    async def _judge(self, connection: Connection, found: Sequence[Worker]) -> None:
+        if self.liveness.needs_proof:
+            await self._prove(connection)
+        condemned = set(self.liveness.lost()) - {self._number()}
+        if lost := [worker for worker in found if worker.id in condemned and not worker.lost]:
+            self._declared.update(await workers.declare_lost(connection, lost))
+            self.wake()
+
+    async def _prove(self, connection: Connection) -> None:
+        """Shows that writes are possible, by one of its own."""
+        sent = time.monotonic()
+        if await self._renew(connection):
+            self.liveness.prove(sent, time.monotonic())
+        else:
+            self.liveness.interrupt()
+
+    async def _take_back(self, lost: Sequence[Worker]) -> bool:
+        """Reads on for what can be taken back; whether there may be more."""
+        self._begin_walks(lost)
+        for id, walk in list(self._walks.items()):
+            await walk.go_on(await self._link.get(), _A_WHILE / len(self._walks))
+            if walk.is_over:
+                del self._walks[id]
+                await self._finish(id, walk)
+        return bool(self._walks)
+
+    def _begin_walks(self, lost: Sequence[Worker]) -> None:
+        now = time.monotonic()
+        self._lost = {worker.id: self._lost.get(worker.id, now) for worker in lost}
+        self._walks = {id: walk for id, walk in self._walks.items() if id in self._lost or id == _NOBODY}
+        for worker in lost:
+            if worker.id not in self._walks and (
+                worker.id in self._declared or now - self._lost[worker.id] >= _HELP_AFTER
+            ):
+                served = partitions_from(worker.served)
+                self._walks[worker.id] = Walk([worker.id], served, ended_by=0.0, depth=_EDGE)
+
+    async def _finish(self, id: int, walk: Walk) -> None:
+        connection = await self._link.get()
+        if id != _NOBODY:
+            await workers.forget(connection, [id])
+            self._declared.discard(id)
+        elif count := await pulled.reap(connection, walk.partitions, depth=_EDGE, ended_by=walk.ended_by):
             self.events.emit("deferred.reaped", count=count)
             self._reaped()
-
-    async def _reap(self, owners: Sequence[int], partitions: Sequence[int]) -> None:
-        connection = await self._link.get()
-        returned = failed = 0
-        for partition in partitions:
-            back, ended, parked = await reap_others(connection, partition, owners)
-            for one in parked:
-                self.events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)
-            returned, failed = returned + back, failed + ended
-        if returned or failed:
-            self.events.emit("lease.reaped", returned=returned, failed=failed, workers=",".join(map(str, owners)))
+        for one in walk.parked:
+            self.events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)
+        if walk.returned or walk.failed:
+            workers_lost = ",".join(map(str, walk.owners))
+            self.events.emit("lease.reaped", returned=walk.returned, failed=walk.failed, workers=workers_lost)
             self._reaped()
+
+    async def _look_at_edges(self) -> None:
+        """What had run out when it was found, and still has, is taken back once a living owner had time to renew."""
+        if self._ran_out is not None:
+            found_at, ended_by, partitions = self._ran_out
+            if not self.liveness.is_steady_since(found_at):
+                self._ran_out = None
+            elif time.monotonic() - found_at >= CATCH_UP:
+                self._ran_out = None
+                self._walks[_NOBODY] = Walk([], partitions, ended_by=ended_by, depth=_EDGE)
+                self.wake()
+        elif time.monotonic() >= self._edge_at and (by := self.liveness.ended_by()) is not None:
+            started = time.monotonic()
+            await self._look_for_run_out(by)
+            # While an old snapshot is held open this reads what is dead, too: never more than a twentieth of the time,
+            # but once within a lease in any case.
+            pause = min(_SHARE_OF_TIME * (time.monotonic() - started), self._lease)
+            self._edge_at = started + max(self._edge_every, pause)
+
+    async def _look_for_run_out(self, ended_by: float) -> None:
+        marks = {partition: self._marks.get(partition, LONG_AGO) for partition in self._minded()}
+        if not marks:
+            return
+        found = await looking.expired(await self._link.get(), marks, _EDGE, ended_by=ended_by)
+        self._marks = found.read_to
+        if found.expired:
+            await self._prove(await self._watching.get())
+            self._ran_out = time.monotonic(), ended_by, found.expired

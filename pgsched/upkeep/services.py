@@ -1,13 +1,13 @@
 """What keeps the database in order, put together; each worker process has all of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.settings import Settings
-from pgsched.store.connect import Link
+from pgsched.store.connect import Connection, Link
 from pgsched.store.workers import Worker
 from pgsched.upkeep.backfiller import Backfiller
 from pgsched.upkeep.days import Days
@@ -30,11 +30,11 @@ class Host:
     next_token: Callable[[], int]
     now: Callable[[], int]
     """The database's time, a wire count."""
-    partitions: Callable[[], Sequence[int]]
     own: Callable[[], Sequence[int]]
     minded: Callable[[], Sequence[int]]
     seen: Callable[[list[Worker]], None]
     reaped: Callable[[], None]
+    renew: Callable[[Connection], Awaitable[bool]]
 
 
 class Upkeep:
@@ -45,29 +45,37 @@ class Upkeep:
         lease = timedelta(seconds=settings.lease)
         roles = ("plan", "backfill", "zones", "replay")
         planning, backfilling, rezoning, replaying = (Link(url, role, raw=False) for role in roles)
-        pulling = Link(url, "pulled")
-        self._links = (planning, backfilling, rezoning, replaying, pulling)
+        pulling, watching = Link(url, "pulled"), Link(url, "watch", raw=False)
+        self._links = (planning, backfilling, rezoning, replaying, pulling, watching)
+        self.reaper = Reaper(
+            watching,
+            chores,
+            events,
+            lease=settings.lease,
+            number=host.number,
+            renew=host.renew,
+            minded=host.minded,
+            seen=host.seen,
+            reaped=host.reaped,
+        )
         self.directory = Directory(chores, events)
         self.planner = Planner(planning, events)
         self.releaser = Releaser(chores, events)
         self.levels = Levels(chores, events, worker=host.number)
         self.turns = Turns(chores, events, partitions=host.own)
         self.pulled = PulledQueues(
-            chores, pulling, events, lease=lease, number=host.number, next_token=host.next_token, now=host.now
-        )
-        self.zones = Zones(chores, rezoning, events)
-        self.backfiller = Backfiller(chores, backfilling, events)
-        self.replayer = Replayer(chores, replaying, events)
-        self.reaper = Reaper(
             chores,
+            pulling,
             events,
             lease=lease,
-            queues=settings.queue_names,
-            partitions=host.partitions,
-            minded=host.minded,
-            seen=host.seen,
-            reaped=host.reaped,
+            number=host.number,
+            next_token=host.next_token,
+            now=host.now,
+            ended_by=self.reaper.liveness.ended_by,
         )
+        self.zones = Zones(chores, rezoning, events, worker=host.number)
+        self.backfiller = Backfiller(chores, backfilling, events)
+        self.replayer = Replayer(chores, replaying, events)
         self.days = Days(chores, events, kept=settings.history_days, audit_kept=settings.audit_days)
 
     @property

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store import ordering
-from pgsched.store.connect import Link
+from pgsched.store.connect import Connection, Link
 
 _SHARE_OF_TIME = 20
+_KEYS = 500  # of a partition that one turn looks at
 
 
 class Turns(Service):
@@ -35,6 +36,7 @@ class Turns(Service):
         self._link, self._partitions = link, partitions
         self.every, self.idle_every = every, idle_every
         self._not_before = float("-inf")
+        self._marks: dict[int, ordering.Key] = {}
 
     async def turn(self) -> float:
         started = time.monotonic()
@@ -42,13 +44,27 @@ class Turns(Service):
             return self._not_before - started
         connection = await self._link.get()
         waits = await ordering.anybody_waits(connection)
-        if waits:
-            for partition in self._partitions():
-                if count := await ordering.let_stuck(connection, partition):
-                    self.events.emit("ordering.repaired", count=count)
+        more = waits and await self._let_stuck(connection)
         took = time.monotonic() - started
         self._not_before = time.monotonic() + (_SHARE_OF_TIME - 1) * took
+        if more:
+            return max(self._not_before - time.monotonic(), 0.0)
         return self.every if waits else self.idle_every
+
+    async def _let_stuck(self, connection: Connection) -> bool:
+        """Looks at a part of the keys of each partition, from where the last look ended; whether there are more."""
+        own = self._partitions()
+        if not self._marks:
+            self._marks = dict.fromkeys(own, ordering.FIRST)
+        for partition, mark in list(self._marks.items()):
+            count, go_on = await ordering.let_stuck(connection, partition, after=mark, most=_KEYS)
+            if go_on is None or partition not in own:
+                del self._marks[partition]
+            else:
+                self._marks[partition] = go_on
+            if count:
+                self.events.emit("ordering.repaired", count=count)
+        return bool(self._marks)
 
     async def recover(self, error: Exception) -> None:
         await self._link.drop(error)

@@ -6,8 +6,12 @@ and notes its own version when all is done. A process with an older version chan
 meanwhile may be misplaced again: it leaves a note, upon which the next to start with the later version looks again.
 """
 
+import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
+
+import psycopg
 
 from pgsched.domain.tzdata import version_in_use
 from pgsched.events import Events
@@ -37,10 +41,17 @@ class Zones(Service):
     name = "zones"
 
     def __init__(
-        self, chores: Link, link: Link, events: Events, *, version: str | None = None, every: float = 60.0
+        self,
+        chores: Link,
+        link: Link,
+        events: Events,
+        *,
+        worker: Callable[[], int],
+        version: str | None = None,
+        every: float = 60.0,
     ) -> None:
         super().__init__(events)
-        self._chores, self._link, self._every = chores, link, every
+        self._chores, self._link, self._worker, self._every = chores, link, worker, every
         self._version = version or version_in_use()
         self._round: _Round | None = None
         self._has_looked = self._has_told = False
@@ -48,6 +59,8 @@ class Zones(Service):
     async def turn(self) -> float:
         if self._version is None:
             return self._every
+        if not self._worker():
+            return _BUSY
         if self._round is None:
             self._round = await self._look(self._version)
         return self._every if self._round is None else await self._go_on(self._version, self._round)
@@ -79,7 +92,7 @@ class Zones(Service):
     async def _go_on(self, version: str, round: _Round) -> float:
         connection = await self._link.get()
         if not round.locked:
-            round.locked = await zone_rules.try_lock(connection)
+            round.locked = await zone_rules.try_lock(connection, self._worker())
         if not round.locked:  # another process is at it
             await self._start_over()
             return _BUSY
@@ -101,10 +114,15 @@ class Zones(Service):
     async def _end(self, version: str, round: _Round) -> None:
         await zone_rules.note_version(await self._link.get(), version)
         self.events.emit("tzdata.changed", old=round.old, new=version, checked=round.checked, moved=round.moved)
-        self._round = None
-        await self._link.drop()
+        await self._unlock()
 
     async def _start_over(self) -> None:
-        """The lock goes with the connection."""
-        self._round, self._has_looked = None, False
+        self._has_looked = False
+        await self._unlock()
+
+    async def _unlock(self) -> None:
+        locked, self._round = self._round is not None and self._round.locked, None
+        if locked:
+            with contextlib.suppress(psycopg.Error, OSError):  # it is free again once this worker is forgotten
+                await zone_rules.unlock(await self._link.get(), self._worker())
         await self._link.drop()

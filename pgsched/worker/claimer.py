@@ -104,16 +104,18 @@ class Claimer(Service):
         self.look()
 
     async def sweep(self, connection: Connection) -> None:
-        """Looks for rows that stand where reading does not begin any more."""
-        if not self._roster.own:
+        """Looks for rows that stand where reading does not begin any more: in its own partitions, and with room
+        to spare in all others too, for whose they are may have none."""
+        partitions = self._roster.open if self._dispatcher.free else self._roster.own
+        if not partitions:
             return
         if self._selection.is_partial:
             self._rear.sweep()
             return
-        lows = dict.fromkeys(self._roster.own, LONG_AGO)
-        due, _ = await self._next_due(connection, lows)
+        due, now = await self._next_due(connection, dict.fromkeys(partitions, LONG_AGO))
         for partition, instant in due.items():
-            if instant < self._sight.low(partition):
+            is_theirs = partition not in self._roster.own
+            if instant < self._sight.low(partition) and not (is_theirs and instant > now - _HELP_AFTER):
                 self.expect(partition, instant)
 
     async def turn(self) -> float:
@@ -125,7 +127,7 @@ class Claimer(Service):
         if time.monotonic() - self._looked_at >= min(self._poll, self._watch.look_interval):
             await self._look()
         if self._watch.called and self._dispatcher.free:
-            await self._watch.enter(await self._link.get(), self._roster.partitions)
+            await self._watch.enter(await self._link.get(), self._roster.number, self._roster.partitions)
         if self._watch.on:
             return await self._keep_watch()
         wanted = self._wanted()
@@ -161,6 +163,7 @@ class Claimer(Service):
         if free and pause > 0:
             return pause
         started = time.monotonic()
+        await self._watch.keep(await self._link.get())
         found = await self._claim(self._even_shares(free), look=False) if free else 0
         if self._watch.found(found, time.monotonic() - started) and free:
             return 0.0
@@ -175,7 +178,7 @@ class Claimer(Service):
 
     async def recover(self, error: Exception) -> None:
         self.events.emit("database.lost", role=self.name, error=str(error)[:200])
-        await self._link.drop(None if self._watch.on else error)  # with the session goes the lock of the watch
+        await self._link.drop(error)
         self._watch.lose()
         self._looked_at = float("-inf")
 

@@ -14,6 +14,7 @@ from pgsched.store.executions import Admit, Claimed, Lease, Share
 from pgsched.store.isolation import is_of_a_row
 from pgsched.store.parking import Parked
 from pgsched.store.whose import Whose
+from pgsched.store.wire import LONG_AGO
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.roster import Roster
 
@@ -23,7 +24,8 @@ is heard counts as lost after two thirds of one."""
 CLAIMING_PATIENCE: LiteralString = "'100ms'"
 """How long a claim waits for a lock, before it is made without the row that needs it."""
 _MOST_REFUSED = 1000
-_AT_THE_END = 5  # seconds
+_AT_THE_END, _PARTS_AT_THE_END = 5, 1000  # seconds; they end it before
+_PART = 1000  # rows of each partition
 
 
 class Leases:
@@ -36,6 +38,8 @@ class Leases:
         )  # fmt: skip
         self._unanswered: list[int] = []
         self._refused: dict[bytes, None] = {}
+        self._looking_for: list[int] = []
+        self._marks: dict[int, int] = {}
 
     def ask(self, ahead: timedelta) -> Lease:
         """A lease under a token that no claim has had, for rows that are due so far ahead."""
@@ -81,16 +85,22 @@ class Leases:
         self.answered(lease)
         return answer._replace(sure_until=lease.sure_until)
 
-    async def give_back(self) -> None:
-        """Hands back what claims took whose answers never came."""
-        if self._unanswered:
-            connection = await self.link.get()
-            await executions.release_claims(connection, self._roster.partitions, self._unanswered)
-            self._unanswered.clear()
+    async def give_back(self, *, parts: int = 1) -> None:
+        """Hands back what claims took whose answers never came: looks at so many parts of what is due, and goes on from
+        there the next time. Returns at once where all claims were answered."""
+        while self._unanswered and parts > 0:
+            if self._looking_for != self._unanswered:
+                self._looking_for = list(self._unanswered)
+                self._marks = dict.fromkeys(self._roster.partitions, LONG_AGO)
+            tokens, connection = self._looking_for, await self.link.get()
+            self._marks = await executions.release_claims(connection, self._marks, tokens, depth=_PART)
+            parts -= 1
+            if not self._marks:
+                self._unanswered = [token for token in self._unanswered if token not in tokens]
 
     async def close(self) -> None:
         """After the last claim: what has no answer is given back, the connection closed."""
         if self._unanswered:
             async with asyncio.timeout(_AT_THE_END):
-                await self.give_back()
+                await self.give_back(parts=_PARTS_AT_THE_END)
         await self.link.drop()

@@ -31,15 +31,16 @@ class Roster:
         self,
         *,
         name: str,
+        instance: str,
         queues: Sequence[str],
         lease: timedelta,
         delivers: Callable[[], frozenset[str]] = frozenset,
         tries: bool = False,
         alone: bool = False,
     ) -> None:
-        self._name, self._queues = name, list(queues)
+        self._name, self._instance, self._queues = name, instance, list(queues)
         self._delivers, self._tries, self._alone = delivers, tries, alone
-        self._term = lease * _TERM
+        self._lease, self._term = lease, lease * _TERM
         self.number = 0
         self.partitions: list[int] = []
         self.open: list[int] = []
@@ -51,20 +52,23 @@ class Roster:
         return self.own + [partition for partition in self.partitions if partition not in self.open]
 
     async def join(self, connection: Connection) -> None:
-        """Registers, or takes the registration up again, on the session whose life stands for the worker's."""
+        """Registers, or stays registered where nobody has declared this worker lost."""
         found = await workers.served(connection, self._queues)
         self._take(found.queues, found.paused)
-        if self.number and await workers.hold(connection, self.number, self._term):
+        if self.number and await workers.renew(connection, self.number, self._term):
             return
         introduction = workers.Introduction(
             name=self._name,
+            instance=self._instance,
             queues=self._queues,
             release=__version__,
             delivers=sorted(self._delivers()),
             tries=self._tries,
             alone=self._alone,
+            lease=self._lease,
+            term=self._term,
         )
-        self.number = await workers.register(connection, introduction, lease=self._term)
+        self.number = await workers.register(connection, introduction)
         self.own = self.own or list(self.open)
 
     async def renew(self, connection: Connection) -> bool:
@@ -75,11 +79,11 @@ class Roster:
         """Works out this worker's partitions among the workers that serve the same queues; whether other ones are open
         now than before."""
         me = next((worker for worker in alive if worker.id == self.number), None)
-        if me is None:
+        if me is None or me.lost:
             return False
         before = self.open
         self._take(me.served, me.paused)
-        if not me.gone:
+        if not me.gone:  # which it cannot be, but an answer may be old
             self.own = [partition for queue in me.served for partition in self._own_of(queue, alive)]
         return self.open != before
 
@@ -88,7 +92,7 @@ class Roster:
         peers = {
             worker.id: frozenset(worker.delivers)
             for worker in alive
-            if queue in worker.served and not (worker.gone or worker.alone)
+            if queue in worker.served and not (worker.gone or worker.lost or worker.alone)
         }
         shares = [(len(crew), crew.index(self.number)) for crew in crews(peers[self.number], peers)]
         partitions = enumerate(partitions_from([queue]))

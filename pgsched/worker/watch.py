@@ -2,9 +2,10 @@
 
 PostgreSQL holds one lock for the whole database while a transaction that notifies commits, so many writers of near-term
 rows would wait for each other's flush. A writer therefore notifies only when nobody is on watch: a worker on watch
-holds an advisory lock for each of its queues, and claims every few milliseconds whether or not it was told to. It
-leaves the watch when little comes in, or when it has no room for more; for a moment it then goes on looking, for rows
-whose writer found the lock held and committed later.
+says so for each of its queues, twice a second, in a place that nobody else can write, and claims every few milliseconds
+whether or not it was told to. It leaves the watch when little comes in, or when it has no room for more; for a moment
+it then goes on looking, for rows whose writer found the watch kept and committed later. What a worker that is gone said
+last is believed for a second and a half; the poll finds what comes in meanwhile.
 """
 
 import time
@@ -17,6 +18,7 @@ _SHORTEST_INTERVAL, _SHARE_OF_TIME = 0.003, 4  # a claim every few milliseconds,
 _RINGS, _WITHIN = 20, 0.1  # so many rings in so many seconds call a worker to the watch
 _WORTH, _PERIOD = 25, 0.25  # so few rows in so many seconds are not worth it
 _AFTERGLOW, _AFTERGLOW_INTERVAL = 1.0, 0.05
+_KEPT = 0.4  # seconds after which a worker says again that it is on watch: writers believe it for 1.5
 
 
 class Watch:
@@ -27,7 +29,7 @@ class Watch:
         self._rings, self._rung_since = 0, float("-inf")
         self._found, self._since = 0, float("-inf")
         self._left_at = float("-inf")
-        self._over: list[int] = []
+        self._worker, self._over, self._kept_at = 0, list[int](), float("-inf")
         self.interval = _SHORTEST_INTERVAL
         """Seconds between two claims of one on watch."""
 
@@ -48,18 +50,26 @@ class Watch:
         """Seconds between two looks by one that left a moment ago; else without end."""
         return _AFTERGLOW_INTERVAL if time.monotonic() - self._left_at < _AFTERGLOW else float("inf")
 
-    async def enter(self, connection: Connection, partitions: Iterable[int]) -> None:
+    async def enter(self, connection: Connection, worker: int, partitions: Iterable[int]) -> None:
         """Takes the watch, unless another worker has it."""
-        self._rings, self._over = 0, list(partitions)
-        self.on = await workers.watch_queues(connection, self._over)
+        self._rings, self._worker, self._over = 0, worker, list(partitions)
+        self._kept_at = time.monotonic()
+        self.on = await workers.watch_queues(connection, worker, self._over)
         self._found, self._since = 0, time.monotonic()
+
+    async def keep(self, connection: Connection) -> None:
+        """Says again that this worker is on watch, where it is time to; it is not any more if another has taken it."""
+        if self.on and time.monotonic() - self._kept_at >= _KEPT:
+            self._kept_at = time.monotonic()
+            if not await workers.watch_queues(connection, self._worker, self._over):
+                self.lose()
 
     async def leave(self, connection: Connection) -> None:
         self.lose()
-        await workers.unwatch_queues(connection, self._over)
+        await workers.unwatch_queues(connection, self._worker, self._over)
 
     def lose(self) -> None:
-        """The session that held the locks is gone, or gives them up."""
+        """It is not on watch any more, or cannot say so."""
         if self.on:
             self.on, self._left_at = False, time.monotonic()
 

@@ -37,6 +37,7 @@ table pgsched.queues with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, a
 table pgsched.replays row level security
 table pgsched.schema_version
 table pgsched.workers with (fillfactor=50)
+table pgsched_internal.circles
 table pgsched_internal.facts
 table pgsched_internal.former_secrets row level security
 table pgsched_internal.gate_use with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
@@ -44,6 +45,8 @@ table pgsched_internal.gates with (fillfactor=50, autovacuum_vacuum_scale_factor
 table pgsched_internal.job_moves
 table pgsched_internal.kept_dead_letters row level security
 table pgsched_internal.keys with (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
+table pgsched_internal.locks
+table pgsched_internal.orderings
 view pgsched.dead_letters with (security_invoker=true)
 view pgsched.sidelined with (security_invoker=true)
 view pgsched.status with (security_invoker=true)
@@ -267,9 +270,13 @@ column pgsched.workers.04 delivers text[] not null default '{}'::text[]
 column pgsched.workers.05 tries boolean not null default false
 column pgsched.workers.06 alone boolean not null default false
 column pgsched.workers.07 release text not null
-column pgsched.workers.08 started_at timestamp with time zone not null default pgsched.now()
-column pgsched.workers.09 expires_at timestamp with time zone not null
-column pgsched.workers.10 gone_since timestamp with time zone
+column pgsched.workers.08 instance text not null default ''::text
+column pgsched.workers.09 login oid
+column pgsched.workers.10 lease interval not null default '00:00:30'::interval
+column pgsched.workers.11 started_at timestamp with time zone not null default pgsched.now()
+column pgsched.workers.12 expires_at timestamp with time zone not null
+column pgsched.workers.13 lost_since timestamp with time zone
+column pgsched_internal.circles.01 client_id text not null
 column pgsched_internal.facts.01 name text not null
 column pgsched_internal.facts.02 value text not null
 column pgsched_internal.facts.03 updated_at timestamp with time zone not null default pgsched.now()
@@ -323,6 +330,8 @@ column pgsched_internal.keys.02 key pgsched_internal.key not null
 column pgsched_internal.keys.03 id uuid not null
 column pgsched_internal.keys.04 partition smallint
 column pgsched_internal.keys.05 look_at timestamp with time zone not null default (pgsched.now() + '24:00:00'::interval)
+column pgsched_internal.locks.01 name text not null
+column pgsched_internal.orderings.01 partition smallint not null
 
 -- constraints
 constraint pgsched.api_keys.api_keys_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id)
@@ -367,6 +376,7 @@ constraint pgsched.replays.replay_state_is_known CHECK ((state = ANY (ARRAY['act
 constraint pgsched.replays.replays_pkey PRIMARY KEY (id)
 constraint pgsched.schema_version.schema_version_pkc PRIMARY KEY (version_num)
 constraint pgsched.workers.workers_pkey PRIMARY KEY (id)
+constraint pgsched_internal.circles.circles_pkey PRIMARY KEY (client_id)
 constraint pgsched_internal.facts.facts_pkey PRIMARY KEY (name)
 constraint pgsched_internal.former_secrets.former_secrets_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id) ON DELETE CASCADE
 constraint pgsched_internal.former_secrets.former_secrets_pkey PRIMARY KEY (client_id, secret)
@@ -384,6 +394,8 @@ constraint pgsched_internal.job_moves.job_moves_job_id_fkey FOREIGN KEY (job_id)
 constraint pgsched_internal.job_moves.job_moves_pkey PRIMARY KEY (job_id, partition)
 constraint pgsched_internal.kept_dead_letters.kept_dead_letters_pkey PRIMARY KEY (id)
 constraint pgsched_internal.keys.keys_pkey PRIMARY KEY (client_id, key)
+constraint pgsched_internal.locks.locks_pkey PRIMARY KEY (name)
+constraint pgsched_internal.orderings.orderings_pkey PRIMARY KEY (partition)
 
 -- indexes
 CREATE INDEX attempts_execution ON ONLY pgsched.attempts USING btree (execution_id)
@@ -414,6 +426,7 @@ CREATE UNIQUE INDEX api_keys_pkey ON pgsched.api_keys USING btree (id)
 CREATE UNIQUE INDEX audit_log_pkey ON pgsched.audit_log USING btree (id)
 CREATE UNIQUE INDEX backfills_pkey ON pgsched.backfills USING btree (id)
 CREATE UNIQUE INDEX blocked_keys_pkey ON pgsched.blocked_keys USING btree (client_id, ordering_key, partition)
+CREATE UNIQUE INDEX circles_pkey ON pgsched_internal.circles USING btree (client_id)
 CREATE UNIQUE INDEX clients_pkey ON pgsched.clients USING btree (client_id)
 CREATE UNIQUE INDEX dependencies_pkey ON pgsched.dependencies USING btree (execution_id, after_id)
 CREATE UNIQUE INDEX executions_head ON ONLY pgsched.executions USING btree (client_id, ordering_key, partition) WHERE at_head
@@ -428,6 +441,8 @@ CREATE UNIQUE INDEX jobs_client_key ON pgsched.jobs USING btree (client_id, key)
 CREATE UNIQUE INDEX jobs_pkey ON pgsched.jobs USING btree (id)
 CREATE UNIQUE INDEX kept_dead_letters_pkey ON pgsched_internal.kept_dead_letters USING btree (id)
 CREATE UNIQUE INDEX keys_pkey ON pgsched_internal.keys USING btree (client_id, key)
+CREATE UNIQUE INDEX locks_pkey ON pgsched_internal.locks USING btree (name)
+CREATE UNIQUE INDEX orderings_pkey ON pgsched_internal.orderings USING btree (partition)
 CREATE UNIQUE INDEX queues_first_partition_key ON pgsched.queues USING btree (first_partition)
 CREATE UNIQUE INDEX queues_pkey ON pgsched.queues USING btree (name)
 CREATE UNIQUE INDEX replays_pkey ON pgsched.replays USING btree (id)
@@ -514,7 +529,7 @@ function pgsched.discard(uuid,text,text) returns boolean volatility v parallel u
 function pgsched.discard_all(jsonb,integer,text,text) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp, enable_sort=off, enable_hashjoin=off
 function pgsched.drop_client(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.drop_limit(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.drop_queue(text,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=200ms
+function pgsched.drop_queue(text,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=1s
 function pgsched.drop_secret(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.edit(uuid,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.extend(uuid,bigint,interval) returns timestamp with time zone volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
@@ -553,6 +568,7 @@ function pgsched_internal.acting_role() returns name volatility s parallel s
 function pgsched_internal.acts_for(text) returns boolean volatility s parallel s
 function pgsched_internal.advance_replay(uuid,integer) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
 function pgsched_internal.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) returns record volatility i parallel s
+function pgsched_internal.attach_day(text,date) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.attempts_allowed(jsonb) returns numeric volatility i parallel s
 function pgsched_internal.attempts_in(jsonb) returns numeric volatility i parallel s
 function pgsched_internal.backoff(jsonb,integer,double precision) returns double precision volatility i parallel s
@@ -600,11 +616,14 @@ function pgsched_internal.clients_acted_for() returns text[] volatility s parall
 function pgsched_internal.clients_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.count_live(text,bigint,boolean) returns bigint volatility s parallel u
 function pgsched_internal.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
+function pgsched_internal.day_table(text,date) returns text volatility i parallel s
+function pgsched_internal.days_to_drop(integer) returns SETOF text volatility s parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.days_to_make(integer) returns TABLE(parent text, day date) volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.default_attempts() returns integer volatility i parallel s
 function pgsched_internal.detail_of(text) returns jsonb volatility i parallel s
-function pgsched_internal.drop_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
+function pgsched_internal.drop_day(text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.drop_partitions(pgsched.queues) returns void volatility v parallel u
-function pgsched_internal.due_to_pull(smallint,integer,integer,text[]) returns record volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off, enable_hashjoin=off, enable_mergejoin=off, plan_cache_mode=force_generic_plan
+function pgsched_internal.due_to_pull(smallint,integer,integer,text[],boolean) returns record volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off, enable_hashjoin=off, enable_mergejoin=off, plan_cache_mode=force_generic_plan
 function pgsched_internal.duration_text(double precision) returns text volatility i parallel s
 function pgsched_internal.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
 function pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns void volatility v parallel u
@@ -623,6 +642,7 @@ function pgsched_internal.has_ended(uuid) returns boolean volatility v parallel 
 function pgsched_internal.homes_of(uuid) returns smallint[] volatility s parallel u
 function pgsched_internal.in_history(uuid) returns pgsched.history volatility v parallel u
 function pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint) returns void volatility v parallel u
+function pgsched_internal.is_current(bigint) returns boolean volatility v parallel u
 function pgsched_internal.is_day(text) returns boolean volatility i parallel s
 function pgsched_internal.is_duration(jsonb,interval,interval) returns boolean volatility i parallel s
 function pgsched_internal.is_instant(jsonb) returns boolean volatility i parallel s
@@ -635,15 +655,17 @@ function pgsched_internal.is_whole(jsonb,bigint,bigint) returns boolean volatili
 function pgsched_internal.job_keys_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.job_under(text,text,text) returns uuid volatility v parallel u
 function pgsched_internal.jobs_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched_internal.keep_dead_letters(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
+function pgsched_internal.keep_dead_letters(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.key_retention() returns interval volatility s parallel s
 function pgsched_internal.keys_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.laid_over(jsonb,jsonb) returns jsonb volatility i parallel s
 function pgsched_internal.last_under(text,text) returns uuid volatility v parallel u
 function pgsched_internal.lateness(jsonb,integer,double precision) returns record volatility i parallel s
+function pgsched_internal.leave_watch(integer,integer) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, synchronous_commit=off
 function pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.length_of(text) returns interval volatility i parallel s
 function pgsched_internal.let_next(smallint,text,text) returns timestamp with time zone volatility v parallel u
+function pgsched_internal.let_next_alone(smallint,text,text) returns timestamp with time zone volatility v parallel u
 function pgsched_internal.live_execution(smallint,uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) returns SETOF pgsched.executions volatility v parallel u
@@ -652,12 +674,14 @@ function pgsched_internal.lock_execution(uuid) returns pgsched.executions volati
 function pgsched_internal.lock_job(uuid) returns pgsched.jobs volatility v parallel u
 function pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
 function pgsched_internal.lock_key(text,text,uuid,smallint) returns pgsched_internal.keys volatility v parallel u
+function pgsched_internal.lock_ordering(smallint[]) returns void volatility v parallel u
 function pgsched_internal.lock_planned(smallint,uuid) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_queue(text) returns pgsched.queues volatility v parallel u
 function pgsched_internal.lock_waiting(smallint,uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.log_setting(text,text,jsonb) returns void volatility v parallel u
 function pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) returns TABLE(id uuid, finished_at timestamp with time zone, named boolean) volatility s parallel u
 function pgsched_internal.lose_in_hand(pgsched.executions) returns pgsched.execution_status volatility v parallel u
+function pgsched_internal.make_day(text,date) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=50ms
 function pgsched_internal.make_partition(integer) returns void volatility v parallel u
 function pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) returns void volatility v parallel u
 function pgsched_internal.may_be_handed_out(smallint,uuid) returns boolean volatility v parallel u
@@ -679,10 +703,9 @@ function pgsched_internal.owner_of_job(uuid) returns text volatility s parallel 
 function pgsched_internal.partition_in(uuid) returns smallint volatility i parallel s
 function pgsched_internal.partition_of(pgsched.jobs) returns smallint volatility s parallel s
 function pgsched_internal.partition_with(uuid) returns smallint volatility v parallel u
-function pgsched_internal.prepare_days(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=2s
 function pgsched_internal.queue_to_tell(smallint,text) returns smallint volatility s parallel s
 function pgsched_internal.queues_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched_internal.reap_in_hand(smallint,integer) returns integer volatility v parallel u
+function pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) returns integer volatility v parallel u
 function pgsched_internal.refuse(text,text,text) returns boolean volatility v parallel s set search_path=pg_catalog, pg_temp
 function pgsched_internal.refuse_full(integer) returns void volatility s parallel u
 function pgsched_internal.refuse_taken(pgsched_internal.keys,text) returns void volatility v parallel u
@@ -706,13 +729,17 @@ function pgsched_internal.superseded_by(pgsched.history) returns uuid volatility
 function pgsched_internal.take_in_hand(uuid,bigint) returns pgsched.executions volatility v parallel u
 function pgsched_internal.take_key(text,text,uuid,smallint) returns void volatility v parallel u
 function pgsched_internal.take_turn(pgsched.executions) returns boolean volatility v parallel u
+function pgsched_internal.take_watch(integer,integer) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, synchronous_commit=off
 function pgsched_internal.target_host(text) returns text volatility i parallel s
 function pgsched_internal.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) returns uuid volatility v parallel u
 function pgsched_internal.tidy_keys(integer) returns integer volatility v parallel u
+function pgsched_internal.trim_default_days(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.try_lock(text) returns boolean volatility v parallel u
 function pgsched_internal.unblock_after(uuid[]) returns void volatility v parallel u
 function pgsched_internal.until_next(text) returns double precision volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off
 function pgsched_internal.waiting_of_job(smallint,uuid) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.waits_for_own(smallint,uuid) returns boolean volatility s parallel u
+function pgsched_internal.watch_of(integer) returns bigint volatility v parallel u
 function pgsched_internal.weeks_of_history(timestamp with time zone) returns TABLE(low timestamp with time zone, high timestamp with time zone) volatility s parallel u
 function pgsched_internal.withdraw(uuid,text) returns void volatility v parallel u
 function pgsched_internal.write_log(text,uuid,text,jsonb) returns void volatility v parallel u
@@ -817,6 +844,7 @@ grant execute on pgsched_internal.acting_role() to pgsched_worker
 grant execute on pgsched_internal.acts_for(text) to pgsched_worker
 grant execute on pgsched_internal.advance_replay(uuid,integer) to pgsched_worker
 grant execute on pgsched_internal.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) to pgsched_worker
+grant execute on pgsched_internal.attach_day(text,date) to pgsched_worker
 grant execute on pgsched_internal.attempts_allowed(jsonb) to pgsched_worker
 grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_worker
@@ -870,11 +898,14 @@ grant execute on pgsched_internal.circuit_of(text,text) to pgsched_worker
 grant execute on pgsched_internal.clients_acted_for() to pgsched_worker
 grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_worker
 grant execute on pgsched_internal.count_outcome(uuid,pgsched.execution_status) to pgsched_worker
+grant execute on pgsched_internal.day_table(text,date) to pgsched_worker
+grant execute on pgsched_internal.days_to_drop(integer) to pgsched_worker
+grant execute on pgsched_internal.days_to_make(integer) to pgsched_worker
 grant execute on pgsched_internal.default_attempts() to pgsched_worker
 grant execute on pgsched_internal.detail_of(text) to pgsched_worker
-grant execute on pgsched_internal.drop_days(integer) to pgsched_worker
+grant execute on pgsched_internal.drop_day(text) to pgsched_worker
 grant execute on pgsched_internal.drop_partitions(pgsched.queues) to pgsched_worker
-grant execute on pgsched_internal.due_to_pull(smallint,integer,integer,text[]) to pgsched_worker
+grant execute on pgsched_internal.due_to_pull(smallint,integer,integer,text[],boolean) to pgsched_worker
 grant execute on pgsched_internal.duration_text(double precision) to pgsched_worker
 grant execute on pgsched_internal.edited(pgsched.jobs,jsonb) to pgsched_worker
 grant execute on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_worker
@@ -891,6 +922,7 @@ grant execute on pgsched_internal.has_ended(uuid) to pgsched_worker
 grant execute on pgsched_internal.homes_of(uuid) to pgsched_worker
 grant execute on pgsched_internal.in_history(uuid) to pgsched_worker
 grant execute on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint) to pgsched_worker
+grant execute on pgsched_internal.is_current(bigint) to pgsched_worker
 grant execute on pgsched_internal.is_day(text) to pgsched_worker
 grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_worker
 grant execute on pgsched_internal.is_instant(jsonb) to pgsched_worker
@@ -906,9 +938,11 @@ grant execute on pgsched_internal.key_retention() to pgsched_worker
 grant execute on pgsched_internal.laid_over(jsonb,jsonb) to pgsched_worker
 grant execute on pgsched_internal.last_under(text,text) to pgsched_worker
 grant execute on pgsched_internal.lateness(jsonb,integer,double precision) to pgsched_worker
+grant execute on pgsched_internal.leave_watch(integer,integer) to pgsched_worker
 grant execute on pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) to pgsched_worker
 grant execute on pgsched_internal.length_of(text) to pgsched_worker
 grant execute on pgsched_internal.let_next(smallint,text,text) to pgsched_worker
+grant execute on pgsched_internal.let_next_alone(smallint,text,text) to pgsched_worker
 grant execute on pgsched_internal.live_execution(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) to pgsched_worker
@@ -917,12 +951,14 @@ grant execute on pgsched_internal.lock_execution(uuid) to pgsched_worker
 grant execute on pgsched_internal.lock_job(uuid) to pgsched_worker
 grant execute on pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_worker
 grant execute on pgsched_internal.lock_key(text,text,uuid,smallint) to pgsched_worker
+grant execute on pgsched_internal.lock_ordering(smallint[]) to pgsched_worker
 grant execute on pgsched_internal.lock_planned(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.lock_queue(text) to pgsched_worker
 grant execute on pgsched_internal.lock_waiting(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.log_setting(text,text,jsonb) to pgsched_worker
 grant execute on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) to pgsched_worker
 grant execute on pgsched_internal.lose_in_hand(pgsched.executions) to pgsched_worker
+grant execute on pgsched_internal.make_day(text,date) to pgsched_worker
 grant execute on pgsched_internal.make_partition(integer) to pgsched_worker
 grant execute on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.may_be_handed_out(smallint,uuid) to pgsched_worker
@@ -945,9 +981,8 @@ grant execute on pgsched_internal.owner_of_job(uuid) to pgsched_worker
 grant execute on pgsched_internal.partition_in(uuid) to pgsched_worker
 grant execute on pgsched_internal.partition_of(pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.partition_with(uuid) to pgsched_worker
-grant execute on pgsched_internal.prepare_days(integer) to pgsched_worker
 grant execute on pgsched_internal.queue_to_tell(smallint,text) to pgsched_worker
-grant execute on pgsched_internal.reap_in_hand(smallint,integer) to pgsched_worker
+grant execute on pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_client
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.refuse_full(integer) to pgsched_worker
@@ -974,15 +1009,19 @@ grant execute on pgsched_internal.superseded_by(pgsched.history) to pgsched_work
 grant execute on pgsched_internal.take_in_hand(uuid,bigint) to pgsched_worker
 grant execute on pgsched_internal.take_key(text,text,uuid,smallint) to pgsched_worker
 grant execute on pgsched_internal.take_turn(pgsched.executions) to pgsched_worker
+grant execute on pgsched_internal.take_watch(integer,integer) to pgsched_worker
 grant execute on pgsched_internal.target_host(text) to pgsched_client
 grant execute on pgsched_internal.target_host(text) to pgsched_reader
 grant execute on pgsched_internal.target_host(text) to pgsched_worker
 grant execute on pgsched_internal.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.tidy_keys(integer) to pgsched_worker
+grant execute on pgsched_internal.trim_default_days(integer,integer) to pgsched_worker
+grant execute on pgsched_internal.try_lock(text) to pgsched_worker
 grant execute on pgsched_internal.unblock_after(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.until_next(text) to pgsched_worker
 grant execute on pgsched_internal.waiting_of_job(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.waits_for_own(smallint,uuid) to pgsched_worker
+grant execute on pgsched_internal.watch_of(integer) to pgsched_worker
 grant execute on pgsched_internal.weeks_of_history(timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.withdraw(uuid,text) to pgsched_worker
 grant execute on pgsched_internal.write_log(text,uuid,text,jsonb) to pgsched_worker
@@ -1090,6 +1129,8 @@ grant select, update on pgsched.backfills to pgsched_worker
 grant select, update on pgsched.queues to pgsched_worker
 grant select, update on pgsched.replays to pgsched_worker
 grant select, update on pgsched_internal.kept_dead_letters to pgsched_worker
+grant select, update on pgsched_internal.locks to pgsched_worker
+grant select, update on pgsched_internal.orderings to pgsched_worker
 grant usage on pgsched.audit_log_id_seq to pgsched_worker
 grant usage on pgsched.workers_id_seq to pgsched_worker
 grant usage on schema pgsched to pgsched_client
@@ -1156,6 +1197,7 @@ comment on pgsched_internal.acting_role() is 'The role that the session acts as:
 comment on pgsched_internal.acts_for(text) is 'Whether the session acts as a role of this client, or as one that may do everything.'
 comment on pgsched_internal.advance_replay(uuid,integer) is 'Replays the next dead letters of a replay of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and whether that was the last.'
 comment on pgsched_internal.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) is 'What becomes of an execution after the failed attempt of this number, so many seconds after its instant: retrying after a delay in seconds, or an end; with the reason that is kept.'
+comment on pgsched_internal.attach_day(text,date) is 'Makes the table of a day a partition, if the locks for it are free at this moment; whether that is done.'
 comment on pgsched_internal.attempts_allowed(jsonb) is 'After how many attempts an execution with these options has failed for good.'
 comment on pgsched_internal.attempts_in(jsonb) is 'How many attempts these options allow; null where they do not say.'
 comment on pgsched_internal.backoff(jsonb,integer,double precision) is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.'
@@ -1203,11 +1245,14 @@ comment on pgsched_internal.clients_acted_for() is 'The clients that the session
 comment on pgsched_internal.clients_changed() is 'Has the workers read the clients'' settings again.'
 comment on pgsched_internal.count_live(text,bigint,boolean) is 'How many executions of a queue wait or run, or with waiting only wait, counted up to a bound; of those that the role may see.'
 comment on pgsched_internal.count_outcome(uuid,pgsched.execution_status) is 'Counts a job''s failures in a row and pauses it after as many as its rule pause_after says; called with each settle of a run of a job that has the rule.'
+comment on pgsched_internal.day_table(text,date) is 'What the table of a day is called.'
+comment on pgsched_internal.days_to_drop(integer) is 'The tables of days of history and attempts that are older than so many days.'
+comment on pgsched_internal.days_to_make(integer) is 'The days of history and attempts, today and so many ahead, that have no partition yet.'
 comment on pgsched_internal.default_attempts() is 'After how many attempts an execution has failed for good whose options do not say it.'
 comment on pgsched_internal.detail_of(text) is 'A note as the audit log keeps it; null where there is none.'
-comment on pgsched_internal.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.'
+comment on pgsched_internal.drop_day(text) is 'Drops the table of a day, if the locks for it are free at this moment and its dead letters are out of it; false where the locks are not, null where dead letters are in it.'
 comment on pgsched_internal.drop_partitions(pgsched.queues) is 'Drops the tables of a queue, which must be empty.'
-comment on pgsched_internal.due_to_pull(smallint,integer,integer,text[]) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
+comment on pgsched_internal.due_to_pull(smallint,integer,integer,text[],boolean) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
 comment on pgsched_internal.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.'
 comment on pgsched_internal.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
 comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place.'
@@ -1226,6 +1271,7 @@ comment on pgsched_internal.has_ended(uuid) is 'Whether history knows an executi
 comment on pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.'
 comment on pgsched_internal.in_history(uuid) is 'The row of an execution in history; null where it has none. Holds no lock afterwards.'
 comment on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint) is 'Inserts an execution and wakes a worker for it; called by pgsched.schedule_outcome. PS014 where its queue is full.'
+comment on pgsched_internal.is_current(bigint) is 'Whether a watch that says this is being kept.'
 comment on pgsched_internal.is_day(text) is 'True for text such as 2026-12-25.'
 comment on pgsched_internal.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
 comment on pgsched_internal.is_instant(jsonb) is 'True for JSON text such as "2026-03-01T09:00:00+01:00".'
@@ -1244,9 +1290,11 @@ comment on pgsched_internal.keys_inserted() is 'Gives the keys of inserted execu
 comment on pgsched_internal.laid_over(jsonb,jsonb) is 'Options, and what the defaults have beside them.'
 comment on pgsched_internal.last_under(text,text) is 'The execution that was the last to end under a key, however long ago; null where history has none.'
 comment on pgsched_internal.lateness(jsonb,integer,double precision) is 'How an execution ends whose attempt of this number must not begin any more, so many seconds after its instant; null and null where it may.'
+comment on pgsched_internal.leave_watch(integer,integer) is 'Ends the watch of a worker over a queue.'
 comment on pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) is 'The answer where what stands under a key stays as it is; PS011 where that was to be refused.'
 comment on pgsched_internal.length_of(text) is 'How long an option says, such as PT5S or 1h30m.'
 comment on pgsched_internal.let_next(smallint,text,text) is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind one; the instant at which it fires, or null.'
+comment on pgsched_internal.let_next_alone(smallint,text,text) is 'The same under the lock of the partition''s order, so that nobody who is held behind one that ends just now is overlooked: for workers.'
 comment on pgsched_internal.live_execution(smallint,uuid) is 'An execution that waits or runs, in the partition where it lives; null where it does not live there. Locks no row.'
 comment on pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) is 'The row of a job for an instant that waits or runs in a partition; it is not locked.'
 comment on pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) is 'Locks the rows of a backfill that wait in a partition; passes over what somebody has at this moment.'
@@ -1255,12 +1303,14 @@ comment on pgsched_internal.lock_execution(uuid) is 'A live execution of a clien
 comment on pgsched_internal.lock_job(uuid) is 'A job of a client that the session acts for, locked until the transaction ends; PS010 for an unknown or foreign one.'
 comment on pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.'
 comment on pgsched_internal.lock_key(text,text,uuid,smallint) is 'Locks a key until the transaction ends, and says what stood under it; null where nobody had it, and it is given to this now.'
+comment on pgsched_internal.lock_ordering(smallint[]) is 'Has this transaction alone decide whose turn it is in these partitions. For workers: no transaction of a client ever takes it.'
 comment on pgsched_internal.lock_planned(smallint,uuid) is 'Locks the rows that were planned for a job and wait in a partition; passes over what somebody has at this moment.'
 comment on pgsched_internal.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.'
 comment on pgsched_internal.lock_waiting(smallint,uuid) is 'Locks an execution while it waits, after whoever has it at this moment; null, and nothing locked, where it runs or has ended.'
 comment on pgsched_internal.log_setting(text,text,jsonb) is 'Writes into the audit log what was set of a client, a queue or a limit; called by the functions that set it.'
 comment on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) is 'The next open dead letters after an id, and which of them a filter names.'
 comment on pgsched_internal.lose_in_hand(pgsched.executions) is 'The same for one whose lease ran out.'
+comment on pgsched_internal.make_day(text,date) is 'Makes the table of a day, which stands by itself until it is attached; false where another worker is at it.'
 comment on pgsched_internal.make_partition(integer) is 'Makes the table of one more partition of pgsched.executions.'
 comment on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) is 'Notes on a dead letter that is locked what was done about it, and by whom; an ordering key that it blocked goes on.'
 comment on pgsched_internal.may_be_handed_out(smallint,uuid) is 'Whether a consumer may have a due execution that is locked; what it may not have ends, waits or is held.'
@@ -1282,10 +1332,9 @@ comment on pgsched_internal.owner_of_job(uuid) is 'The client of a job, where th
 comment on pgsched_internal.partition_in(uuid) is 'The partition that an id carries; null where it carries none. A hint: an id made elsewhere may look as if it did.'
 comment on pgsched_internal.partition_of(pgsched.jobs) is 'The one partition in which all new rows of a job live.'
 comment on pgsched_internal.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.'
-comment on pgsched_internal.prepare_days(integer) is 'Makes the partitions of history and attempts for today and the days ahead; returns how many.'
 comment on pgsched_internal.queue_to_tell(smallint,text) is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where that one is pulled and the target is to be called.'
 comment on pgsched_internal.queues_changed() is 'Has the workers look at the queues again.'
-comment on pgsched_internal.reap_in_hand(smallint,integer) is 'Takes back what no worker has in hand and whose lease ran out, of so many due executions of a partition; returns how many.'
+comment on pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) is 'Takes back what no worker has in hand and whose lease had run out by a moment, of so many due executions of a partition; returns how many.'
 comment on pgsched_internal.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.'
 comment on pgsched_internal.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.'
 comment on pgsched_internal.refuse_taken(pgsched_internal.keys,text) is 'Raises PS011, which says what has the key.'
@@ -1309,13 +1358,17 @@ comment on pgsched_internal.superseded_by(pgsched.history) is 'The execution tha
 comment on pgsched_internal.take_in_hand(uuid,bigint) is 'The execution that is leased under this token, locked; PS013 where it is so no more, PS010 for an unknown one, PS012 where it is another client''s.'
 comment on pgsched_internal.take_key(text,text,uuid,smallint) is 'Gives a key to a row that was inserted; PS011 where something live has it.'
 comment on pgsched_internal.take_turn(pgsched.executions) is 'Whether it is the turn of an execution among those of its ordering key; it is at the head then, and held behind the others otherwise.'
+comment on pgsched_internal.take_watch(integer,integer) is 'Has a worker be on watch over a queue for the next one and a half seconds; false where another is.'
 comment on pgsched_internal.target_host(text) is 'The host that an http: or https: target names, in lower case; null for others.'
 comment on pgsched_internal.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome. A failure is told to its client''s dead_letter_target where they name none.'
 comment on pgsched_internal.tidy_keys(integer) is 'Forgets keys under which nothing lives and nothing has ended lately; looks at no more than so many, and returns at how many.'
+comment on pgsched_internal.trim_default_days(integer,integer) is 'Deletes what is older than so many days from the default partitions, no more than so many rows of each; how many of the one that had more.'
+comment on pgsched_internal.try_lock(text) is 'Takes one of the locks of this name for the transaction, unless somebody has it; whether it did. Waits for nobody.'
 comment on pgsched_internal.unblock_after(uuid[]) is 'Lets ordering keys go on that were blocked by these dead letters, since somebody has decided about them.'
 comment on pgsched_internal.until_next(text) is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.'
 comment on pgsched_internal.waiting_of_job(smallint,uuid) is 'The rows of a job that wait in a partition, not locked.'
 comment on pgsched_internal.waits_for_own(smallint,uuid) is 'Whether an execution waits, directly or through others, for one of its own ordering key that has not ended.'
+comment on pgsched_internal.watch_of(integer) is 'What the watch of a queue (partition >> 4) says, as it was noted last; null where it never was.'
 comment on pgsched_internal.weeks_of_history(timestamp with time zone) is 'All of history in parts of a week at most: from an instant on, then back from there. What is older than its days comes last.'
 comment on pgsched_internal.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'
 comment on pgsched_internal.write_log(text,uuid,text,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Called by the functions that change something, once they have judged who calls them.'

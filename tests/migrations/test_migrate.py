@@ -20,6 +20,7 @@ from pgsched.store.migrate import (
     migrate,
     roles_sql,
 )
+from pgsched.store.replacing import is_current
 
 MIGRATE = "import sys; from pgsched.store.migrate import migrate; print(migrate(sys.argv[1]))"
 
@@ -101,3 +102,52 @@ def test_a_role_that_may_not_make_roles_migrates_and_learns_which_are_missing(ba
                 " (select count(*) from pgsched.status)"
             )
             assert granted.fetchall() == [(True, True, 1)]
+
+
+LOCKED = """
+select count(*) from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace
+ where n.nspname in ('pgsched', 'pgsched_internal') and l.mode = 'AccessExclusiveLock'"""
+
+
+def test_with_nothing_to_do_a_migration_waits_for_nobody_and_nobody_for_it(database_url: str) -> None:
+    with psycopg.connect(database_url) as reader:
+        reader.execute("select count(*) from pgsched.status")
+        reader.execute("lock table pgsched.executions, pgsched.history in access exclusive mode")
+        assert migrate(database_url) == []
+
+
+def test_what_would_be_replaced_is_tried_for_and_given_up_without_anybody_waiting(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pgsched.store.replacing._AT_THE_MOST", 1.0)
+    with psycopg.connect(database_url, autocommit=True) as connection, psycopg.connect(database_url) as reader:
+        connection.execute("update pgsched_internal.facts set value = 'of another release' where name = 'interface'")
+        reader.execute("select count(*) from pgsched.history")
+        with pytest.raises(Unavailable, match="history"):
+            migrate(database_url)
+        reader.commit()
+        assert migrate(database_url) == []
+        assert connection.execute(LOCKED).fetchall() == [(0,)]
+
+
+def test_roles_that_were_made_since_are_something_to_do(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        assert is_current(connection)
+        connection.execute("update pgsched_internal.facts set value = replace(value, 'pgsched_reader', '')")
+        assert not is_current(connection)
+
+
+def test_no_advisory_lock_of_any_login_stops_a_migration(empty_database_url: str) -> None:
+    with psycopg.connect(empty_database_url) as outsider:
+        outsider.execute("select pg_advisory_xact_lock(hashtext('pgsched migrate'))")
+        assert migrate(empty_database_url) == []
+
+
+@pytest.mark.parametrize("revision", ["pgsched_9999", "a_later_one"])
+def test_a_database_of_a_newer_release_says_which_to_install(database_url: str, revision: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("update pgsched.schema_version set version_num = %s", [revision])
+        with pytest.raises(SchemaMismatch, match=f"{revision}.*newer release.*install"):
+            check_schema(connection)
+        with pytest.raises(SchemaMismatch, match="install"):
+            migrate(database_url)

@@ -56,4 +56,5 @@ def keep_days(db: Connection, kept: int) -> None:
     """What the upkeep of days does."""
     while value(db, "select pgsched_internal.keep_dead_letters(%s, 1000)", [kept]) == 1000:
         pass
-    db.execute("select pgsched_internal.drop_days(%s)", [kept])
+    db.execute("select pgsched_internal.drop_day(name) from pgsched_internal.days_to_drop(%s) name", [kept])
+    db.execute("select pgsched_internal.trim_default_days(%s, 1000)", [kept])

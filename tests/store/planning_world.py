@@ -18,7 +18,7 @@ from pgsched.store.wire import LONG_AGO, to_instant
 from tests.store.planning_instants import Spec
 from tests.store.planning_model import Account
 from tests.store.store_arrange import Connection as Session
-from tests.store.store_arrange import value
+from tests.store.store_arrange import reap, value
 
 _CLOCK = """
 create table test_clock (at timestamptz not null);
@@ -156,7 +156,7 @@ class World:
     async def reap(self, partitions: Sequence[int], owners: list[int]) -> None:
         """Takes rows back; the claimers do not know, and settle in vain."""
         for partition in partitions:
-            await executions.reap(self.planners[0], partition, owners)
+            await reap(self.planners[0], partition, owners)
 
     async def plan(self, planner: int) -> None:
         _, invalid = await jobs.plan_jobs(self.planners[planner], batch=100)

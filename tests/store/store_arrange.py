@@ -11,6 +11,11 @@ import pytest
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
+from pgsched.store import executions
+from pgsched.store.connect import Connection as Session
+from pgsched.store.executions import Stretch
+from pgsched.store.wire import LONG_AGO
+
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 TARGET = "https://shop.example/settle"
@@ -150,3 +155,12 @@ def heard(listener: Connection, speaker: Connection) -> list[str]:
             return payloads
         payloads.append(notification.payload)
     raise AssertionError("the last word was never heard")
+
+
+async def reap(worker: Session, partition: int, owners: list[int]) -> tuple[int, int]:
+    """Takes back all there is in a partition of these owners, and what has run out by now: how many rows wait again,
+    and how many failed."""
+    cursor = await worker.execute("select extract(epoch from clock_timestamp())::float8")
+    [now] = await cursor.fetchone() or (0.0,)
+    part = Stretch(partition, LONG_AGO, 1_000_000)
+    return (await executions.reap(worker, part, owners, ended_by=now))[:2]

@@ -131,7 +131,7 @@ def test_a_backfill_begins_after_1970(db: Session) -> None:
 async def test_the_sweep_goes_on_from_now_where_history_is_not_kept(db: Session, worker: Connection) -> None:
     db.execute("update pgsched.clients set keep = 'nothing'")
     lost = job(db, accounted_to=BEGAN)
-    assert await jobs.repair_jobs(worker) == 1
+    assert (await jobs.repair_jobs(worker)).jobs == 1
     await jobs.plan_jobs(worker, batch=10)
     db.execute("update pgsched.clients set keep = 'all'")
     assert row(db, "select scheduled_for > now() from pgsched.executions where job_id = %s", [lost]) == (True,)

@@ -66,7 +66,7 @@ def test_what_succeeded_or_was_dealt_with_goes_with_its_day(db: Connection) -> N
 
 def test_a_day_is_not_dropped_before_its_dead_letters_are_out_of_it(db: Connection) -> None:
     id = dead_letter(db, ago="40 days")
-    db.execute("select pgsched_internal.drop_days(30)")
+    db.execute("select pgsched_internal.drop_day(name) from pgsched_internal.days_to_drop(30) name")
     assert len(days(db)) == 1
     assert state(db, id) == "open"
 

@@ -2,10 +2,9 @@
 
 import pytest
 
-from pgsched.store import executions
 from pgsched.store.connect import Connection
 from tests.store.store_arrange import Connection as Session
-from tests.store.store_arrange import column, refused, row, run_out, value
+from tests.store.store_arrange import column, reap, refused, row, run_out, value
 from tests.store.test_outcomes import finish, id_of, leased
 
 TOLD = "https://ops.example/dead"
@@ -29,7 +28,7 @@ async def test_it_is_told_of_what_fails_for_good(db: Session, worker: Connection
 async def test_it_is_told_of_what_was_lost_with_its_last_worker(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, client="payments", options={"max_attempts": 1})
     run_out(db)
-    assert await executions.reap(worker, found.partition, [1]) == (0, 1)
+    assert await reap(worker, found.partition, [1]) == (0, 1)
     assert column(db, "select target::text from pgsched.executions") == [TOLD]
 
 

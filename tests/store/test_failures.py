@@ -10,7 +10,7 @@ from pgsched.store.definitions import counts_failures
 from pgsched.store.executions import Finished
 from tests.store.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
 from tests.store.store_arrange import Connection as Session
-from tests.store.store_arrange import call, row, run_out, value
+from tests.store.store_arrange import call, reap, row, run_out, value
 
 
 async def runs(db: Session, worker: Connection, *ends: str) -> None:
@@ -65,7 +65,7 @@ async def test_a_run_that_lost_its_last_worker_counts(db: Session, worker: Conne
     [due] = (await claim(worker)).rows
     db.execute("update pgsched.executions set attempt = 1000 where lease_token is not null")
     run_out(db)
-    await executions.reap(worker, due.partition, [1])
+    await reap(worker, due.partition, [1])
     assert state(db) == ("paused", "failed", 0)
 
 

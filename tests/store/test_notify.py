@@ -100,11 +100,11 @@ def test_rescheduling_to_later_is_not_told(db: Connection, store_url: str) -> No
 
 @contextmanager
 def watching(url: str, queue_number: int) -> Iterator[None]:
-    """A session that looks at all partitions of a queue by itself, as a worker that is woken often does."""
+    """A worker that looks at all partitions of a queue by itself, as one that is woken often does."""
     with psycopg.connect(url, autocommit=True) as watcher:
-        watcher.execute("select pg_advisory_lock(1885631331, -1 - %s::integer)", [queue_number])
+        watcher.execute("select pgsched_internal.take_watch(%s, 1)", [queue_number])
         yield
-        watcher.execute("select pg_advisory_unlock(1885631331, -1 - %s::integer)", [queue_number])
+        watcher.execute("select pgsched_internal.leave_watch(%s, 1)", [queue_number])
 
 
 def test_nobody_is_told_of_a_queue_that_is_watched(db: Connection, store_url: str) -> None:
@@ -134,16 +134,31 @@ def test_once_nobody_watches_they_are_told_again(db: Connection, store_url: str)
         assert len(heard(listener, db)) == 1
 
 
-def test_looking_whether_a_queue_is_watched_leaves_no_lock(db: Connection, store_url: str) -> None:
-    ours = "select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()"
-    with db.transaction(force_rollback=True):
+def test_no_lock_of_any_login_makes_a_queue_look_watched(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener, psycopg.connect(store_url, autocommit=True) as outsider:
+        outsider.execute("select pg_advisory_lock(1885631331, -1)")
+        outsider.execute("select pg_advisory_lock((1885631331::bigint << 32) | 4294967295)")
         schedule(db, delay="0")
-        with db.transaction(force_rollback=True):
-            db.execute("insert into pgsched.executions (target, fire_at) values (%s, now())", [TARGET])
-        assert value(db, ours) == 0
-    with watching(store_url, 0):
-        schedule(db, delay="0")
-        assert value(db, ours) == 0
+        assert len(heard(listener, db)) == 1
+
+
+def test_what_a_worker_that_is_gone_said_last_is_believed_for_a_moment_only(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        value(db, "select pgsched_internal.take_watch(0, 1)")
+        past, far = ("(extract(epoch from clock_timestamp()) * 1000)::bigint " + by for by in ("- 1", "+ 3600000"))
+        for until in (past, far):  # an hour ahead: the clock was set back
+            value(db, f"select setval('pgsched_internal.watch_0', (({until}) << 22) | 1)")
+            schedule(db, delay="0")
+            assert len(heard(listener, db)) == 1
+
+
+def test_the_watch_of_one_worker_is_not_taken_by_another(db: Connection) -> None:
+    assert value(db, "select pgsched_internal.take_watch(0, 1)")
+    assert not value(db, "select pgsched_internal.take_watch(0, 2)")
+    value(db, "select pgsched_internal.leave_watch(0, 2)")
+    assert value(db, "select pgsched_internal.is_watched(0) and pgsched_internal.take_watch(0, 1)")
+    value(db, "select pgsched_internal.leave_watch(0, 1)")
+    assert value(db, "select pgsched_internal.take_watch(0, 2)")
 
 
 def test_a_new_and_an_edited_job_wake_a_planner(db: Connection, store_url: str) -> None:

@@ -13,7 +13,7 @@ from pgsched.store.executions import Finished, Group, Lease, Share
 from pgsched.store.wire import LONG_AGO
 from tests.store.dependency_arrange import after, is_due, release
 from tests.store.store_arrange import Connection as Session
-from tests.store.store_arrange import call, column, heard, listening, row, run_out, schedule, status, value
+from tests.store.store_arrange import call, column, heard, listening, reap, row, run_out, schedule, status, value
 
 TOLD = {"on_success": "python:well", "on_failure": "python:alas", "on_expired": "python:late"}
 PAYLOAD = "select payload from pgsched.executions where target like 'python:%'"
@@ -54,7 +54,7 @@ async def test_whoever_waited_learns_of_the_end_however_it_was_settled(
             await executions.settle_discarded(worker, group)
         case "reaped":
             run_out(db)
-            await executions.reap(worker, found.partition, [1])
+            await reap(worker, found.partition, [1])
         case _:
             await finish(worker, found, "failed" if how == "finished" else "succeeded")
     assert column(db, "select id from pgsched.history where awaited") == [id_of(found)]
@@ -119,7 +119,7 @@ async def test_what_is_settled_twice_is_told_once(db: Session, worker: Connectio
 async def test_the_reaper_tells_of_a_failure(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, options={**TOLD, "max_attempts": 1})
     run_out(db)
-    assert await executions.reap(worker, found.partition, [1]) == (0, 1)
+    assert await reap(worker, found.partition, [1]) == (0, 1)
     payload = value(db, PAYLOAD)
     assert (payload["status"], payload["reason"]) == ("failed", "the worker was lost on the last attempt")
 

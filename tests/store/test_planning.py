@@ -8,13 +8,13 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from pgsched.domain.execution import Execution
-from pgsched.store import executions, jobs
+from pgsched.store import executions, gates, jobs
 from pgsched.store.connect import Connection
 from pgsched.store.executions import Group, Lease, Share
 from pgsched.store.wire import LONG_AGO, to_instant
 from tests.store.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
 from tests.store.store_arrange import Connection as Session
-from tests.store.store_arrange import call, row, schedule, value
+from tests.store.store_arrange import call, finish, row, schedule, value
 
 MINUTE = timedelta(minutes=1)
 
@@ -180,10 +180,37 @@ async def test_the_sweep_goes_on_from_the_last_instant_with_a_row(db: Session, w
     planned_row(db, broken, BEGAN)
     await claim(worker)
     db.execute("delete from pgsched.executions where lease_token is null")
-    assert await jobs.repair_jobs(worker) == 1
+    assert (await jobs.repair_jobs(worker)).jobs == 1
     await jobs.plan_jobs(worker, batch=10)
     assert waiting(db, broken) == [BEGAN + HOUR]
     assert row(db, "select state::text, planned_revision from pgsched.jobs") == ("active", 1)
+
+
+@pytest.mark.parametrize("how", ["hold", "release"])
+async def test_the_sweep_does_not_run_again_what_went_through_a_gate_or_was_handed_back(
+    db: Session, worker: Connection, how: str
+) -> None:
+    broken = job(db)
+    planned_row(db, broken, BEGAN)
+    [claimed] = (await claim(worker)).rows
+    if how == "hold":
+        await gates.hold(worker, [(claimed, "client:default")])
+    else:
+        await executions.release(worker, claimed.partition, Group([claimed.id], [claimed.token]))
+    finish(db, UUID(bytes=claimed.id))
+    db.execute("delete from pgsched.executions where lease_token is null")
+    assert (await jobs.repair_jobs(worker)).jobs == 1
+    assert value(db, "select accounted_to from pgsched.jobs") == BEGAN
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, broken) == [BEGAN + HOUR]
+
+
+async def test_the_sweep_looks_at_so_many_jobs_and_says_where_to_go_on(db: Session, worker: Connection) -> None:
+    for _ in range(3):
+        job(db)
+    found, after = await jobs.repair_jobs(worker, most=2)
+    assert (found, after is None) == (2, False)
+    assert await jobs.repair_jobs(worker, after=after or jobs.FIRST, most=2) == (1, None)
 
 
 @pytest.mark.parametrize("plan", [None, 0], ids=["triggered", "backfilled"])
@@ -199,7 +226,7 @@ async def test_the_sweep_takes_no_other_row_for_the_last_planned_one(
     if ended:
         call(db, "cancel", id=later)
     db.execute("delete from pgsched.executions where plan > 0 and lease_token is null")
-    assert await jobs.repair_jobs(worker) == 1
+    assert (await jobs.repair_jobs(worker)).jobs == 1
     assert value(db, "select accounted_to from pgsched.jobs") == BEGAN
 
 

@@ -198,7 +198,7 @@ class Planning(Followed):
 
     @rule()
     def the_sweep_finds_nothing(self) -> None:
-        assert self.now(jobs.repair_jobs(self.world.planners[0])) == [0]
+        assert self.now(jobs.repair_jobs(self.world.planners[0])) == [(0, None)]
 
 
 @pytest.fixture

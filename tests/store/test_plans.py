@@ -3,10 +3,12 @@
 Fifty thousand rows wait and five thousand are due in one partition; a statement's plan is the one it runs by.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -29,6 +31,7 @@ FAILED: dict[str, Any] = {
     name: [value] * BATCH
     for name, value in {"statuses": "failed", "codes": 503, "results": None, "reasons": "503", "durations": 1.5}.items()
 }
+PART: dict[str, Any] = {"partition": 0, "low": Instant(LONG_AGO), "ended_by": 0.0}
 BY_PARTITION = {"claim", "settle_succeeded", "settle_discarded", "next_due"}
 
 
@@ -41,6 +44,11 @@ class Plan:
     @property
     def kinds(self) -> set[str]:
         return {str(node["Node Type"]) for node in self.nodes}
+
+    @property
+    def read_whole(self) -> set[str]:
+        """The tables that were read from their beginning to their end."""
+        return {str(node["Relation Name"]) for node in self.nodes if node["Node Type"] == "Seq Scan"}
 
     @property
     def indexes(self) -> set[str]:
@@ -189,7 +197,9 @@ async def test_the_next_due_instant_is_one_entry_of_each_partition(worker: Conne
 
 async def test_looking_for_leases_that_ran_out_reads_the_edge_only(worker: Connection) -> None:
     plan = await explain(
-        worker, "expired", {"partitions": list(range(16)), "lows": Instants([LONG_AGO] * 16), "depth": 50}
+        worker,
+        "expired",
+        {"partitions": list(range(16)), "lows": Instants([LONG_AGO] * 16), "depth": 50, "ended_by": time.time()},
     )
     assert plan.indexes <= await index_names(worker, "executions_fire_at")
     assert "Seq Scan" not in plan.kinds
@@ -199,11 +209,46 @@ async def test_looking_for_leases_that_ran_out_reads_the_edge_only(worker: Conne
 async def test_reaping_reads_the_due_rows_of_its_partition_only(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         await lease(worker)
-        plan = await explain(worker, "reap", {"partition": 0, "owners": [1]})
+        plan = await explain(worker, "reap", {**PART, "depth": 10_000, "owners": [1]})
         defaults = {"clients_pkey", "queues_first_partition_key"}  # of max_attempts, for the rows taken back
-        assert plan.indexes <= await index_names(worker, "executions_fire_at") | defaults
+        suspects = await index_names(worker, "executions_gate") | {"queues_pkey"}
+        assert plan.indexes <= await index_names(worker, "executions_fire_at") | defaults | suspects
+    assert plan.read_whole <= {"workers", "queues"}
+    assert plan.rows_read <= 5100 + 3 * BATCH
+
+
+async def test_a_part_of_the_reaping_reads_no_more_than_its_depth(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        plan = await explain(worker, "reap", {**PART, "depth": 50, "owners": [1]})
+    assert plan.read_whole <= {"workers", "queues"}
+    assert plan.rows_read <= 2 * 50
+
+
+async def test_a_part_of_giving_claims_back_reads_no_more_than_its_depth(worker: Connection) -> None:
+    every: dict[str, Any] = {"partitions": list(range(16)), "lows": Instants([LONG_AGO] * 16)}
+    async with worker.transaction(force_rollback=True):
+        await lease(worker)
+        plan = await explain(worker, "release_claim", {**every, "tokens": Tokens([7]), "depth": 2 * BATCH})
     assert "Seq Scan" not in plan.kinds
-    assert plan.rows_read <= 5100 + 2 * BATCH
+    assert plan.rows_read <= 2 * BATCH + 2 * BATCH
+
+
+async def test_forgetting_a_worker_reads_no_executions(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        plan = await explain(worker, "forget_workers", {"workers": [1]})
+    assert plan.indexes <= {"workers_pkey"}
+
+
+async def test_a_part_of_the_sweep_over_jobs_reads_no_more_than_so_many(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        await worker.execute(
+            "insert into pgsched.jobs (target, every) select %s, '1 day' from generate_series(1, 3000)", [TARGET]
+        )
+        await worker.execute("update pgsched.jobs set planned_revision = revision")
+        plan = await explain(worker, "orphaned_jobs", {"after": UUID(int=0), "most": 50})
+    assert "jobs_pkey" in plan.indexes
+    assert not plan.read_whole
+    assert plan.rows_read <= 10 * 50
 
 
 async def test_a_claim_over_all_partitions_reads_only_those_it_asks_for(worker: Connection) -> None:

@@ -136,7 +136,7 @@ def test_what_is_lost_is_taken_back_also_where_nobody_claims(db: Connection) -> 
     handed = claim_one(db)
     run_out(db, handed)
     home = value(db, "select partition from pgsched.executions")
-    assert call(db, "pgsched_internal.reap_in_hand", partition=home, most=100) == 1
+    assert call(db, "pgsched_internal.reap_in_hand", partition=home, most=100, ended_by=datetime.now(UTC)) == 1
     assert status(db, handed.id) == "failed"
 
 

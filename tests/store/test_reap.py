@@ -1,5 +1,6 @@
 """Taking rows back: from lost workers, from leases that ran out, and what becomes of a last attempt."""
 
+import time
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from pgsched.store.connect import Connection
 from pgsched.store.executions import Lease, Share
 from pgsched.store.wire import LONG_AGO, microseconds
 from tests.store.store_arrange import Connection as Session
-from tests.store.store_arrange import column, counts, row, run_out, schedule, status, value
+from tests.store.store_arrange import column, counts, reap, row, run_out, schedule, status, value
 
 EDGES = dict.fromkeys(range(16), LONG_AGO)
 
@@ -32,7 +33,7 @@ def partition_of(db: Session, id: UUID) -> int:
 
 async def test_rows_of_a_lost_worker_wait_again(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5)
-    assert await executions.reap(worker, partition_of(db, id), [5]) == (1, 0)
+    assert await reap(worker, partition_of(db, id), [5]) == (1, 0)
     assert row(db, "select status::text, attempt, lease_owner, lease_expires_at from pgsched.status") == (
         "scheduled",
         0,
@@ -49,19 +50,19 @@ async def test_rows_of_a_lost_worker_wait_again(db: Session, worker: Connection)
 
 async def test_rows_of_other_workers_are_left(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5)
-    assert await executions.reap(worker, partition_of(db, id), [6]) == (0, 0)
+    assert await reap(worker, partition_of(db, id), [6]) == (0, 0)
     assert status(db, id) == "running"
 
 
 async def test_a_lease_that_ran_out_is_taken_back(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, seconds=-1)
-    assert await executions.reap(worker, partition_of(db, id), []) == (1, 0)
+    assert await reap(worker, partition_of(db, id), []) == (1, 0)
     assert status(db, id) == "retrying"
 
 
 async def test_a_lease_that_runs_on_is_left(db: Session, worker: Connection) -> None:
     id = await leased(db, worker)
-    assert await executions.reap(worker, partition_of(db, id), []) == (0, 0)
+    assert await reap(worker, partition_of(db, id), []) == (0, 0)
     assert status(db, id) == "running"
 
 
@@ -70,7 +71,7 @@ async def test_a_row_lost_on_its_last_attempt_fails_and_says_why(db: Session, wo
     id = await leased(db, worker, owner=5)
     db.execute("update pgsched.executions set options = %s::jsonb", [f'{{"max_attempts": {most}}}'])
     run_out(db)
-    assert await executions.reap(worker, partition_of(db, id), [5]) == (0, 1)
+    assert await reap(worker, partition_of(db, id), [5]) == (0, 1)
     assert row(db, "select id, status::text, attempt, reason, scheduled_for = '2020-01-01Z' from pgsched.history") == (
         id,
         "failed",
@@ -86,10 +87,10 @@ async def test_without_an_option_it_has_as_many_attempts_as_everywhere(db: Sessi
     id = await leased(db, worker, owner=5)
     db.execute("update pgsched.executions set attempt = %s", [DEFAULT_ATTEMPTS - 1])
     run_out(db)
-    assert await executions.reap(worker, partition_of(db, id), [5]) == (1, 0)
+    assert await reap(worker, partition_of(db, id), [5]) == (1, 0)
     db.execute("update pgsched.executions set attempt = %s, lease_owner = 5, lease_token = 5", [DEFAULT_ATTEMPTS])
     run_out(db)
-    assert await executions.reap(worker, partition_of(db, id), [5]) == (0, 1)
+    assert await reap(worker, partition_of(db, id), [5]) == (0, 1)
     assert value(db, "select pgsched_internal.default_attempts()") == DEFAULT_ATTEMPTS
 
 
@@ -97,10 +98,10 @@ async def test_a_list_of_waits_has_one_attempt_more_than_waits(db: Session, work
     id = await leased(db, worker, owner=5, options={"backoff": ["1s", "2s"]})
     db.execute("update pgsched.executions set attempt = 2")
     run_out(db)
-    assert await executions.reap(worker, partition_of(db, id), [5]) == (1, 0)
+    assert await reap(worker, partition_of(db, id), [5]) == (1, 0)
     db.execute("update pgsched.executions set attempt = 3, lease_owner = 5, lease_token = 5")
     run_out(db)
-    assert await executions.reap(worker, partition_of(db, id), [5]) == (0, 1)
+    assert await reap(worker, partition_of(db, id), [5]) == (0, 1)
 
 
 async def test_reaping_passes_over_what_is_being_settled(db: Session, worker: Connection, store_url: str) -> None:
@@ -108,7 +109,7 @@ async def test_reaping_passes_over_what_is_being_settled(db: Session, worker: Co
     partition = partition_of(db, id)
     with psycopg.connect(store_url) as settler:
         settler.execute("delete from pgsched.executions where id = %s", [id])
-        assert await executions.reap(worker, partition, [5]) == (0, 0)
+        assert await reap(worker, partition, [5]) == (0, 0)
     assert column(db, "select id from pgsched.executions") == []
 
 
@@ -116,13 +117,13 @@ async def test_several_are_taken_back_at_once(db: Session, worker: Connection) -
     ids = [await leased(db, worker, owner=5) for _ in range(3)]
     db.execute("update pgsched.executions set options = '{\"max_attempts\": 1}' where id = %s", [ids[0]])
     run_out(db)
-    assert await executions.reap(worker, partition_of(db, ids[0]), [5]) == (2, 1)
+    assert await reap(worker, partition_of(db, ids[0]), [5]) == (2, 1)
 
 
 async def test_partitions_with_a_lease_that_ran_out_are_found(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, seconds=-1)
     await leased(db, worker, ordering_key="another", seconds=30)
-    assert (await looking.expired(worker, EDGES, 100)).expired == [partition_of(db, id)]
+    assert (await looking.expired(worker, EDGES, 100, ended_by=time.time())).expired == [partition_of(db, id)]
 
 
 async def test_only_so_many_due_rows_are_looked_at(db: Session, worker: Connection) -> None:
@@ -134,13 +135,15 @@ async def test_only_so_many_due_rows_are_looked_at(db: Session, worker: Connecti
         " where id = %s",
         [id],
     )
-    assert (await looking.expired(worker, EDGES, 2)).expired == []
-    assert (await looking.expired(worker, EDGES, 3)).expired == [partition_of(db, id)]
+    assert (await looking.expired(worker, EDGES, 2, ended_by=time.time())).expired == []
+    assert (await looking.expired(worker, EDGES, 3, ended_by=time.time())).expired == [partition_of(db, id)]
 
 
 async def test_a_part_that_is_full_says_where_it_ends(db: Session, worker: Connection) -> None:
     ids = [schedule(db, fire_at=f"20{year}-01-01Z", ordering_key="together", client="payments") for year in (19, 20)]
     partition, instants = partition_of(db, ids[0]), [microseconds(datetime(y, 1, 1, tzinfo=UTC)) for y in (2019, 2020)]
-    assert (await looking.expired(worker, EDGES, 1)).read_to == {partition: instants[0]}
-    assert (await looking.expired(worker, {partition: instants[0] + 1}, 1)).read_to == {partition: instants[1]}
-    assert (await looking.expired(worker, {partition: instants[1] + 1}, 1)).read_to == {}
+    assert (await looking.expired(worker, EDGES, 1, ended_by=time.time())).read_to == {partition: instants[0]}
+    assert (await looking.expired(worker, {partition: instants[0]}, 1, ended_by=time.time())).read_to == {
+        partition: instants[1]
+    }
+    assert (await looking.expired(worker, {partition: instants[1]}, 1, ended_by=time.time())).read_to == {}

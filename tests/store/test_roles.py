@@ -278,8 +278,8 @@ def test_a_client_cannot_write_history_that_was_not(payments: Connection) -> Non
         "select * from pgsched.api_keys",
         "select * from pgsched.workers",
         "select * from pgsched.audit_log",
-        "select pgsched_internal.prepare_days(1)",
-        "select pgsched_internal.drop_days(0)",
+        "select pgsched_internal.make_day('history', current_date)",
+        "select pgsched_internal.drop_day('history_20200101')",
         "insert into pgsched.queues values ('mine', 16)",
         "delete from pgsched.history",
         "update pgsched.jobs set planned_revision = 0",
@@ -332,7 +332,7 @@ def test_a_reader_reads_everything(db: Connection, reader: Connection) -> None:
         "delete from pgsched.history",
         "select signing_secret from pgsched.clients",
         "select hash from pgsched.api_keys",
-        "select pgsched_internal.drop_days(0)",
+        "select pgsched_internal.drop_day('history_20200101')",
     ],
 )
 def test_a_reader_writes_nothing_and_reads_no_secret(db: Connection, reader: Connection, query: str) -> None:

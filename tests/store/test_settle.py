@@ -191,8 +191,10 @@ async def test_a_released_row_is_as_if_it_had_not_been_claimed(db: Session, work
 
 async def test_claims_whose_answer_was_lost_are_handed_back(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
-    assert await executions.release_claims(worker, [found.partition], [99]) == 0
-    assert await executions.release_claims(worker, list(range(16)), [found.token]) == 1
+    edge = dict.fromkeys(range(16), LONG_AGO)
+    assert await executions.release_claims(worker, edge, [99], depth=100) == {}
+    assert value(db, "select count(*) from pgsched.executions where lease_token is not null") == 1
+    assert await executions.release_claims(worker, edge, [found.token], depth=100) == {}
     assert status(db, UUID(bytes=found.id)) == "scheduled"
 
 

@@ -24,6 +24,8 @@ def module_url(module_url: str) -> Iterator[str]:
     """With a second queue, ``orders``, in the partitions from 16 on."""
     with psycopg.connect(module_url, autocommit=True) as db:
         db.execute("insert into pgsched.queues values ('orders', 16)")
+        db.execute("create sequence pgsched_internal.watch_1")
+        db.execute("alter sequence pgsched_internal.watch_1 owner to pgsched_owner")
         for n in range(16, 32):
             db.execute(
                 f"create table pgsched_internal.executions_{n} partition of pgsched.executions for values in ({n})"
@@ -170,13 +172,13 @@ async def test_a_claim_that_fails_in_one_partition_takes_nothing_in_the_others(
 async def test_a_watch_over_several_queues_is_taken_whole_or_not_at_all(
     db: Session, worker: Connection, store_url: str
 ) -> None:
-    holders = "select pid from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock'"
+    watched = "select pgsched_internal.is_watched(n) from unnest(array[0, 1]) n"
     other = await connect(store_url, "other")
     try:
-        assert await workers.watch_queues(other, range(16, 32))
-        assert not await workers.watch_queues(worker, range(32))
-        assert column(db, holders) == [other.info.backend_pid]
-        await workers.unwatch_queues(other, range(16, 32))
-        assert await workers.watch_queues(worker, range(32))
+        assert await workers.watch_queues(other, 2, range(16, 32))
+        assert not await workers.watch_queues(worker, 1, range(32))
+        assert column(db, watched) == [False, True]
+        await workers.unwatch_queues(other, 2, range(16, 32))
+        assert await workers.watch_queues(worker, 1, range(32))
     finally:
         await other.close()

@@ -28,11 +28,11 @@ Told = list[tuple[str, dict[str, Field]]]
 class Process:
     """One that starts with a version of the rules, and what it tells."""
 
-    def __init__(self, url: str, version: str) -> None:
+    def __init__(self, url: str, version: str, number: int = 1) -> None:
         self.told: Told = []
         self.chores, self.link = Link(url, "chores"), Link(url, "zones", raw=False)
         listener = Events(lambda name, fields: self.told.append((name, fields)))
-        self.zones = Zones(self.chores, self.link, listener, version=version)
+        self.zones = Zones(self.chores, self.link, listener, worker=lambda: number, version=version)
 
     async def work(self) -> None:
         """Turns until there is nothing more to do."""
@@ -51,7 +51,7 @@ class Processes:
         self.made: list[Process] = []
 
     def start(self, version: str) -> Process:
-        self.made.append(Process(self.url, version))
+        self.made.append(Process(self.url, version, len(self.made) + 1))
         return self.made[-1]
 
 
@@ -202,11 +202,24 @@ async def test_one_process_rechecks_at_a_time(db: Connection, processes: Process
     job = await planned(db, processes)
     misplace(db, job)
     first, second = processes.start("2025b"), processes.start("2025b")
+    db.execute(
+        "insert into pgsched.workers (id, name, queues, release, expires_at) overriding system value"
+        " select n, 'w', '{default}', '0', now() + interval '1 hour' from generate_series(1, 9) n"
+    )
     assert await first.zones.turn() == 0.0
     assert await second.zones.turn() == 2.0
     await first.work()
     await second.work()
     assert second.told == []
+
+
+async def test_what_a_lost_process_was_rechecking_another_rechecks(db: Connection, processes: Processes) -> None:
+    job = await planned(db, processes)
+    right = misplace(db, job)
+    first, second = processes.start("2025b"), processes.start("2025b")
+    assert await first.zones.turn() == 0.0
+    await second.work()  # the first is not registered any more
+    assert waits_for(db, job) == right
 
 
 async def test_an_older_process_undoes_nothing_and_says_that_it_is_behind(db: Connection, processes: Processes) -> None:

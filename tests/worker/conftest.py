@@ -18,6 +18,11 @@ from tests.databases import Databases, lending_with
 Connection = psycopg.AsyncConnection[Any]
 
 
+_MAKE_DAYS = """
+select case when pgsched_internal.make_day(d.parent, d.day) then pgsched_internal.attach_day(d.parent, d.day) end
+  from pgsched_internal.days_to_make(14) d"""
+
+
 class Recorder:
     """A listener that remembers, and lets a test wait for an event."""
 
@@ -48,9 +53,7 @@ def recorder() -> Recorder:
 @pytest.fixture(scope="session")
 def databases(janitor: Janitor, template: str) -> Iterator[Databases]:
     """With the days that a worker makes in its first turn, so that they are no change to a database's catalog."""
-    with lending_with(
-        "select pgsched_internal.prepare_days(7)", "pgsched_days", janitor=janitor, template=template
-    ) as found:
+    with lending_with(_MAKE_DAYS, "pgsched_days", janitor=janitor, template=template) as found:
         yield found
 
 

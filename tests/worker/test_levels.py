@@ -82,6 +82,6 @@ async def test_the_first_of_the_living_workers_counts(db: Connection, levels: Le
     await db.execute(SCHEDULE)
     await levels.turn()
     assert await value(db, FULL) is False
-    await db.execute("update pgsched.workers set gone_since = now()")
+    await db.execute("update pgsched.workers set lost_since = now()")
     await levels.turn()
     assert await value(db, FULL) is True

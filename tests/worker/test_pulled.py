@@ -12,7 +12,7 @@ from tests.store.store_arrange import Connection as Consumer
 from tests.store.store_arrange import call
 from tests.worker.conftest import Connection, Running, until, value
 
-WAITING = "select count(*) from pgsched.executions where job_id is not null and plan is null and lease_token is null"
+WAITING = "select count(*) from pgsched.executions where job_id is not null and plan < 0 and lease_token is null"
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ async def test_what_a_dead_consumer_had_fails_without_another(
     put(orders, options={"max_attempts": 1})
     [handed] = claim(orders)
     run_out(orders, handed)
-    async with running():
+    async with running(lease=3.0):
         await until(lambda: value(db, "select count(*) = 1 from pgsched.history where status = 'failed'"))
 
 

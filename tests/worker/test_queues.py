@@ -167,11 +167,13 @@ async def _serves(worker: Any, count: int) -> bool:
 
 
 def seen(id: int, served: list[int], paused: list[int] | None = None, *, gone: bool = False) -> Seen:
-    return Seen(id=id, queues=[], served=served, paused=paused or [], gone=gone, lost=False)
+    return Seen(
+        id=id, queues=[], served=served, paused=paused or [], gone=gone, lost=False, now=0.0, expires_at=1.0, lease=30.0
+    )
 
 
 def roster(number: int) -> Roster:
-    made = Roster(name="w", queues=[], lease=timedelta(seconds=30))
+    made = Roster(name="w", instance="w", queues=[], lease=timedelta(seconds=30))
     made.number = number
     return made
 

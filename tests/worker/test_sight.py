@@ -178,8 +178,7 @@ async def test_rows_of_a_queue_it_does_not_serve_do_not_call_a_worker_to_the_wat
         await ring(db)
         await db.execute("select pgsched.schedule('python:count', '{}', queue => 'orders')")
         await until_history(db, 1)
-        held = "select count(*) from pg_locks where locktype = 'advisory' and objid = 4294967294"
-        assert await value(db, held) == 0
+        assert not await value(db, "select pgsched_internal.is_watched(1)")
 
 
 async def test_a_worker_called_to_the_watch_before_its_first_look_runs_what_it_claims(

@@ -128,7 +128,7 @@ async def test_it_goes_on_after_its_connection_was_cut(
     db: Connection, silent: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, _ = counting_app()
-    cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'pgsched upkeep'"
+    cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name like 'pgsched upkeep %'"
     async with running(app, **QUIET) as worker:
         await settle_in(db, recorder)
         assert await until(lambda: value(db, cut)) == 1

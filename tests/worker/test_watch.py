@@ -28,9 +28,8 @@ select count(pgsched.schedule('python:count', '{}', fire_at => now() + n * inter
   from generate_series(1, %s) n
 """
 WATCHERS = """
-select array_agg(pid) from pg_locks
- where locktype = 'advisory' and classid = 1885631331 and objid = 4294967295 and mode = 'ExclusiveLock' and granted
-   and database = (select oid from pg_database where datname = current_database())
+select array_agg(w.id) from pgsched.workers w
+ where pgsched_internal.is_watched(0) and pgsched_internal.watch_of(0) & 4194303 = w.id
 """
 IN_PARTITION = "insert into pgsched.executions (target, payload, fire_at, partition) values (%s, '{}', now(), %s)"
 
@@ -61,7 +60,7 @@ def counting_app() -> tuple[App, list[str]]:
 
 
 async def watchers(db: Connection) -> list[int]:
-    """The sessions that hold the watch over the queue default."""
+    """The number of the worker that is on watch over the queue default, if one is."""
     return await value(db, WATCHERS) or []
 
 
@@ -229,18 +228,20 @@ async def test_a_worker_that_loses_its_connection_loses_the_watch_and_goes_on(
     app, calls = counting_app()
     async with on_watch(db, recorder, running(app, **ALONE)):
         [lost] = await watchers(db)
-        await db.execute("select pg_terminate_backend(%s)", [lost])
+        await db.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'pgsched claim %'"
+        )
         await recorder.wait_for("database.lost")
         await db.execute("select pgsched.schedule('python:count', '{}')")
         await until_history(db, RUNG + 1, seconds=POLL / 10)
         await ring(db)
         [found] = await until(lambda: watchers(db))
         await until_history(db, RUNG + 1 + RINGS)
-    assert found != lost
+    assert found == lost
     assert len(calls) == len(set(calls)) == RUNG + 1 + RINGS
 
 
-async def test_a_claim_that_fails_does_not_leave_the_lock_behind(
+async def test_a_claim_that_fails_does_not_leave_the_watch_behind(
     db: Connection, running: Running, recorder: Recorder, endless: None
 ) -> None:
     app, _ = counting_app()
@@ -280,12 +281,12 @@ async def test_one_that_finds_the_watch_taken_is_called_anew_only_by_new_rings(
     sessions: tuple[Session, Session],
 ) -> None:
     mine, yours = Watch(), Watch()
-    await mine.enter(sessions[0], range(16))
+    await mine.enter(sessions[0], 1, range(16))
     for _ in range(RINGS):
         yours.ring()
     assert yours.called
-    await yours.enter(sessions[1], range(16))
+    await yours.enter(sessions[1], 2, range(16))
     assert (mine.on, yours.on, yours.called) == (True, False, False)
     await mine.leave(sessions[0])
-    await yours.enter(sessions[1], range(16))
+    await yours.enter(sessions[1], 2, range(16))
     assert (mine.on, yours.on) == (False, True)

@@ -100,7 +100,8 @@ begin
   if not found then
     return false;
   elsif waiting.awaited or execution_id = after_id then
-    perform pg_advisory_xact_lock(hashtext('pgsched dependencies'), hashtext(waiting.client_id));
+    insert into pgsched_internal.circles (client_id) values (waiting.client_id) on conflict do nothing;
+    perform from pgsched_internal.circles c where c.client_id = waiting.client_id for update;
     perform pgsched_internal.check_no_circle(execution_id, after_id);
   end if;
   if waiting.at_head then  -- it gives its place up: others may begin before it, and it may wait for one of them

@@ -71,6 +71,7 @@ declare
 begin
   for freed in delete from pgsched.blocked_keys b where b.execution_id = any (ids) returning b.* loop
     perform pgsched_internal.let_next(freed.partition, freed.client_id, freed.ordering_key);
+    perform pgsched_internal.notify_turns();
   end loop;
 end $$;
 comment on function pgsched_internal.unblock_after(uuid[])
@@ -155,7 +156,6 @@ create or replace function pgsched_internal.revive(
 ) returns uuid language plpgsql volatile as $$
 declare
   queue constant text := (select q.name from pgsched.queues q where q.first_partition = letter.partition & ~15);
-  is_first boolean;  -- of its key: its place is before what was to come at the same instant, too
   new_id uuid := pgsched_internal.new_id_in(letter.partition);
   held pgsched_internal.keys;
 begin
@@ -169,21 +169,19 @@ begin
   end if;
   perform pgsched_internal.check_pulled(coalesce(revive.target, letter.target), queue);
   if letter.ordering_key is not null then
-    perform pg_advisory_xact_lock(1885631332, letter.partition);
-    is_first := not exists (
-      select from pgsched.executions e
-       where e.partition = letter.partition and e.client_id = letter.client_id and e.ordering_key = letter.ordering_key
-         and (e.at_head or coalesce(e.scheduled_for, e.fire_at) < letter.scheduled_for));
+    -- Its place is before what was to come after it at the same instant, too, and there ids decide: so its id begins with the
+    -- same time. To put it at the head of its key here would keep workers waiting until the end of this transaction.
+    new_id := overlay(new_id::text placing left(letter.id::text, 14) from 1 for 14);
   end if;
   if held.id is not null then
     perform pgsched_internal.give_key(letter.client_id, letter.key, new_id, letter.partition);
   end if;
-  insert into pgsched.executions as e (id, fire_at, scheduled_for, plan, partition, client_id, target, payload, options, key, ordering_key,
-                                       at_head)
+  insert into pgsched.executions as e (id, fire_at, scheduled_for, plan, partition, client_id, target, payload, options, key,
+                                       ordering_key)
   values (new_id, revive.fire_at, letter.scheduled_for, 0, letter.partition, letter.client_id, coalesce(revive.target, letter.target),
           coalesce(revive.payload, letter.payload),
           nullif(coalesce(revive.options, letter.options) - array['relevant_for', 'max_retry_age', 'deadline'], '{}'),
-          letter.key, letter.ordering_key, nullif(is_first, false))
+          letter.key, letter.ordering_key)
   on conflict do nothing returning e.id into new_id;
   if new_id is not null then
     perform pgsched_internal.mark_dead_letter(letter, new_id, revive.actor);

@@ -32,12 +32,13 @@ begin
       settled.partition, coalesce(settled.scheduled_for, settled.fire_at), settled.attempt, 'succeeded', null,
       settle_called.result, null);
   end if;
-  if settled.job_id is not null and coalesce(settled.plan, 1) > 0
+  if settled.job_id is not null and coalesce(settled.plan, 1) <> 0
      and exists (select from pgsched.jobs j where j.id = settled.job_id and j.rules ? 'pause_after') then
     perform pgsched_internal.count_outcome(settled.job_id, 'succeeded');
   end if;
   if settled.ordering_key is not null then
     perform pgsched_internal.let_next(settled.partition, settled.client_id, settled.ordering_key);
+    perform pgsched_internal.notify_turns();
   end if;
 end $$;
 comment on function pgsched.settle_called(smallint, uuid, bigint, jsonb)

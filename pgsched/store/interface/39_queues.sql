@@ -104,7 +104,7 @@ begin
     perform pgsched_internal.refuse('PS000', format('pulled cannot be %s', left(pulled::text, 100)), 'write true for a queue that consumers pull from');
   end if;
   perform pgsched_internal.check_queue_changes(case when jsonb_typeof(changes) = 'object' then changes - 'pulled' else changes end);
-  perform pg_advisory_xact_lock(hashtext('pgsched.queues'));
+  perform from pgsched_internal.locks l where l.name = 'queues' for update;
   if exists (select from pgsched.queues q where q.name = create_queue.name) then
     perform pgsched_internal.refuse('PS011', format('there is a queue %L already', name), 'set what shall be different: pgsched.set_queue');
   end if;
@@ -119,6 +119,8 @@ begin
       end if;
     end;
   end loop;
+  insert into pgsched_internal.orderings (partition) select generate_series(first, first + 15);
+  execute format('create sequence pgsched_internal.watch_%s', first / 16);
   insert into pgsched.queues (name, first_partition, pulled) values (name, first, pulled::boolean);
   perform pgsched.set_queue(name, changes - 'pulled', actor);
   perform pgsched_internal.log_setting('create queue', create_queue.actor, jsonb_build_object('queue', name, 'first_partition', first));
@@ -129,7 +131,7 @@ comment on function pgsched.create_queue(text, jsonb, text)
 is set as by pgsched.set_queue; pulled, which is so for good, leaves the queue to consumers: see pgsched.claim. PS000 for a name that cannot be, PS011 where there is a queue of this name.';
 
 create or replace function pgsched.drop_queue(name text, actor text default null) returns void
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
 declare
   queue pgsched.queues;
   jobs bigint;
@@ -137,7 +139,7 @@ begin
   if current_setting('transaction_isolation') <> 'read committed' then
     perform pgsched_internal.refuse('PS011', 'this transaction might not see what waits in the queue', 'begin one that is read committed');
   end if;
-  perform pg_advisory_xact_lock(hashtext('pgsched.queues'));
+  perform from pgsched_internal.locks l where l.name = 'queues' for update;
   queue := pgsched_internal.lock_queue(name);
   select count(*) into jobs from pgsched.jobs j where j.queue = drop_queue.name and j.state <> 'cancelled';
   if name = 'default' then
@@ -147,15 +149,16 @@ begin
   end if;
   perform pgsched_internal.check_empty(queue);
   update pgsched.jobs j set queue = 'default' where j.queue = drop_queue.name;
-  for try in 1..25 loop
+  for try in 1..100 loop
     begin
+      perform set_config('lock_timeout', '20ms', true);
       perform pgsched_internal.drop_partitions(queue);
       exit;
     exception when lock_not_available then  -- whoever scheduled meanwhile had to wait, so: a moment for them
-      if try = 25 then
+      if try = 100 then
         raise;
       end if;
-      perform pg_sleep(0.05);
+      perform pg_sleep(0.05 + random() * 0.1);
     end;
   end loop;
   delete from pgsched.queues q where q.name = drop_queue.name;
@@ -179,10 +182,15 @@ comment on function pgsched_internal.check_empty(pgsched.queues) is 'True where 
 create or replace function pgsched_internal.drop_partitions(queue pgsched.queues) returns void language plpgsql volatile as $$
 begin
   lock table only pgsched.executions in access exclusive mode;
-  perform pgsched_internal.check_empty(queue);
+  if pgsched_internal.count_live(queue.name, 1) > 0 then
+    perform pgsched_internal.refuse('PS011', format('executions came into the queue %L just now', queue.name),
+      'wait until they have ended, or cancel them');
+  end if;
   for partition in queue.first_partition..queue.first_partition + 15 loop
     execute format('drop table pgsched_internal.executions_%s', partition);
   end loop;
+  execute format('drop sequence if exists pgsched_internal.watch_%s', queue.first_partition / 16);
+  delete from pgsched_internal.orderings o where o.partition between queue.first_partition and queue.first_partition + 15;
 end $$;
 comment on function pgsched_internal.drop_partitions(pgsched.queues) is 'Drops the tables of a queue, which must be empty.';
 

@@ -3,15 +3,51 @@
 -- poll then finds the rows within a second.
 
 -- PostgreSQL takes one lock for the whole database from a NOTIFY's commit until that commit is flushed, so that writers
--- that notify wait for each other's disk. A worker that is woken often looks by itself every few milliseconds, and holds
--- an advisory lock meanwhile ('pgsc', -1 - the number of the queue). To try for a share of it is a look into shared
--- memory: nothing is waited for, and what is got is given back at once, also where the transaction goes on or fails.
+-- that notify wait for each other's disk. A worker that is woken often looks by itself every few milliseconds, and says so
+-- in a sequence of the queue: until when, in milliseconds since 1970, and which worker. A sequence is written in its
+-- place: to look at it is to read one row that never gets versions, whoever holds an old snapshot, and takes no lock
+-- that anybody could hold. Nobody but the owner may touch it. What says nothing any more after a moment needs no session
+-- to stand for it.
+create or replace function pgsched_internal.watch_of(queue_number integer) returns bigint language sql volatile as $$
+  select pg_catalog.pg_sequence_last_value(pg_catalog.to_regclass('pgsched_internal.watch_' || queue_number))
+$$;
+comment on function pgsched_internal.watch_of(integer) is 'What the watch of a queue (partition >> 4) says, as it was noted last; null where it never was.';
+
+create or replace function pgsched_internal.is_current(watch bigint) returns boolean language sql volatile as $$
+  select coalesce((watch >> 22) - (extract(epoch from clock_timestamp()) * 1000)::bigint between 0 and 5000, false)
+$$;
+comment on function pgsched_internal.is_current(bigint) is 'Whether a watch that says this is being kept.';
+
 create or replace function pgsched_internal.is_watched(queue_number integer) returns boolean language sql volatile as $$
-  select case when pg_try_advisory_lock_shared(1885631331, -1 - queue_number)
-              then not pg_advisory_unlock_shared(1885631331, -1 - queue_number) else true end
+  select pgsched_internal.is_current(pgsched_internal.watch_of(queue_number))
 $$;
 comment on function pgsched_internal.is_watched(integer)
   is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.';
+
+create or replace function pgsched_internal.take_watch(queue_number integer, worker integer) returns boolean
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set synchronous_commit = off as $$
+declare
+  watch constant bigint := pgsched_internal.watch_of(queue_number);
+  until constant bigint := (extract(epoch from clock_timestamp()) * 1000)::bigint + 1500;
+  sequence constant regclass := to_regclass('pgsched_internal.watch_' || queue_number);
+begin
+  if sequence is null or (watch & 4194303) <> (worker & 4194303) and pgsched_internal.is_current(watch) then
+    return false;
+  end if;
+  perform setval(sequence, (until << 22) | (worker & 4194303));
+  return true;
+end $$;
+comment on function pgsched_internal.take_watch(integer, integer)
+  is 'Has a worker be on watch over a queue for the next one and a half seconds; false where another is.';
+
+create or replace function pgsched_internal.leave_watch(queue_number integer, worker integer) returns void
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set synchronous_commit = off as $$
+begin
+  if (pgsched_internal.watch_of(queue_number) & 4194303) = (worker & 4194303) then
+    perform setval(to_regclass('pgsched_internal.watch_' || queue_number), 1);
+  end if;
+end $$;
+comment on function pgsched_internal.leave_watch(integer, integer) is 'Ends the watch of a worker over a queue.';
 
 -- The one way to tell the workers something. A notification is a hint: where somebody keeps the queue of notifications from being
 -- emptied (a session that listens, in a transaction that goes on), it is left out before the queue is full, for then no

@@ -36,7 +36,6 @@ declare
   first record;
   instant timestamptz;
 begin
-  perform pg_advisory_xact_lock(1885631332, let_next.partition);
   perform from pgsched.executions e
     where e.partition = let_next.partition and e.client_id = let_next.client_id and e.ordering_key = let_next.ordering_key and e.at_head;
   if found or exists (select from pgsched.blocked_keys b where b.client_id = let_next.client_id
@@ -67,8 +66,19 @@ comment on function pgsched_internal.let_next(smallint, text, text)
   is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind
 one; the instant at which it fires, or null.';
 
--- For transactions of clients, which it reaches the workers from at their end. The lock of let_next would be kept until
--- then, while claims and settles of everybody wait for it, and would be taken before rows that those hold already.
+create or replace function pgsched_internal.let_next_alone(partition smallint, client_id text, ordering_key text) returns timestamptz
+  language plpgsql volatile as $$
+begin
+  perform pgsched_internal.lock_ordering(array[let_next_alone.partition]);
+  return pgsched_internal.let_next(let_next_alone.partition, let_next_alone.client_id, let_next_alone.ordering_key);
+end $$;
+comment on function pgsched_internal.let_next_alone(smallint, text, text)
+  is 'The same under the lock of the partition''s order, so that nobody who is held behind one that ends just now is overlooked: for
+workers.';
+
+-- For transactions of clients, which it reaches the workers from at their end. The lock of a partition's order would be kept
+-- until then, while claims and settles of everybody wait for it. Without it somebody may be held behind one that ends in
+-- the same moment: whoever ends or holds one without the lock has the workers look.
 create or replace function pgsched_internal.notify_turns() returns void language plpgsql volatile as $$
 begin
   if current_setting('pgsched.notify', true) is distinct from 'off' then
@@ -99,6 +109,7 @@ begin
     delete from pgsched.blocked_keys b where b.client_id = unblock.client and b.ordering_key = unblock.ordering_key returning b.*
   loop
     perform pgsched_internal.let_next(freed.partition, freed.client_id, freed.ordering_key);
+    perform pgsched_internal.notify_turns();
     perform pgsched_internal.write_log('unblock', freed.execution_id, unblock.actor,
       jsonb_build_object('client', freed.client_id, 'ordering_key', freed.ordering_key));
     any_freed := true;

@@ -64,7 +64,7 @@ begin
     perform pgsched_internal.tell_outcome(held.id, held.job_id, held.client_id, held.key, held.target, held.options, held.partition,
       nominal, held.attempt, status, null, result, reason);
   end if;
-  if held.job_id is not null and coalesce(held.plan, 1) > 0
+  if held.job_id is not null and coalesce(held.plan, 1) <> 0
      and exists (select from pgsched.jobs j where j.id = held.job_id and j.rules ? 'pause_after') then
     perform pgsched_internal.count_outcome(held.job_id, status);
   end if;
@@ -76,6 +76,7 @@ begin
       perform pgsched_internal.block_key(held.partition, held.client_id, held.ordering_key, held.id, reason);
     end if;
     perform pgsched_internal.let_next(held.partition, held.client_id, held.ordering_key);
+    perform pgsched_internal.notify_turns();
   end if;
 end $$;
 comment on function pgsched_internal.end_in_hand(pgsched.executions, pgsched.execution_status, jsonb, text, boolean)
@@ -129,7 +130,7 @@ begin
   update pgsched.executions e
      set scheduled_for = coalesce(e.scheduled_for, e.fire_at), fire_at = 'infinity', gate = 'error', reason = left(set_aside.reason, 500),
          at_head = null, attempt = greatest(e.attempt - 1, 0), lease_owner = null, lease_token = null, lease_expires_at = null,
-         consumer = null, plan = case e.plan when 0 then 0 end
+         consumer = null, plan = -abs(e.plan)
    where e.partition = held.partition and e.id = held.id;
 exception when others then
   raise warning 'execution % can neither be done nor held: %', held.id, sqlerrm;
@@ -137,7 +138,7 @@ end $$;
 comment on function pgsched_internal.set_aside(pgsched.executions, text)
   is 'Holds an execution that is locked and whose end cannot be recorded, with the reason, until its owner deals with it.';
 
-create or replace function pgsched_internal.reap_in_hand(partition smallint, most integer) returns integer
+create or replace function pgsched_internal.reap_in_hand(partition smallint, most integer, ended_by timestamptz) returns integer
   language plpgsql volatile as $$
 declare
   lost uuid[];
@@ -147,10 +148,10 @@ begin
   lost := array(select edge.id from (select e.id, e.lease_token, e.lease_owner, e.lease_expires_at from pgsched.executions e
                                       where e.partition = reap_in_hand.partition and e.fire_at <= pgsched.now()
                                       order by e.fire_at limit most) edge
-                 where edge.lease_token is not null and edge.lease_owner is null and edge.lease_expires_at <= pgsched.now());
+                 where edge.lease_token is not null and edge.lease_owner is null and edge.lease_expires_at <= reap_in_hand.ended_by);
   for held in
     select * from pgsched.executions e where e.partition = reap_in_hand.partition and e.id = any (lost)
-       and e.lease_token is not null and e.lease_owner is null and e.lease_expires_at <= pgsched.now()
+       and e.lease_token is not null and e.lease_owner is null and e.lease_expires_at <= reap_in_hand.ended_by
        for update skip locked
   loop
     begin
@@ -164,8 +165,8 @@ begin
   end loop;
   return count;
 end $$;
-comment on function pgsched_internal.reap_in_hand(smallint, integer)
-  is 'Takes back what no worker has in hand and whose lease ran out, of so many due executions of a partition; returns how many.';
+comment on function pgsched_internal.reap_in_hand(smallint, integer, timestamptz)
+  is 'Takes back what no worker has in hand and whose lease had run out by a moment, of so many due executions of a partition; returns how many.';
 
 create or replace function pgsched.complete(id uuid, token bigint, result jsonb default null) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$

@@ -60,11 +60,13 @@ $$;
 comment on function pgsched_internal.until_next(text)
   is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.';
 
+-- In transactions of clients, so nobody waits here: neither for the lock of the partition's order, which is the workers',
+-- nor for another who is just putting one at the head of the key. Who is held in vain by that, workers let go on.
 create or replace function pgsched_internal.take_turn(waiting pgsched.executions) returns boolean language plpgsql volatile as $$
 declare
+  patience constant text := current_setting('lock_timeout');
   first uuid;
 begin
-  perform pg_advisory_xact_lock(1885631332, waiting.partition);
   select e.id into first from pgsched.executions e
    where e.partition = waiting.partition and e.client_id = waiting.client_id and e.ordering_key = waiting.ordering_key and e.at_head;
   if first is null and not exists (select from pgsched.blocked_keys b
@@ -74,11 +76,21 @@ begin
        and (isfinite(e.fire_at) or e.gate is not null or not pgsched_internal.waits_for_own(e.partition, e.id))
      order by coalesce(e.scheduled_for, e.fire_at), e.id limit 1;
   end if;
+  if waiting.id = first then
+    begin
+      perform set_config('lock_timeout', '1ms', true);
+      update pgsched.executions e set at_head = true, scheduled_for = coalesce(e.scheduled_for, e.fire_at)
+       where e.partition = waiting.partition and e.id = waiting.id;
+      perform set_config('lock_timeout', patience, true);
+      return true;
+    exception when lock_not_available or unique_violation then null;  -- another is
+    end;
+  end if;
   update pgsched.executions e
-     set at_head = case when e.id = first then true end, gate = case when e.id is distinct from first then 'order' end,
-         fire_at = case when e.id = first then e.fire_at else 'infinity' end, scheduled_for = coalesce(e.scheduled_for, e.fire_at)
+     set gate = 'order', fire_at = 'infinity', scheduled_for = coalesce(e.scheduled_for, e.fire_at)
    where e.partition = waiting.partition and e.id = waiting.id;
-  return waiting.id is not distinct from first;
+  perform pgsched_internal.notify_turns();
+  return false;
 end $$;
 comment on function pgsched_internal.take_turn(pgsched.executions)
   is 'Whether it is the turn of an execution among those of its ordering key; it is at the head then, and held behind the others
@@ -112,37 +124,48 @@ comment on function pgsched_internal.may_be_handed_out(smallint, uuid)
 
 -- A share of every partition first, so that those of any come to their turn. A row of a job whose next row does not
 -- stand yet (plan > 0) is left to the workers, which plan and pass it on before it is due. Plain is what can be handed
--- out as it stands; ordered are the partitions of what may have to wait for its turn.
+-- out as it stands. As long as a client is held, its rows are passed over: then a claim reads no more than so many of each
+-- partition, first what has become due lately and then from the beginning, and workers move those rows out of the way.
 create or replace function pgsched_internal.due_to_pull(
-  first smallint, wanted integer, share integer, clients text[], out homes smallint[], out ids uuid[], out plain boolean[], out ordered smallint[]
+  first smallint, wanted integer, share integer, clients text[], lately boolean,
+  out homes smallint[], out ids uuid[], out plain boolean[], out cut boolean
 ) language plpgsql volatile set enable_seqscan = off set enable_bitmapscan = off
   set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan as $$
 declare
   last constant smallint := due_to_pull.first + 15;
   spans constant text[] := array['relevant_for', 'deadline', 'max_retry_age'];
+  held constant text[] := array(select c.client_id from pgsched.clients c where c.state = 'held');
+  low constant timestamptz := case when lately and held <> '{}' then pgsched.now() - interval '2 seconds' else '-infinity' end;
+  ends timestamptz[];
   hasty constant boolean := coalesce((select q.options ?| spans from pgsched.queues q where q.first_partition = due_to_pull.first), false);
 begin
-  select array_agg(d.partition order by d.fire_at), array_agg(d.id order by d.fire_at), array_agg(d.plain order by d.fire_at),
-         array_agg(distinct d.partition order by d.partition) filter (where d.ordered)
-    into homes, ids, plain, ordered
+  cut := isfinite(low);
+  if held <> '{}' then
+    select array_agg((select e.fire_at from pgsched.executions e
+                       where e.partition = (due_to_pull.first + slot)::smallint and e.partition between due_to_pull.first and last
+                         and e.fire_at >= low and e.fire_at <= pgsched.now()
+                       order by e.fire_at offset 1000 limit 1) order by slot) into ends from generate_series(0, 15) as slot;
+  end if;
+  select array_agg(d.partition order by d.fire_at), array_agg(d.id order by d.fire_at), array_agg(d.plain order by d.fire_at)
+    into homes, ids, plain
     from (select due.*
-            from (select (due_to_pull.first + (slot + shift) % 16)::smallint as partition
+            from (select (due_to_pull.first + (slot + shift) % 16)::smallint as partition, ends[(slot + shift) % 16 + 1] as until
                     from generate_series(0, 15) as slot, (select floor(random() * 16)::integer as shift offset 0) drawn) p
            cross join lateral (
-             select e.partition, e.id, e.fire_at, e.ordering_key is not null as ordered,
+             select e.partition, e.id, e.fire_at,
                     e.lease_token is null and e.target = 'queue:' and e.ordering_key is null
                       and not coalesce(e.options ?| spans, false)
                       and not exists (select from pgsched.clients c where c.client_id = e.client_id and c.options ?| spans)
                       and not hasty as plain
                from pgsched.executions e
-              where e.partition = p.partition and e.partition between due_to_pull.first and last and e.fire_at <= pgsched.now()
+              where e.partition = p.partition and e.partition between due_to_pull.first and last
+                and e.fire_at >= low and e.fire_at <= coalesce(p.until, pgsched.now())
                 and (e.lease_token is null or e.lease_owner is null and e.lease_expires_at <= pgsched.now())
-                and not exists (select from pgsched.clients c where c.client_id = e.client_id and c.state = 'held')
-                and coalesce(e.plan, 0) = 0 and (due_to_pull.clients is null or e.client_id = any (due_to_pull.clients))
+                and e.client_id <> all (held) and coalesce(e.plan, 0) <= 0 and (due_to_pull.clients is null or e.client_id = any (due_to_pull.clients))
               order by e.fire_at limit due_to_pull.share for update of e skip locked) due
            limit due_to_pull.wanted) d;
 end $$;
-comment on function pgsched_internal.due_to_pull(smallint, integer, integer, text[])
+comment on function pgsched_internal.due_to_pull(smallint, integer, integer, text[], boolean)
   is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.';
 
 -- Row by row: a statement over rows of many partitions would look for its place in each of them anew, and where the
@@ -159,6 +182,7 @@ declare
   drawn constant bigint := pgsched_internal.new_token(0::smallint);
   until constant timestamptz := pgsched.now() + claim.lease;
   share integer := (claim.batch + 15) / 16;
+  lately boolean := true;
   wanted integer := claim.batch;
   count integer;
   due record;
@@ -168,9 +192,8 @@ begin
     return;
   end if;
   for round in 1..20 loop
-    due := pgsched_internal.due_to_pull(first, wanted, share, clients);
+    due := pgsched_internal.due_to_pull(first, wanted, share, clients, lately);
     count := coalesce(cardinality(due.ids), 0);
-    perform pg_advisory_xact_lock(1885631332, o.partition) from unnest(due.ordered) as o(partition);
     for n in 1..count loop
       continue when not (due.plain[n] or pgsched_internal.may_be_handed_out(due.homes[n], due.ids[n]));
       return query
@@ -182,7 +205,8 @@ begin
                 e.job_id, e.payload::jsonb, e.target::text, e.options::jsonb, e.lease_expires_at;
       wanted := wanted - 1;
     end loop;
-    exit when wanted = 0 or count < share and not false = any (due.plain) or count = 0;
+    exit when wanted = 0 or not due.cut and (count < share and not false = any (due.plain) or count = 0);
+    lately := lately and count > 0;
     share := claim.batch;
   end loop;
 end $$;

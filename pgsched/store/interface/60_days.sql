@@ -1,32 +1,128 @@
 -- History and attempts are kept in days: made ahead, dropped whole, once the dead letters are out of them. The functions
--- are the workers' and run with the rights of the tables' owner; a lock they do not get at once they leave to the next turn.
+-- are the workers' and run with the rights of the tables' owner. None of them ever stands in line for a table lock, for
+-- whoever came next would have to wait behind it: what is not free at once is tried again a moment later, by a
+-- transaction of its own, with nothing locked in between.
 
-create or replace function pgsched_internal.prepare_days(ahead integer) returns integer
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '2s' as $$
+create or replace function pgsched_internal.day_table(parent text, day date) returns text language sql immutable parallel safe as $$
+  select parent || to_char(day, '_YYYYMMDD')
+$$;
+comment on function pgsched_internal.day_table(text, date) is 'What the table of a day is called.';
+
+-- A day of which the default partition has rows stays with it.
+create or replace function pgsched_internal.days_to_make(ahead integer) returns table (parent text, day date)
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  parent text;
-  day date;
-  made integer := 0;
+  today constant date := (pgsched.now() at time zone 'UTC')::date;
+  is_taken boolean;
 begin
-  foreach parent in array array['history', 'attempts'] loop
-    for day in select d::date from generate_series(pgsched.now() at time zone 'UTC', pgsched.now() at time zone 'UTC'
-                                                    + make_interval(days => ahead), interval '1 day') d
-    loop
-      continue when to_regclass(format('pgsched_internal.%I', parent || to_char(day, '_YYYYMMDD'))) is not null;
-      begin
-        execute format('create table pgsched_internal.%I partition of pgsched.%I for values from (%L) to (%L)',
-          parent || to_char(day, '_YYYYMMDD'), parent, day::text || ' 00:00+00', (day + 1)::text || ' 00:00+00');
-        made := made + 1;
-      exception
-        when duplicate_table then null;      -- another worker's turn was first
-        when check_violation then null;      -- the default partition has rows of that day already, and keeps them
-        when lock_not_available then return made;
-      end;
-    end loop;
+  for day, parent in
+    select today + n, p.name from generate_series(0, ahead) n, unnest(array['history', 'attempts']) p(name)
+     where not exists (select from pg_inherits i join pg_class c on c.oid = i.inhrelid
+                        where i.inhparent = format('pgsched.%I', p.name)::regclass
+                          and c.relname = pgsched_internal.day_table(p.name, today + n))
+     order by n, p.name
+  loop
+    execute format('select exists (select from pgsched_internal.%I where finished_at >= %L and finished_at < %L)',
+      parent || '_default', day::text || ' 00:00+00', (day + 1)::text || ' 00:00+00') into is_taken;
+    if not is_taken then
+      return next;
+    end if;
   end loop;
-  return made;
 end $$;
-comment on function pgsched_internal.prepare_days(integer) is 'Makes the partitions of history and attempts for today and the days ahead; returns how many.';
+comment on function pgsched_internal.days_to_make(integer)
+  is 'The days of history and attempts, today and so many ahead, that have no partition yet.';
+
+create or replace function pgsched_internal.make_day(parent text, day date) returns boolean
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '50ms' as $$
+begin
+  if parent not in ('history', 'attempts') or not pgsched_internal.try_lock('days') then
+    return false;
+  end if;
+  execute format('create table if not exists pgsched_internal.%I (like pgsched.%I including all)',
+    pgsched_internal.day_table(parent, day), parent);
+  return true;
+exception when lock_not_available then return false;
+end $$;
+comment on function pgsched_internal.make_day(text, date)
+  is 'Makes the table of a day, which stands by itself until it is attached; false where another worker is at it.';
+
+-- To attach takes a lock on the default partition that nobody else bears: every look at history has one there.
+create or replace function pgsched_internal.attach_day(parent text, day date) returns boolean
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if parent not in ('history', 'attempts') or not pgsched_internal.try_lock('days') then
+    return false;
+  end if;
+  execute format('lock table only pgsched.%I in share update exclusive mode nowait', parent);
+  execute format('lock table pgsched_internal.%I in access exclusive mode nowait', parent || '_default');
+  execute format('alter table pgsched.%I attach partition pgsched_internal.%I for values from (%L) to (%L)', parent,
+    pgsched_internal.day_table(parent, day), day::text || ' 00:00+00', (day + 1)::text || ' 00:00+00');
+  return true;
+exception
+  when lock_not_available then return false;
+  when check_violation then return true;  -- the default partition has rows of that day by now, and keeps them
+end $$;
+comment on function pgsched_internal.attach_day(text, date)
+  is 'Makes the table of a day a partition, if the locks for it are free at this moment; whether that is done.';
+
+create or replace function pgsched_internal.days_to_drop(kept integer) returns setof text
+  language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select c.relname::text from pg_class c
+   where c.relnamespace = 'pgsched_internal'::regnamespace and c.relkind = 'r' and c.relname ~ '^(history|attempts)_[0-9]{8}$'
+     and to_date(right(c.relname, 8), 'YYYYMMDD') < (pgsched.now() at time zone 'UTC')::date - kept
+   order by right(c.relname, 8), c.relname
+$$;
+comment on function pgsched_internal.days_to_drop(integer) is 'The tables of days of history and attempts that are older than so many days.';
+
+create or replace function pgsched_internal.drop_day(name text) returns boolean
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  parent constant text := split_part(name, '_', 1);
+  unmoved boolean;
+begin
+  if name !~ '^(history|attempts)_[0-9]{8}$' or not pgsched_internal.try_lock('days') then
+    return false;
+  elsif to_regclass(format('pgsched_internal.%I', name)) is null then
+    return true;
+  elsif parent = 'history' then
+    execute format('select exists (select from pgsched_internal.%I h where h.status = ''failed'' and h.dealt_with_at is null'
+      ' and pgsched_internal.is_kept(h.client_id, h.finished_at))', name) into unmoved;
+    if unmoved then
+      return null;  -- it goes once they have been moved
+    end if;
+  end if;
+  execute format('lock table only pgsched.%I in access exclusive mode nowait', parent);
+  execute format('lock table pgsched_internal.%I in access exclusive mode nowait', parent || '_default');
+  execute format('lock table pgsched_internal.%I in access exclusive mode nowait', name);
+  execute format('drop table pgsched_internal.%I', name);
+  return true;
+exception when lock_not_available then return false;
+end $$;
+comment on function pgsched_internal.drop_day(text)
+  is 'Drops the table of a day, if the locks for it are free at this moment and its dead letters are out of it; false where the locks
+are not, null where dead letters are in it.';
+
+create or replace function pgsched_internal.trim_default_days(kept integer, most integer) returns integer
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  oldest constant timestamptz := ((pgsched.now() at time zone 'UTC')::date - kept)::timestamp at time zone 'UTC';
+  count integer;
+  total integer := 0;
+begin
+  delete from pgsched_internal.history_default d where d.ctid = any (array(
+    select h.ctid from pgsched_internal.history_default h
+     where h.finished_at < oldest
+       and not (h.status = 'failed' and h.dealt_with_at is null and pgsched_internal.is_kept(h.client_id, h.finished_at))
+     limit most for update skip locked));
+  get diagnostics count = row_count;
+  total := count;
+  delete from pgsched_internal.attempts_default d where d.ctid = any (array(
+    select a.ctid from pgsched_internal.attempts_default a where a.finished_at < oldest limit most for update skip locked));
+  get diagnostics count = row_count;
+  return greatest(total, count);
+end $$;
+comment on function pgsched_internal.trim_default_days(integer, integer)
+  is 'Deletes what is older than so many days from the default partitions, no more than so many rows of each; how many of the one that had more.';
 
 create or replace function pgsched_internal.is_kept(client text, finished_at timestamptz) returns boolean language sql stable as $$
   select is_kept.finished_at > pgsched.now() - coalesce(
@@ -36,7 +132,7 @@ comment on function pgsched_internal.is_kept(text, timestamptz) is 'Whether a de
 
 -- Row by row, so that a dead letter is in one of the two tables at any moment, and so many at a time.
 create or replace function pgsched_internal.keep_dead_letters(kept integer, most integer) returns integer
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '2s' as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   oldest constant timestamptz := ((pgsched.now() at time zone 'UTC')::date - kept)::timestamp at time zone 'UTC';
   moved integer;
@@ -74,36 +170,3 @@ begin
 end $$;
 comment on function pgsched_internal.expire_dead_letters(integer)
   is 'Deletes dead letters that have expired and whose day of history is gone, no more than so many; returns how many.';
-
-create or replace function pgsched_internal.drop_days(kept integer) returns integer
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '2s' as $$
-declare
-  oldest constant date := (pgsched.now() at time zone 'UTC')::date - kept;
-  child record;
-  unmoved boolean;
-  dropped integer := 0;
-begin
-  for child in
-    select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-     where i.inhparent in ('pgsched.history'::regclass, 'pgsched.attempts'::regclass) and c.relname ~ '_[0-9]{8}$'
-       and to_date(right(c.relname, 8), 'YYYYMMDD') < oldest
-  loop
-    if child.name like 'history%' then
-      execute format('select exists (select from pgsched_internal.%I h where h.status = ''failed'' and h.dealt_with_at is null'
-        ' and pgsched_internal.is_kept(h.client_id, h.finished_at))', child.name) into unmoved;
-      continue when unmoved;
-    end if;
-    begin
-      execute format('drop table pgsched_internal.%I', child.name);
-      dropped := dropped + 1;
-    exception
-      when undefined_table then null;
-      when lock_not_available then return dropped;
-    end;
-  end loop;
-  delete from pgsched_internal.history_default h where h.finished_at < oldest::timestamp at time zone 'UTC'
-     and not (h.status = 'failed' and h.dealt_with_at is null and pgsched_internal.is_kept(h.client_id, h.finished_at));
-  delete from pgsched_internal.attempts_default where finished_at < oldest::timestamp at time zone 'UTC';
-  return dropped;
-end $$;
-comment on function pgsched_internal.drop_days(integer) is 'Drops the days of history and attempts that are older than so many days; returns how many.';

@@ -70,6 +70,7 @@ begin
   grant usage on schema pgsched, pgsched_internal to pgsched_worker;
   grant select, insert, update, delete on pgsched.executions, pgsched.jobs, pgsched.dependencies, pgsched.workers, pgsched.audit_log,
     pgsched.blocked_keys, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts, pgsched_internal.keys, pgsched_internal.job_moves to pgsched_worker;
+  grant select, update on pgsched_internal.locks, pgsched_internal.orderings to pgsched_worker;  -- to lock their rows
   grant select, insert, update on pgsched.history to pgsched_worker;
   grant select, update on pgsched.queues, pgsched.backfills, pgsched.replays, pgsched_internal.kept_dead_letters to pgsched_worker;
   grant select, insert on pgsched.attempts to pgsched_worker;
@@ -102,7 +103,7 @@ begin
     'pgsched_internal.check_partition', 'pgsched_internal.check_payload', 'pgsched_internal.check_pulled', 'pgsched_internal.check_queue_changes',
     'pgsched_internal.check_result', 'pgsched_internal.check_rules', 'pgsched_internal.check_secret', 'pgsched_internal.check_spec', 'pgsched_internal.check_target',
     'pgsched_internal.check_told', 'pgsched_internal.check_zone', 'pgsched_internal.circuit_of', 'pgsched_internal.clients_acted_for',
-    'pgsched_internal.count_live', 'pgsched_internal.count_outcome', 'pgsched_internal.default_attempts', 'pgsched_internal.detail_of', 'pgsched_internal.drop_days',
+    'pgsched_internal.count_live', 'pgsched_internal.count_outcome', 'pgsched_internal.default_attempts', 'pgsched_internal.detail_of', 'pgsched_internal.drop_day',
     'pgsched_internal.drop_partitions', 'pgsched_internal.due_to_pull', 'pgsched_internal.duration_text', 'pgsched_internal.edited',
     'pgsched_internal.end_in_hand', 'pgsched_internal.expire_dead_letters', 'pgsched_internal.fail_in_hand', 'pgsched_internal.fault_of_json',
     'pgsched_internal.find_execution', 'pgsched_internal.finish_waiting', 'pgsched_internal.fire_dependents',
@@ -116,14 +117,17 @@ begin
     'pgsched_internal.moves_instants', 'pgsched_internal.my_clients', 'pgsched_internal.new_secret', 'pgsched_internal.new_token',
     'pgsched_internal.next_queue_number', 'pgsched_internal.note_ends', 'pgsched_internal.notify_release', 'pgsched_internal.notify_turns',
     'pgsched_internal.notify_wake', 'pgsched_internal.notify_workers', 'pgsched_internal.open_gate', 'pgsched_internal.options_of', 'pgsched_internal.owner_of_job',
-    'pgsched_internal.partition_of', 'pgsched_internal.partition_with', 'pgsched_internal.prepare_days', 'pgsched_internal.queue_to_tell',
+    'pgsched_internal.partition_of', 'pgsched_internal.partition_with', 'pgsched_internal.make_day', 'pgsched_internal.queue_to_tell',
     'pgsched_internal.reap_in_hand', 'pgsched_internal.refuse', 'pgsched_internal.refuse_full', 'pgsched_internal.release_abandoned',
     'pgsched_internal.release_dependents', 'pgsched_internal.replay_next', 'pgsched_internal.revive', 'pgsched_internal.schedule_after',
     'pgsched_internal.schedule_job', 'pgsched_internal.schedule_keyed', 'pgsched_internal.seconds_in', 'pgsched_internal.set_aside', 'pgsched_internal.setting',
     'pgsched_internal.shut_gate', 'pgsched_internal.skip_dependents', 'pgsched_internal.slot_for', 'pgsched_internal.stalls', 'pgsched_internal.superseded_by',
     'pgsched_internal.take_in_hand', 'pgsched_internal.take_turn', 'pgsched_internal.target_host', 'pgsched_internal.tell_outcome',
     'pgsched_internal.unblock_after', 'pgsched_internal.until_next', 'pgsched_internal.waits_for_own', 'pgsched_internal.withdraw',
-    'pgsched_internal.write_log'], 'pgsched_worker');
+    'pgsched_internal.write_log', 'pgsched_internal.attach_day', 'pgsched_internal.day_table', 'pgsched_internal.days_to_drop',
+    'pgsched_internal.days_to_make', 'pgsched_internal.trim_default_days', 'pgsched_internal.try_lock', 'pgsched_internal.lock_ordering',
+    'pgsched_internal.let_next_alone', 'pgsched_internal.take_watch', 'pgsched_internal.leave_watch', 'pgsched_internal.is_current',
+    'pgsched_internal.watch_of'], 'pgsched_worker');
   perform pgsched_internal.grant_execute(array[
     'pgsched_internal.give_key', 'pgsched_internal.homes_of', 'pgsched_internal.in_history', 'pgsched_internal.insert_waiting',
     'pgsched_internal.is_live', 'pgsched_internal.job_under', 'pgsched_internal.key_retention', 'pgsched_internal.last_under',
@@ -227,6 +231,10 @@ begin
     select format('alter %s %s owner to pgsched_owner', case c.relkind when 'v' then 'view' else 'table' end, c.oid::regclass)
       from pg_catalog.pg_class c
      where c.relnamespace in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace) and c.relkind in ('r', 'p', 'v')
+       and c.relowner <> 'pgsched_owner'::regrole
+    union all
+    select format('alter sequence %s owner to pgsched_owner', c.oid::regclass) from pg_catalog.pg_class c
+     where c.relnamespace = 'pgsched_internal'::regnamespace and c.relkind = 'S' and c.relname ~ '^watch_[0-9]+$'
        and c.relowner <> 'pgsched_owner'::regrole
     union all
     select format('alter function %s owner to pgsched_owner', p.oid::regprocedure) from pg_catalog.pg_proc p

@@ -2,4 +2,4 @@
 select name, first_partition, max_waiting, full_since is not null from pgsched.queues
  where max_waiting is not null
    and not exists (select from pgsched.workers w
-                    where w.id < %(worker)s and w.gone_since is null and w.expires_at > pgsched.now())
+                    where w.id < %(worker)s and w.lost_since is null and w.expires_at > pgsched.now())

@@ -1,10 +1,10 @@
--- reap: in which partitions a lease ran out, as far as the next due rows from each one's mark tell, no more than depth;
--- and where they end if there may be more. Locks nothing. Index: executions_fire_at.
+-- reap: in which partitions a lease had run out by a moment, as far as the next due rows from each one's mark tell, depth
+-- of them and those of the same instant; and where they end if there may be more. Locks nothing. Index: executions_fire_at.
 select p.partition, coalesce(edge.expired, false), edge.read_to
   from unnest(%(partitions)s::smallint[], %(lows)s) as p(partition, low),
-       lateral (select bool_or(due.lease_expires_at < pgsched.now()) as expired,
-                       case when count(*) = %(depth)s then max(due.fire_at) end as read_to
+       lateral (select bool_or(due.lease_expires_at < to_timestamp(%(ended_by)s)) as expired,
+                       case when count(*) >= %(depth)s then max(due.fire_at) end as read_to
                   from (select e.fire_at, e.lease_expires_at from pgsched.executions e
-                         where e.partition = p.partition and e.fire_at >= p.low
+                         where e.partition = p.partition and e.fire_at > p.low
                            and e.fire_at <= pgsched.now() + interval '1 minute'
-                         order by e.fire_at limit %(depth)s) due) edge
+                         order by e.fire_at fetch first %(depth)s rows with ties) due) edge

@@ -1,2 +1,2 @@
 -- gates: one worker at a time feeds on from a gate. To try for the lock waits for nobody.
-select pg_try_advisory_xact_lock(hashtextextended(%(gate)s, 1885631331))
+select pgsched_internal.try_lock('feeding ' || (hashtextextended(%(gate)s, 0) & 1023))

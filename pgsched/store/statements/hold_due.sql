@@ -5,5 +5,5 @@ update pgsched_internal.executions_{p} e
  where e.ctid = any (array(
          select due.ctid from pgsched_internal.executions_{p} due
           where due.partition = {p} and due.fire_at <= pgsched.now() and due.lease_token is null
-            and due.client_id = any (%(clients)s) and due.plan is null
+            and due.client_id = any (%(clients)s) and coalesce(due.plan, -1) < 0
           order by due.fire_at limit %(batch)s for update skip locked))

@@ -1,13 +1,19 @@
 -- ordering: lets the next of each key have its turn that nobody has and somebody waits for, such as after a deletion by
--- hand. Visits each key of the partition once. Index: executions_ordering.
+-- hand. Visits the next keys of the partition from a mark on, each once, no more than most; answers with how many there
+-- were, with the last of them, and how many got their turn. Index: executions_ordering.
 with recursive keys as (
-  (select e.client_id, e.ordering_key from pgsched_internal.executions_{p} e where e.ordering_key is not null
+  (select 1 as n, e.client_id, e.ordering_key from pgsched_internal.executions_{p} e
+    where e.ordering_key is not null and (e.client_id, e.ordering_key) > (%(client)s, %(key)s)
     order by e.client_id, e.ordering_key limit 1)
   union all
-  select n.client_id, n.ordering_key
+  select k.n + 1, n.client_id, n.ordering_key
     from keys k cross join lateral (
            select e.client_id, e.ordering_key from pgsched_internal.executions_{p} e
             where e.ordering_key is not null and (e.client_id, e.ordering_key) > (k.client_id, k.ordering_key)
             order by e.client_id, e.ordering_key limit 1) n
+   where k.n < %(most)s
+), let as materialized (
+  select n, client_id::text, ordering_key::text,
+         pgsched_internal.let_next_alone({p}::smallint, client_id, ordering_key) is not null as has_turn from keys
 )
-select count(pgsched_internal.let_next({p}::smallint, client_id, ordering_key)) from keys
+select n, client_id, ordering_key, (select count(*) from let where has_turn) from let order by n desc limit 1

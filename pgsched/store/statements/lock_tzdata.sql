@@ -1,2 +1,6 @@
--- One process rechecks at a time; the lock goes with the session.
-select pg_try_advisory_lock(hashtext('pgsched tzdata'))
+-- tzdata: one worker rechecks at a time. No row: another does, and is registered.
+insert into pgsched_internal.facts as f (name, value) values ('tzdata rechecked by', %(worker)s::integer)
+    on conflict (name) do update set value = excluded.value, updated_at = pgsched.now()
+ where f.value = excluded.value
+    or not exists (select from pgsched.workers w where w.id = f.value::integer and w.lost_since is null)
+returning true

@@ -1,6 +1,6 @@
--- reap: locks what a reap of a partition would take back, and passes over what others hold. What it carries is not looked
+-- reap: locks what a reap of a partition would take back, from a mark on, and passes over what others hold. What it carries is not looked
 -- at. Index: executions_fire_at.
 select e.id, e.lease_token from pgsched.executions e
- where e.partition = %(partition)s and e.fire_at <= pgsched.now() + interval '1 minute'
-   and (e.lease_owner = any (%(owners)s) or e.lease_expires_at < pgsched.now() and e.lease_owner is not null)
+ where e.partition = %(partition)s and e.fire_at > %(low)s and e.fire_at <= pgsched.now() + interval '1 minute'
+   and (e.lease_owner = any (%(owners)s) or e.lease_expires_at < to_timestamp(%(ended_by)s) and e.lease_owner is not null)
  order by e.fire_at limit 1000 for update skip locked

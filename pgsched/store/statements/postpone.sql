@@ -4,6 +4,6 @@
 update pgsched_internal.executions_{p} e
    set fire_at = pgsched.now() + make_interval(secs => p.seconds), scheduled_for = coalesce(e.scheduled_for, e.fire_at),
        lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1,
-       plan = case e.plan when 0 then 0 end
+       plan = -abs(e.plan)
   from unnest(%(ids)s::uuid[], %(tokens)s::bigint[], %(seconds)s::float8[]) as p(id, token, seconds)
  where e.id = any (array[p.id]) and e.lease_token = p.token

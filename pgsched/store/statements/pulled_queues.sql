@@ -2,5 +2,5 @@
 -- no harm. Locks nothing.
 select first_partition from pgsched.queues
  where pulled and not exists (select from pgsched.workers w
-                               where w.id < %(worker)s and w.gone_since is null and w.expires_at > pgsched.now())
+                               where w.id < %(worker)s and w.lost_since is null and w.expires_at > pgsched.now())
  order by first_partition

@@ -12,6 +12,6 @@ with earlier as (
 )
 update pgsched_internal.executions_{p} e
    set fire_at = 'infinity', lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1,
-       plan = case when %(carries_on)s then e.plan end
+       plan = case when %(carries_on)s then e.plan else -abs(e.plan) end
   from earlier where e.id = %(id)s and e.lease_token = %(token)s
 returning e.id

@@ -1,15 +1,20 @@
--- reap: takes rows back from workers that are lost (their session is gone, or they did not renew) and rows whose lease
--- ran out. What a lost worker had goes back as if it had not been claimed; a handler of which that was the second loss, or
--- the first beside others of its target under suspicion, is held until it has run alone, where a living worker can see to
--- that. One that is lost a second time with a process that had it alone, and nobody left to say how that ended, is held for
--- good. A lease that ran out under a living worker is an attempt; a row out of attempts fails, and its on_failure is scheduled
--- with that. Reads the due rows of one partition, so it runs only where there is something to take back. Skips what a settle
--- holds at this moment. Index: executions_fire_at; executions_gate.
+-- reap: takes rows back from workers that are lost and rows whose lease had run out by a moment, among the next due rows of one
+-- partition from its mark on, depth of them and those of the same instant. What a lost worker had goes back as if it had not been
+-- claimed; a handler of which that was the second loss, or the first beside others of its target under suspicion, is held until it
+-- has run alone, where a living worker can see to that. One that is lost a second time with a process that had it alone, and nobody
+-- left to say how that ended, is held for good. A lease that ran out under a living worker is an attempt; a row out of attempts
+-- fails, and its on_failure is scheduled with that. Skips what a settle holds at this moment. Answers with where the rows end if
+-- there may be more. Index: executions_fire_at, and then their place; executions_gate.
 with tried as (
   select array(select distinct d.capability from pgsched.workers w cross join unnest(w.delivers) as d(capability)
                  join pgsched.queues q on q.name = any (w.queues)
-                where w.tries and w.id <> all (%(owners)s) and w.expires_at > pgsched.now()
+                where w.tries and w.id <> all (%(owners)s) and w.lost_since is null
                   and q.first_partition = %(partition)s::int & ~15) as alone
+), edge as materialized (
+  select e.ctid as place, e.fire_at, e.lease_owner = any (%(owners)s) or e.lease_expires_at < to_timestamp(%(ended_by)s) as taken
+    from pgsched.executions e
+   where e.partition = %(partition)s and e.fire_at > %(low)s and e.fire_at <= pgsched.now() + interval '1 minute'
+   order by e.fire_at fetch first %(depth)s rows with ties
 ), lost as (
   select e.ctid, coalesce(e.lease_owner = any (%(owners)s), false) as lost_with_worker,
          coalesce(e.lease_owner = any (%(owners)s) and e.target like 'python:%%' and e.target = any (array(select unnest(alone) from tried))
@@ -22,15 +27,15 @@ with tried as (
            (select pgsched_internal.attempts_in(q.options) from pgsched.queues q where q.first_partition = %(partition)s::int & ~15),
            pgsched_internal.default_attempts()) as exhausted
     from pgsched.executions e
-   where e.partition = %(partition)s and e.fire_at <= pgsched.now() + interval '1 minute'
-     and (e.lease_owner = any (%(owners)s) or e.lease_expires_at < pgsched.now() and e.lease_owner is not null)
+   where e.partition = %(partition)s and e.ctid = any (array(select place from edge where taken))
+     and (e.lease_owner = any (%(owners)s) or e.lease_expires_at < to_timestamp(%(ended_by)s) and e.lease_owner is not null)
      and (%(only)s::uuid[] is null or e.id = any (%(only)s::uuid[]))
      for update skip locked
 ), returned as (
   update pgsched.executions e
      set lease_owner = null, lease_token = null, lease_expires_at = null,
          attempt = e.attempt - lost.lost_with_worker::int,
-         plan = case when lost.lost_with_worker then case e.plan when 0 then 0 end else e.plan end,
+         plan = case when lost.lost_with_worker then -abs(e.plan) else e.plan end,
          losses = case when lost.lost_with_worker and e.target like 'python:%%' then least(coalesce(e.losses, 0) + 1, 100)
                        else e.losses end,
          fire_at = case when lost.is_suspect or lost.is_culprit then 'infinity' else e.fire_at end,
@@ -56,12 +61,13 @@ with tried as (
   union all select pgsched.now(), id, attempt, client_id, 'the worker was lost' from failed
 )
 select (select count(*) from returned), (select count(*) from failed),
+       (select case when count(*) >= %(depth)s then max(fire_at) end from edge),
        (select count(pgsched_internal.tell_outcome(id, job_id, client_id, key, target, options, partition,
                        coalesce(scheduled_for, fire_at), attempt, 'failed', null, null,
                        'the worker was lost on the last attempt')) from failed),
-       (select count(case when job_id is not null and coalesce(plan, 1) > 0 then pgsched_internal.count_outcome(job_id, 'failed') end)
+       (select count(case when job_id is not null and coalesce(plan, 1) <> 0 then pgsched_internal.count_outcome(job_id, 'failed') end)
           from failed),
        (select count(case when options ->> 'ordering' = 'block' then pgsched_internal.block_key(partition, client_id, ordering_key, id,
                  'the worker was lost on the last attempt')::text end)
           from failed where ordering_key is not null),
-       (select count(pgsched_internal.let_next(partition, client_id, ordering_key)) from failed where ordering_key is not null)
+       (select count(pgsched_internal.let_next_alone(partition, client_id, ordering_key)) from failed where ordering_key is not null)

@@ -1,5 +1,6 @@
--- A worker announces itself and takes the number its leases carry. Its session then holds the advisory lock of that
--- number: while the lock is held the worker's process is there.
-insert into pgsched.workers (name, queues, release, delivers, tries, alone, expires_at)
-values (%(name)s, %(queues)s, %(release)s, %(delivers)s, %(tries)s, %(alone)s, pgsched.now() + %(lease)s)
+-- A worker announces itself and takes the number its leases carry. All its sessions carry its name (instance) under this
+-- login: as long as there is one, the worker's process is there.
+insert into pgsched.workers (name, queues, release, delivers, tries, alone, instance, login, lease, expires_at)
+values (%(name)s, %(queues)s, %(release)s, %(delivers)s, %(tries)s, %(alone)s, %(instance)s,
+        (select u.oid from pg_catalog.pg_roles u where u.rolname = session_user), %(lease)s, pgsched.now() + %(term)s)
 returning id

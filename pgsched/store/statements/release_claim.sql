@@ -1,6 +1,16 @@
--- release: hands back whatever a claim took whose answer never arrived. Reads the due rows of one partition; runs only
--- after a connection broke in the middle of a claim. Index: executions_fire_at.
-update pgsched.executions e
-   set lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1,
-       plan = case e.plan when 0 then 0 end
- where e.partition = any (%(partitions)s) and e.fire_at <= pgsched.now() + interval '1 minute' and e.lease_token = any (%(tokens)s)
+-- release: hands back whatever a claim took whose answer never arrived, among the next due rows of each partition from its
+-- mark on, depth of them and those of the same instant; answers with where those end that have more behind them. Runs only
+-- after a connection broke in the middle of a claim. Index: executions_fire_at, and then their place.
+with edge as materialized (
+  select p.partition, due.place, due.fire_at, due.taken
+    from unnest(%(partitions)s::smallint[], %(lows)s) as p(partition, low),
+         lateral (select e.ctid as place, e.fire_at, e.lease_token = any (%(tokens)s) as taken from pgsched.executions e
+                   where e.partition = p.partition and e.fire_at > p.low and e.fire_at <= pgsched.now() + interval '1 minute'
+                   order by e.fire_at fetch first %(depth)s rows with ties) due
+), released as (
+  update pgsched.executions e
+     set lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1, plan = -abs(e.plan)
+   where e.partition = any (%(partitions)s::smallint[]) and e.ctid = any (array(select place from edge where taken))
+     and e.lease_token = any (%(tokens)s)
+)
+select partition, max(fire_at) from edge group by partition having count(*) >= %(depth)s

@@ -29,7 +29,7 @@ select count(*),
        count(case when status = 'failed' or options ?| array['on_success', 'on_failure', 'on_expired'] then
          pgsched_internal.tell_outcome(id, job_id, client_id, key, target, options, partition, coalesce(scheduled_for, fire_at),
                               attempt, status, status_code, result, why) end),
-       count(case when job_id is not null and coalesce(plan, 1) > 0 and exists (
+       count(case when job_id is not null and coalesce(plan, 1) <> 0 and exists (
                          select from pgsched.jobs j where j.id = job_id and j.rules ? 'pause_after')
              then pgsched_internal.count_outcome(job_id, status) end),
        count(case when ordering_key is not null and status = 'failed' and options ->> 'ordering' = 'block'

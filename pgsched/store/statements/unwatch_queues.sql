@@ -1,2 +1,2 @@
--- The watch: gives the locks of these queues up.
-select pg_advisory_unlock(1885631331, -1 - queue) from unnest(%(queues)s::int[]) as queue
+-- The watch: gives up what this worker has of these queues.
+select pgsched_internal.leave_watch(queue, %(worker)s) from unnest(%(queues)s::int[]) as queue

@@ -1,3 +1,2 @@
--- The watch: takes the locks that tell writers of these queues that they need not notify, each unless it is taken.
-select queue, pg_try_advisory_lock(1885631331, -1 - queue)
-  from unnest(%(queues)s::int[]) as queue
+-- The watch: notes that a worker looks at these queues by itself for the next moment, each unless another has the watch.
+select pgsched_internal.take_watch(queue, %(worker)s) from unnest(%(queues)s::int[]) as queue

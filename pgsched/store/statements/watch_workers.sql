@@ -1,20 +1,17 @@
--- Who is alive, who is gone: notes since when a worker's session is missing, and answers with every worker.
--- lost: its lease ran out, or its session has been missing for the grace time, within which a live worker whose
--- connection was cut takes its lock again. Writes only when something changed. served and paused are the first partitions
--- of its queues that there are, and of those that are paused.
-with held as (
-  select objid::int as id from pg_locks
-   where locktype = 'advisory' and classid = 1885631331 and objsubid = 2 and granted
-     and database = (select oid from pg_database where datname = current_database())
-), noted as (
-  update pgsched.workers w set gone_since = pgsched.now()
-   where w.gone_since is null and not exists (select from held where held.id = w.id)
-  returning w.id
+-- Who is registered, whether any session is left that carries the worker's name under its login, and the database's time
+-- (seconds). These columns of pg_stat_activity are shown to everybody, and nobody has such a session who cannot log in
+-- as the same role. Locks and writes nothing. served and paused are the first partitions of the worker's queues that
+-- there are, and of those that are paused.
+with sessions as materialized (
+  select a.usesysid as login, substring(a.application_name from '^pgsched [a-z]+ ([0-9a-f]+)') as instance
+    from pg_catalog.pg_stat_activity a where a.application_name like 'pgsched %'
 )
 select w.id, w.queues,
        array(select q.first_partition from pgsched.queues q where q.name = any (w.queues) and not q.pulled order by 1) as served,
        array(select q.first_partition from pgsched.queues q where q.name = any (w.queues) and q.paused_at is not null) as paused,
        w.delivers, w.tries, w.alone,
-       w.gone_since is not null or exists (select from noted where noted.id = w.id) as gone,
-       w.expires_at < pgsched.now() or coalesce(w.gone_since < pgsched.now() - %(grace)s, false) as lost
+       extract(epoch from w.expires_at)::float8 as expires_at, extract(epoch from w.lease)::float8 as lease,
+       extract(epoch from pgsched.now())::float8 as now,
+       not exists (select from sessions s where s.instance = w.instance and s.login = w.login) as gone,
+       w.lost_since is not null as lost
   from pgsched.workers w order by w.id

@@ -1,0 +1,125 @@
+"""What one worker has seen of the others: who may be called lost, and which leases may be called run out.
+
+Nobody is judged by an instant alone. The database's clock may be set, the database may stand still for a while, commits
+may wait for a standby: then every end that was to be put off has passed, and all are alive. So a worker judges only by
+what it has seen on its own monotonic clock, in turns that were answered promptly and followed each other without a gap:
+
+- **gone**: not one session of the other's has been there for the grace time;
+- **silent**: the same end, not put off, for longer than the other would take to put it off; and a write of this
+  worker's own was quick, and the other has not followed it within the time to catch up.
+
+After a gap, a slow answer or a step of the database's clock all that was seen before counts for nothing, and the living
+get time to put their ends off.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pgsched.store.workers import Worker
+
+_PROMPT = 1.0  # seconds for an answer, between two turns beyond what was planned, and by which the clocks may differ
+_GAP = 4.0
+_STEP = 0.5
+_GRACE = 0.75  # a live worker that was cut off on all its sessions has one again
+CATCH_UP = 3.0  # the living reconnect, put their ends off and settle what they finished meanwhile
+_RENEWS = 1 / 4  # of its lease: how often a worker puts its end off
+_LATE = 1.5
+_TERM = 2 / 3
+
+
+@dataclass(slots=True)
+class _Sighting:
+    """Monotonic moments since when a worker has been seen with this end, without a session, and silent."""
+
+    expires_at: float
+    since: float
+    gone_since: float | None = None
+    silent_since: float | None = None
+
+
+class Liveness:
+    """Fed with each answer of ``workers.watch``; ``lost`` says whom to declare lost."""
+
+    def __init__(self) -> None:
+        self._sightings: dict[int, _Sighting] = {}
+        self._steady_since = float("inf")
+        self._seen_at = float("-inf")
+        self._now = 0.0
+        self._proven_at = float("-inf")
+        self._longest_lease = 0.0
+
+    def interrupt(self) -> None:
+        """Something failed or took long: what was seen until now counts for nothing."""
+        self._steady_since = float("inf")
+
+    def observe(self, found: Iterable[Worker], sent: float, received: float) -> None:
+        """Takes an answer that was asked for and came at these monotonic moments."""
+        found = list(found)
+        if found:
+            self._keep_time(found[0].now, sent, received)
+        self._longest_lease = max((worker.lease for worker in found), default=0.0)
+        before, self._sightings = self._sightings, {}
+        for worker in found:
+            self._sightings[worker.id] = self._sight(worker, before.get(worker.id))
+
+    @property
+    def needs_proof(self) -> bool:
+        """Whether somebody is silent, and it is open whether writes are possible at all."""
+        return any(
+            seen.silent_since is not None and self._proven_at < max(seen.silent_since, self._steady_since)
+            for seen in self._sightings.values()
+        )
+
+    def prove(self, sent: float, received: float) -> None:
+        """A write of this worker's own was committed."""
+        if received - sent > _PROMPT:
+            self.interrupt()
+        else:
+            self._proven_at = received
+
+    def lost(self) -> list[int]:
+        """The workers that are gone, or silent for good."""
+        return [id for id, seen in self._sightings.items() if self._is_gone(seen) or self._is_silent(seen)]
+
+    def ended_by(self) -> float | None:
+        """The moment of the database by which leases that it finds passed have run out indeed: their holders had time
+        to renew them since the last disturbance. None as long as they had not."""
+        patience = _LATE * _RENEWS * self._longest_lease + _PROMPT
+        return self._now if self._seen_at - self._steady_since >= patience else None
+
+    def is_steady_since(self, moment: float) -> bool:
+        """Whether nothing has disturbed the sight since this monotonic moment."""
+        return self._steady_since <= moment
+
+    def _keep_time(self, now: float, sent: float, received: float) -> None:
+        passed, theirs = received - self._seen_at, now - self._now
+        slow = received - sent > _PROMPT or passed > _GAP
+        if slow or abs(theirs - passed) > _STEP + received - sent or self._steady_since == float("inf"):
+            self._steady_since = received
+        self._seen_at, self._now = received, now
+
+    def _sight(self, worker: Worker, before: _Sighting | None) -> _Sighting:
+        at = self._seen_at
+        if before is None or before.expires_at != worker.expires_at:
+            before = _Sighting(worker.expires_at, at)
+        before.gone_since = _since(before.gone_since, worker.gone, at)
+        unchanged = at - max(before.since, self._steady_since)
+        late = worker.expires_at < self._now and unchanged >= _LATE * _RENEWS * worker.lease + _PROMPT / 2
+        before.silent_since = _since(before.silent_since, late or unchanged >= _TERM * worker.lease, at)
+        return before
+
+    def _is_gone(self, seen: _Sighting) -> bool:
+        if seen.gone_since is None or self._seen_at - self._steady_since < CATCH_UP:
+            return False
+        return self._seen_at - max(seen.gone_since, self._steady_since) >= _GRACE
+
+    def _is_silent(self, seen: _Sighting) -> bool:
+        if seen.silent_since is None or self._proven_at < max(seen.silent_since, self._steady_since):
+            return False
+        return self._seen_at - self._proven_at >= CATCH_UP
+
+
+def _since(before: float | None, holds: bool, now: float) -> float | None:
+    if not holds:
+        return None
+    return now if before is None else before

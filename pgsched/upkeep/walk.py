@@ -1,0 +1,42 @@
+"""Taking back what was leased in some partitions, a part at a time, so that a backlog keeps nobody waiting."""
+
+import time
+from collections.abc import Iterable, Sequence
+
+from pgsched.store.connect import Connection
+from pgsched.store.executions import Stretch
+from pgsched.store.parking import Parked
+from pgsched.store.reaping import reap_others
+from pgsched.store.wire import LONG_AGO
+
+
+class Walk:
+    """Reads the due rows of partitions once, from the earliest to the latest, for what can be taken back.
+
+    That is what is leased to these owners, and what had run out by a moment of the database.
+    """
+
+    def __init__(self, owners: Sequence[int], partitions: Iterable[int], *, ended_by: float, depth: int) -> None:
+        self.owners, self.partitions, self.ended_by = list(owners), list(partitions), ended_by
+        self.returned = self.failed = 0
+        self.parked: list[Parked] = []
+        self._depth = depth
+        self._marks = dict.fromkeys(self.partitions, LONG_AGO)
+
+    @property
+    def is_over(self) -> bool:
+        return not self._marks
+
+    async def go_on(self, connection: Connection, seconds: float) -> None:
+        """Reads on for about so long."""
+        until = time.monotonic() + seconds
+        while self._marks and time.monotonic() < until:
+            partition, low = next(iter(self._marks.items()))
+            part = Stretch(partition, low, self._depth)
+            reaped, parked = await reap_others(connection, part, self.owners, ended_by=self.ended_by)
+            self.returned, self.failed = self.returned + reaped.returned, self.failed + reaped.failed
+            self.parked += parked
+            if reaped.read_to is None:
+                del self._marks[partition]
+            else:
+                self._marks[partition] = reaped.read_to

@@ -1,0 +1,131 @@
+"""Who may be called lost: judged by answers as they come, and by when they come."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from pgsched.store.workers import Worker
+from pgsched.upkeep.liveness import CATCH_UP, Liveness
+
+LEASE = 30.0
+TERM = 20.0
+RENEWS = LEASE / 4
+
+
+@dataclass
+class World:
+    """Two workers, one of whom watches the other; both renew as they should unless a test says otherwise."""
+
+    liveness: Liveness = field(default_factory=Liveness)
+    clock: float = 1000.0
+    step: float = 5_000.0
+    """What the database's clock is ahead of the monotonic one."""
+    renewed: dict[int, float] = field(default_factory=lambda: {1: 0.0, 2: 0.0})
+    silent: set[int] = field(default_factory=set)
+    gone: bool = False
+    standing_still: bool = False
+
+    def turn(self, *, after: float = 1.0, takes: float = 0.001) -> list[int]:
+        sent = self.clock + after
+        self.clock = sent + takes
+        for id, at in self.renewed.items():
+            if id not in self.silent and not self.standing_still and self.clock - at >= RENEWS:
+                self.renewed[id] = self.clock
+                self.ends[id] = self.clock + self.step + TERM
+        self.liveness.observe([self._worker(id) for id in (1, 2)], sent, self.clock)
+        if self.liveness.needs_proof and not self.standing_still:
+            self.liveness.prove(self.clock, self.clock + takes)
+        return self.liveness.lost()
+
+    def turns(self, seconds: float, *, every: float = 1.0) -> list[int]:
+        until, lost = self.clock + seconds, list[int]()
+        while self.clock < until:
+            lost += self.turn(after=every)
+        return lost
+
+    ends: dict[int, float] = field(default_factory=lambda: {1: 0.0, 2: 0.0})
+
+    def _worker(self, id: int) -> Worker:
+        return Worker(
+            id=id, queues=[], served=[], paused=[], expires_at=self.ends[id], lease=LEASE, now=self.clock + self.step,
+            gone=id == 2 and self.gone, lost=False,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def world() -> World:
+    """After a minute in which nothing was amiss."""
+    made = World()
+    assert made.turns(60) == []
+    return made
+
+
+def test_a_worker_without_a_session_is_lost_within_two_seconds(world: World) -> None:
+    world.gone = True
+    world.turn()
+    assert 2 in world.turns(1.0, every=0.25)
+
+
+def test_a_worker_whose_sessions_come_back_within_the_grace_time_is_not(world: World) -> None:
+    world.gone = True
+    assert world.turns(0.5, every=0.25) == []
+    world.gone = False
+    assert world.turns(5) == []
+
+
+def test_a_worker_that_is_frozen_is_lost_within_its_lease(world: World) -> None:
+    world.silent = {2}
+    assert 2 in world.turns(LEASE)
+
+
+def test_after_a_frozen_database_the_living_get_time_to_renew(world: World) -> None:
+    world.standing_still = True
+    assert world.turn(takes=100.0) == []
+    assert world.turns(RENEWS) == []
+    world.standing_still = False
+    assert world.turns(120) == []
+
+
+def test_after_the_judge_itself_stood_still_the_living_get_time_to_renew(world: World) -> None:
+    world.standing_still = True
+    assert world.turn(after=100.0) == []
+    assert world.turns(RENEWS) == []
+    world.standing_still = False
+    assert world.turns(120) == []
+
+
+@pytest.mark.parametrize("hour", [3600.0, -3600.0])
+def test_a_step_of_the_databases_clock_makes_nobody_lost(world: World, hour: float) -> None:
+    world.step += hour
+    assert world.turns(120) == []
+
+
+def test_one_that_is_frozen_when_the_clock_is_set_back_is_lost_all_the_same(world: World) -> None:
+    world.silent = {2}
+    world.step -= 3600
+    assert 2 in world.turns(LEASE + RENEWS)
+
+
+def test_while_no_write_is_possible_nobody_is_lost(world: World) -> None:
+    """Commits wait for a standby: looks are quick, and nobody can put its end off."""
+    world.standing_still = True
+    assert world.turns(300) == []
+    world.standing_still = False
+    assert world.turns(120) == []
+
+
+def test_after_a_disturbance_a_missing_session_is_waited_for_longer(world: World) -> None:
+    world.liveness.interrupt()
+    world.gone = True
+    assert world.turns(CATCH_UP - 0.5, every=0.25) == []
+    assert 2 in world.turns(2, every=0.25)
+
+
+def test_leases_count_as_run_out_only_once_their_holders_had_time_to_renew(world: World) -> None:
+    assert world.liveness.ended_by() == pytest.approx(world.clock + world.step)
+    world.turn(takes=20.0)
+    assert world.liveness.ended_by() is None
+    world.turns(RENEWS)
+    assert world.liveness.ended_by() is None
+    world.turns(LEASE / 2)
+    assert world.liveness.ended_by() is not None
