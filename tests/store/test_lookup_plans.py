@@ -41,6 +41,7 @@ _SQL = {
     "one by its id": f"{_VIEW} where id = '{JOB}'",
     "a live one by its key": f"{_VIEW} where client_id = 'big' and key = 'l1000'",
     "a finished one by its key": f"{_VIEW} where client_id = 'big' and key = 'k1000'",
+    "the last of a job": f"{_VIEW} where job_id = '{JOB}' order by scheduled_for desc limit 20",
     "finished ones of a client by their status":
         "select * from pgsched.history where client_id = 'big' and status = 'failed' order by id desc limit 50",
     "dead letters":
@@ -67,6 +68,7 @@ _EXECUTIONS: dict[str, dict[str, Any]] = {
     "no queue": {"queue": "nowhere"},
     "a key of a client": {"client": "big", "key": "k1000"},
     "a key": {"key": "k1000"},
+    "a job": {"job": UUID(JOB)},
     "from": {"start": _NOW - timedelta(hours=1)},
     "to": {"end": _NOW - timedelta(days=6)},
     "from and to of a client's failed ones": {
