@@ -242,7 +242,8 @@ begin
     union all
     select format('alter %s %s owner to pgsched_owner', case t.typtype when 'd' then 'domain' else 'type' end, t.oid::regtype)
       from pg_catalog.pg_type t
-     where t.typnamespace in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace) and t.typtype in ('e', 'd')
+     where t.typnamespace in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace)
+       and (t.typtype in ('e', 'd') or exists (select from pg_catalog.pg_class c where c.oid = t.typrelid and c.relkind = 'c'))
        and t.typowner <> 'pgsched_owner'::regrole
   loop
     execute item;
