@@ -7,7 +7,6 @@ from typing import Any, LiteralString, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection
-from sqlalchemy.exc import DBAPIError
 
 from pgsched.errors import PgschedError
 from pgsched.settings import Settings
@@ -44,6 +43,9 @@ def explained() -> Iterator[None]:
     """Lets the driver's errors out as ours, with a message of one line for whoever typed the command."""
     try:
         yield
-    except (psycopg.Error, DBAPIError) as error:
+    except Exception as error:
+        # SQLAlchemy wraps the driver's error; importing it to say so would take longer than most commands.
+        if not isinstance(getattr(error, "orig", error), psycopg.Error):
+            raise
         found = refusal(error) or PgschedError(str(error))
         raise type(found)(" ".join(str(found).split())) from error
