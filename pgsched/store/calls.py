@@ -20,8 +20,10 @@ SCHEDULE: LiteralString = """
 select placed.id, placed.outcome, placed.fires_at
   from pgsched.schedule_outcome(
          target => cast(%(target)s as text), payload => cast(%(payload)s as jsonb),
-         fire_at => cast(%(fire_at)s as timestamptz), delay => cast(%(delay)s as interval),
-         cron => cast(%(cron)s as text), every => cast(%(every)s as interval),
+         fire_at => coalesce(cast(%(fire_at)s as timestamptz), '4714-11-24 00:00:00+00 BC'),
+         delay => coalesce(cast(%(delay)s as interval), '-178000000 years'),
+         cron => coalesce(cast(%(cron)s as text), '@once'),
+         every => coalesce(cast(%(every)s as interval), '-178000000 years'),
          timezone => cast(%(timezone)s as text), client => cast(%(client)s as text),
          key => cast(%(key)s as text),
          ordering_key => cast(%(ordering_key)s as text), queue => cast(%(queue)s as text),

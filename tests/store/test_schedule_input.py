@@ -303,3 +303,12 @@ def test_an_unknown_id_is_not_found(db: Connection, function: str) -> None:
     name = "id" if function == "cancel" else "job_id"
     with refused("PS010", hint="pgsched."):
         call(db, function, **{name: "00000000-0000-7000-8000-000000000000"})
+
+
+@pytest.mark.parametrize("name", ["fire_at", "delay", "cron", "every"])
+def test_null_is_no_instant_and_does_not_fire_now(db: Connection, name: str) -> None:
+    with refused("PS002", hint="leave it out"):
+        db.execute(f"select pgsched.schedule('python:a', {name} => null)".encode())
+    with refused("PS002", hint="leave it out"):
+        db.execute(f"select pgsched.schedule_outcome('python:a', {name} => null)".encode())
+    assert counts(db) == (0, 0, 0)

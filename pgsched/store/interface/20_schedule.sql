@@ -67,9 +67,12 @@ end $$;
 comment on function pgsched_internal.insert_waiting(uuid, timestamptz, text, text, jsonb, jsonb, text, text, smallint)
   is 'Inserts an execution and wakes a worker for it; called by pgsched.schedule_outcome. PS014 where its queue is full.';
 
+-- What says when has defaults that nobody means, so that null is told from what was left out: what was to be computed, and was
+-- not, would fire now.
 create or replace function pgsched.schedule_outcome(
-  target text, payload jsonb default null, fire_at timestamptz default null, delay interval default null,
-  cron text default null, every interval default null, timezone text default null, client text default 'default',
+  target text, payload jsonb default null, fire_at timestamptz default '4714-11-24 00:00:00+00 BC',
+  delay interval default '-178000000 years', cron text default '@once', every interval default '-178000000 years',
+  timezone text default null, client text default 'default',
   key text default null, ordering_key text default null, queue text default 'default', options jsonb default null,
   on_conflict text default 'replace', rules jsonb default null, labels jsonb default null, after text[] default null,
   after_outcome text default 'success', gap text default null, overlap text default null,
@@ -81,6 +84,14 @@ declare
   home smallint;
 begin
   perform pgsched_internal.check_acts_for(client);
+  if num_nulls(schedule_outcome.fire_at, delay, cron, every) > 0 then
+    perform pgsched_internal.refuse('PS002', format('%s is null', case when schedule_outcome.fire_at is null then 'fire_at' when delay is null then 'delay'
+      when cron is null then 'cron' else 'every' end), 'give it a value, or leave it out: with none of fire_at, delay, cron and every it fires now');
+  end if;
+  fire_at := nullif(schedule_outcome.fire_at, '4714-11-24 00:00:00+00 BC');
+  delay := nullif(delay, '-178000000 years');
+  cron := nullif(cron, '@once');
+  every := nullif(every, '-178000000 years');
   if num_nonnulls(schedule_outcome.fire_at, delay, cron, every) > 1 then
     perform pgsched_internal.refuse('PS002', 'fire_at, delay, cron and every exclude each other', 'give at most one of them; with none it fires now');
   elsif timezone is not null and cron is null and (every is null or rules is null) then
@@ -136,8 +147,9 @@ for others or has ended.';
 
 -- One expression, so that a call of it becomes one of the function above.
 create or replace function pgsched.schedule(
-  target text, payload jsonb default null, fire_at timestamptz default null, delay interval default null,
-  cron text default null, every interval default null, timezone text default null, client text default 'default',
+  target text, payload jsonb default null, fire_at timestamptz default '4714-11-24 00:00:00+00 BC',
+  delay interval default '-178000000 years', cron text default '@once', every interval default '-178000000 years',
+  timezone text default null, client text default 'default',
   key text default null, ordering_key text default null, queue text default 'default', options jsonb default null,
   on_conflict text default 'replace', rules jsonb default null, labels jsonb default null, after text[] default null,
   after_outcome text default 'success', gap text default null, overlap text default null
