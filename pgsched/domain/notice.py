@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 CHANNEL = "pgsched_wake"
-_MOST_ROWS = 512  # characters: one row for each partition of a queue, as the triggers tell
+MOST_ROWS = 512  # characters: one row for each partition of a queue, as the triggers tell
 _ROW = re.compile(r"([0-9]{1,5})@(-?[0-9]{1,18})")
-_STOP = "stop "
+STOP = "stop "
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _MOST_PARTITIONS = 32_768
 EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_214_400_000_000
@@ -30,10 +30,10 @@ class Notice:
 
 def parse_notice(payload: str) -> Notice:
     """Never raises: what cannot be read says nothing."""
-    if payload.startswith(_STOP):
-        ids = payload.removeprefix(_STOP).split(",")
+    if payload.startswith(STOP):
+        ids = payload.removeprefix(STOP).split(",")
         return Notice(ended=tuple(UUID(id).bytes for id in ids if _ID.fullmatch(id)))
-    if len(payload) > _MOST_ROWS:
+    if len(payload) > MOST_ROWS:
         return Notice()
     found = (_ROW.fullmatch(item) for item in payload.split(","))
     rows = ((int(row[1]), min(max(int(row[2]), EARLIEST), LATEST)) for row in found if row)

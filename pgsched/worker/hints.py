@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 
-from pgsched.domain.notice import parse_notice
+from pgsched.domain.notice import MOST_ROWS, STOP, parse_notice
 
 _AT_ONCE, _WITHIN = 20, 0.1  # as many rings as call a worker to the watch
 _APART, _WORDS_APART, _FAR_BACK_APART = 0.005, 0.05, 0.25
@@ -50,6 +50,20 @@ class Pace:
             self._timer = None
 
 
+class Reading:
+    """How much may be read in a while."""
+
+    def __init__(self) -> None:
+        self._read, self._since = 0, float("-inf")
+
+    def may_read(self, size: int) -> bool:
+        now = time.monotonic()
+        if now - self._since > _READ_EACH:
+            self._read, self._since = 0, now
+        self._read += size
+        return self._read <= _READ_BYTES
+
+
 class Hints:
     """``expect`` is told of rows in a partition and says whether the partition is claimed from, ``rung`` that a writer
     notified, ``ended`` of executions whose run was ended; ``changed`` says whom each other word wakes. ``look`` has the
@@ -75,13 +89,18 @@ class Hints:
         self._near = Pace(_APART, self._pass_on_rows, at_once=_AT_ONCE, within=_WITHIN)
         self._far = Pace(_FAR_BACK_APART, self._pass_on_far_back)
         self._ends = Pace(_WORDS_APART, self._pass_on_ended)
-        self._read, self._read_since = 0, float("-inf")
+        self._tellings, self._stops = Reading(), Reading()
 
     def take(self, payload: str) -> None:
         """A notification came."""
         if payload in self._words:
             self._words[payload].wake()
-        elif self._may_read(len(payload)):
+        elif payload.startswith(STOP):
+            if self._stops.may_read(len(payload)):  # else the next renewal of the leases finds out
+                self._take_notice(payload)
+        elif len(payload) > MOST_ROWS:
+            return
+        elif self._tellings.may_read(len(payload)):
             self._take_notice(payload)
         else:
             self._unread = True
@@ -108,13 +127,6 @@ class Hints:
         if self._rows:
             self._rings += 1
             self._near.wake()
-
-    def _may_read(self, size: int) -> bool:
-        now = time.monotonic()
-        if now - self._read_since > _READ_EACH:
-            self._read, self._read_since = 0, now
-        self._read += size
-        return self._read <= _READ_BYTES
 
     def _pass_on_rows(self) -> None:
         rows, rings, unread = self._rows, self._rings, self._unread

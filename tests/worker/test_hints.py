@@ -102,7 +102,7 @@ async def test_of_more_than_can_be_read_it_is_told_that_somebody_rang_so_that_th
     heard: Heard,
 ) -> None:
     for _ in range(1_000):
-        heard.hints.take("x" * 7_999)
+        heard.hints.take("x" * 500)
     await heard.something()
     assert 1 <= heard.looks <= 100
     assert heard.rings >= 20  # as many as call it to the watch
@@ -120,3 +120,11 @@ async def test_a_name_that_nobody_knows_wakes_nobody(heard: Heard) -> None:
     for payload in ("", "that was all", "plans", "stop nothing"):
         heard.hints.take(payload)
     assert (heard.rows, heard.planned, heard.ended, heard.looks) == ([], 0, [], 0)
+
+
+async def test_long_ones_keep_no_row_from_being_told_of_at_once(heard: Heard) -> None:
+    for _ in range(1_000):
+        heard.hints.take("stop " + "x" * 7_000)
+        heard.hints.take("x" * 7_999)
+    heard.hints.take(told(3))
+    assert (heard.rows, heard.looks) == ([(3, NOW)], 0)
