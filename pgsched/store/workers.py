@@ -180,3 +180,10 @@ async def delete_ended_jobs(connection: AsyncConnection[Any], *, batch: int) -> 
     """Deletes jobs that ended longer ago than their ``delete_after``, no more than ``batch``; returns how many."""
     cursor = await connection.execute(statement("delete_ended_jobs"), {"batch": batch})
     return cursor.rowcount
+
+
+async def tidy_keys(connection: AsyncConnection[Any], *, batch: int) -> int:
+    """Forgets keys that stand for nothing any more; looks at no more than ``batch``, and returns at how many."""
+    cursor = await connection.execute(statement("tidy_keys"), {"most": batch})
+    row = await cursor.fetchone()
+    return int(row[0]) if row else 0

@@ -1,5 +1,5 @@
 """What is past its keeping goes: days of history, whole, once their dead letters are out of them; dead letters that
-expired; ended jobs; the audit log. Days ahead are made in time.
+expired; ended jobs; keys that stand for nothing any more; the audit log. Days ahead are made in time.
 
 To make or drop a day takes a table lock for a moment. It is only ever tried for: who stood in line for it would have
 every settle stand in line behind it. A reader of hours therefore keeps a day from being made or dropped, and nothing
@@ -55,6 +55,7 @@ class Days(Service):
             self.events.emit("history.days", changed=made.done + dropped.done)
         if jobs := await self._all_of(partial(workers.delete_ended_jobs, connection)):
             self.events.emit("jobs.deleted", jobs=jobs)
+        await self._all_of(partial(workers.tidy_keys, connection))
         if self._audit_kept and (rows := await self._all_of(self._delete_audit(connection))):
             self.events.emit("audit.deleted", rows=rows)
         return min(self._every, _AGAIN) if made.left or dropped.left else self._every

@@ -10,6 +10,9 @@ import pytest
 
 from pgsched.client import schedule_many
 from pgsched.errors import Conflict
+from pgsched.events import Events
+from pgsched.store.connect import Link
+from pgsched.upkeep.days import Days
 from tests.store.dead_letter_arrange import dead_letter, replay
 from tests.store.queue_arrange import queue, session
 from tests.store.store_arrange import (
@@ -314,3 +317,14 @@ def test_a_success_after_a_failure_answers_for_the_key(db: Connection) -> None:
     id = schedule(db, key="k")
     finish(db, id, ago="1 hour")
     assert outcome(db) == (id, "ended", False)
+
+
+async def test_the_upkeep_forgets_keys_in_parts(db: Connection, store_url: str) -> None:
+    for n in range(5):
+        finish(db, schedule(db, key=f"ended-{n}"), ago="25 hours")
+    waits = schedule(db, key="waits")
+    db.execute("update pgsched_internal.keys set look_at = now()")
+    link, events = Link(store_url, "chores", raw=False), Events()
+    await Days(link, events, kept=30, audit_kept=0, batch=2).turn()
+    await link.drop()
+    assert column(db, "select id from pgsched_internal.keys") == [waits]
