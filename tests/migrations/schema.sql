@@ -522,7 +522,7 @@ function pgsched.cancel_all(text,jsonb,text,text) returns integer volatility v p
 function pgsched.cancel_backfill(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.cancel_replay(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.claim(text,text,integer,interval) returns TABLE(id uuid, token bigint, attempt smallint, scheduled_for timestamp with time zone, client text, key text, ordering_key text, job_id uuid, payload jsonb, target text, options jsonb, lease_expires_at timestamp with time zone) volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
-function pgsched.complete(uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
+function pgsched.complete(uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.count_dead_letters(jsonb,interval) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp, enable_sort=off, enable_hashjoin=off
 function pgsched.create_queue(text,jsonb,text) returns smallint volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=1s
 function pgsched.discard(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -532,8 +532,8 @@ function pgsched.drop_limit(text,text,text) returns boolean volatility v paralle
 function pgsched.drop_queue(text,text) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=1s
 function pgsched.drop_secret(text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.edit(uuid,jsonb,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.extend(uuid,bigint,interval) returns timestamp with time zone volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
-function pgsched.fail(uuid,bigint,text,boolean,interval) returns pgsched.execution_status volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
+function pgsched.extend(uuid,bigint,interval) returns timestamp with time zone volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
+function pgsched.fail(uuid,bigint,text,boolean,interval) returns pgsched.execution_status volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.hold_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.new_id() returns uuid volatility v parallel s
 function pgsched.now() returns timestamp with time zone volatility s parallel s
@@ -541,7 +541,7 @@ function pgsched.partition_for(text,text,text,text) returns smallint volatility 
 function pgsched.pause(uuid,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.pause_all(text,jsonb,text,text) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.pause_queue(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.release(uuid,bigint) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
+function pgsched.release(uuid,bigint) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.release_client(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.replay(uuid,text,jsonb,jsonb,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.replay_all(jsonb,double precision,text,text,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -641,6 +641,7 @@ function pgsched_internal.grant_execute(text[],regrole) returns void volatility 
 function pgsched_internal.has_ended(uuid) returns boolean volatility v parallel u
 function pgsched_internal.homes_of(uuid) returns smallint[] volatility s parallel u
 function pgsched_internal.in_history(uuid) returns pgsched.history volatility v parallel u
+function pgsched_internal.in_partition(smallint) returns text volatility s parallel u
 function pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint) returns void volatility v parallel u
 function pgsched_internal.is_current(bigint) returns boolean volatility v parallel u
 function pgsched_internal.is_day(text) returns boolean volatility i parallel s
@@ -921,6 +922,7 @@ grant execute on pgsched_internal.give_key(text,text,uuid,smallint) to pgsched_w
 grant execute on pgsched_internal.has_ended(uuid) to pgsched_worker
 grant execute on pgsched_internal.homes_of(uuid) to pgsched_worker
 grant execute on pgsched_internal.in_history(uuid) to pgsched_worker
+grant execute on pgsched_internal.in_partition(smallint) to pgsched_worker
 grant execute on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint) to pgsched_worker
 grant execute on pgsched_internal.is_current(bigint) to pgsched_worker
 grant execute on pgsched_internal.is_day(text) to pgsched_worker
@@ -1270,6 +1272,7 @@ comment on pgsched_internal.grant_execute(text[],regrole) is 'Grants all functio
 comment on pgsched_internal.has_ended(uuid) is 'Whether history knows an execution of a client that the session acts for.'
 comment on pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.'
 comment on pgsched_internal.in_history(uuid) is 'The row of an execution in history; null where it has none. Holds no lock afterwards.'
+comment on pgsched_internal.in_partition(smallint) is 'The part of a query that stands for the rows of a partition, up to its further conditions: … e where.'
 comment on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint) is 'Inserts an execution and wakes a worker for it; called by pgsched.schedule_outcome. PS014 where its queue is full.'
 comment on pgsched_internal.is_current(bigint) is 'Whether a watch that says this is being kept.'
 comment on pgsched_internal.is_day(text) is 'True for text such as 2026-12-25.'

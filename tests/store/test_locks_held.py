@@ -12,7 +12,7 @@ from tests.store.dead_letter_arrange import dead_letter
 from tests.store.queue_arrange import queue, session
 from tests.store.store_arrange import TARGET, Connection, call, column, finish, lease, planned, refused, schedule, value
 
-QUEUES = 12  # and the queue default
+QUEUES = 11  # and the queues default and pulled
 MOST = 80
 BY_HAND = "insert into pgsched.executions (target, fire_at) values (%s, now() + interval '1 hour') returning id"
 
@@ -25,6 +25,7 @@ def queues_url(janitor: Any, template: str) -> Iterator[str]:
         with session(url) as connection:
             for number in range(QUEUES):
                 queue(connection, f"queue-{number}")
+            queue(connection, "pulled", pulled=True)
             connection.execute(
                 "do $$ begin for n in 1..90 loop"
                 " execute format('create table pgsched_internal.history_%s partition of pgsched.history"
@@ -163,3 +164,18 @@ def test_a_row_that_another_client_holds_is_waited_for_and_not_held_on(db: Conne
             call(db, "reschedule", id=id, fire_at="2040-01-01Z")
             with pytest.raises(psycopg.errors.LockNotAvailable):
                 schedule(other, key="k")
+
+
+def test_handing_out_and_settling_what_is_pulled_holds_few_locks(db: Connection) -> None:
+    for verb, also in (("complete", ""), ("fail", ", 'no'"), ("extend", ""), ("release", "")):
+        call(db, "schedule", target="queue:", queue="pulled")
+        taken = db.execute("select id, token from pgsched.claim('pulled', 'me')").fetchone()
+        with db.transaction():
+            db.execute(f"select pgsched.{verb}(%s, %s{also})".encode(), taken)
+            assert locks(db) <= MOST, verb
+        db.execute("delete from pgsched.executions")
+
+
+def test_cancelling_all_of_a_client_holds_few_locks(db: Connection) -> None:
+    schedule(db, client="shop")
+    assert_few(db, "cancel_all", client="shop")

@@ -87,14 +87,23 @@ end $$;
 comment on function pgsched_internal.last_under(text, text)
   is 'The execution that was the last to end under a key, however long ago; null where history has none.';
 
--- Each partition is named, so that an id has no other index than its own to take, however few rows the statistics tell of.
+-- Its own table is named, so that an id has no other index than its own to take, however few rows the statistics tell of; where
+-- that is somebody else's, or is none, the whole with the partition.
+create or replace function pgsched_internal.in_partition(partition smallint) returns text language sql stable as $$
+  select case when has_table_privilege(to_regclass('pgsched_internal.executions_' || partition), 'UPDATE')
+              then format('pgsched_internal.executions_%s e where', partition)
+              else format('pgsched.executions e where e.partition = %s and', partition) end
+$$;
+comment on function pgsched_internal.in_partition(smallint)
+  is 'The part of a query that stands for the rows of a partition, up to its further conditions: … e where.';
+
 create or replace function pgsched_internal.live_execution(partition smallint, id uuid) returns pgsched.executions
   language plpgsql volatile as $$
 declare
   found_row pgsched.executions;
 begin
-  if to_regclass('pgsched_internal.executions_' || live_execution.partition) is not null then
-    execute format('select e.* from pgsched_internal.executions_%s e where e.id = $1', live_execution.partition)
+  if live_execution.partition is not null then
+    execute format('select e.* from %s e.id = $1', pgsched_internal.in_partition(live_execution.partition))
        into found_row using live_execution.id;
   end if;
   return found_row;
@@ -135,18 +144,18 @@ comment on function pgsched_internal.partition_with(uuid) is 'The partition in w
 create or replace function pgsched_internal.lock_waiting(partition smallint, id uuid) returns pgsched.executions
   language plpgsql volatile as $$
 declare
-  home constant text := format('pgsched_internal.executions_%s', partition);
+  home constant text := pgsched_internal.in_partition(lock_waiting.partition);
   found_row pgsched.executions;
   waits boolean;
 begin
   loop
-    execute format('select e.* from %s e where e.id = $1 and e.lease_token is null for update skip locked', home)
+    execute format('select e.* from %s e.id = $1 and e.lease_token is null for update skip locked', home)
        into found_row using lock_waiting.id;
     exit when found_row.id is not null;
-    execute format('select e.lease_token is null from %s e where e.id = $1', home) into waits using lock_waiting.id;
+    execute format('select e.lease_token is null from %s e.id = $1', home) into waits using lock_waiting.id;
     exit when waits is distinct from true;
     begin
-      execute format('select from %s e where e.id = $1 for update', home) using lock_waiting.id;
+      execute format('select from %s e.id = $1 for update', home) using lock_waiting.id;
       raise sqlstate 'PSUND';
     exception when sqlstate 'PSUND' then null;
     end;

@@ -156,9 +156,8 @@ declare
   home smallint;
 begin
   for home in select distinct d.partition from unnest(due) d where d.partition is not null loop
-    continue when to_regclass('pgsched_internal.executions_' || home) is null;
     begin
-      execute format('select array_agg(e.id) from pgsched_internal.executions_%s e where e.id = any ($1)', home)
+      execute format('select array_agg(e.id) from %s e.id = any ($1)', pgsched_internal.in_partition(home))
          into found_ids using array(select d.id from unnest(due) d where d.partition = home);
       raise sqlstate 'PSUND';
     exception when sqlstate 'PSUND' then null;

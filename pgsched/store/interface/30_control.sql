@@ -35,20 +35,16 @@ the last one given.';
 create or replace function pgsched_internal.waiting_of_job(partition smallint, job_id uuid) returns setof pgsched.executions
   language plpgsql volatile as $$
 begin
-  if to_regclass('pgsched_internal.executions_' || waiting_of_job.partition) is not null then
-    return query execute format('select e.* from pgsched_internal.executions_%s e where e.job_id = $1 and e.lease_token is null',
-      waiting_of_job.partition) using waiting_of_job.job_id;
-  end if;
+  return query execute format('select e.* from %s e.job_id = $1 and e.lease_token is null',
+    pgsched_internal.in_partition(waiting_of_job.partition)) using waiting_of_job.job_id;
 end $$;
 comment on function pgsched_internal.waiting_of_job(smallint, uuid) is 'The rows of a job that wait in a partition, not locked.';
 
 create or replace function pgsched_internal.lock_planned(partition smallint, job_id uuid) returns setof pgsched.executions
   language plpgsql volatile as $$
 begin
-  if to_regclass('pgsched_internal.executions_' || lock_planned.partition) is not null then
-    return query execute format('select e.* from pgsched_internal.executions_%s e where e.job_id = $1 and e.lease_token is null'
-      ' and e.attempt = 0 and e.plan > 0 for update skip locked', lock_planned.partition) using lock_planned.job_id;
-  end if;
+  return query execute format('select e.* from %s e.job_id = $1 and e.lease_token is null'
+    ' and e.attempt = 0 and e.plan > 0 for update skip locked', pgsched_internal.in_partition(lock_planned.partition)) using lock_planned.job_id;
 end $$;
 comment on function pgsched_internal.lock_planned(smallint, uuid)
   is 'Locks the rows that were planned for a job and wait in a partition; passes over what somebody has at this moment.';

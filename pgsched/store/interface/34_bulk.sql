@@ -56,15 +56,29 @@ comment on function pgsched.resume_all(text, jsonb, text, text)
 create or replace function pgsched_internal.cancel_waiting(client text, note text, most integer) returns integer
   language plpgsql volatile as $$
 declare
+  home smallint;
+  any_waits boolean;
   waiting pgsched.executions;
+  taken integer := 0;
   cancelled integer := 0;
 begin
-  for waiting in
-    select * from pgsched.executions e where e.client_id = cancel_waiting.client and e.lease_token is null limit most for update skip locked
-  loop
-    delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
-    perform pgsched_internal.finish_waiting(waiting, 'cancelled', coalesce(cancel_waiting.note, 'cancelled'));
-    cancelled := cancelled + (waiting.job_id is null)::int;  -- what is left of a job counts with it
+  for home in select q.first_partition + n from pgsched.queues q, generate_series(0, 15) n order by 1 loop
+    begin  -- undone, so that no lock stays on a partition in which there is nothing
+      execute format('select exists (select from %s e.client_id = $1 and e.lease_token is null)', pgsched_internal.in_partition(home))
+         into any_waits using cancel_waiting.client;
+      raise sqlstate 'PSUND';
+    exception when sqlstate 'PSUND' then null;
+    end;
+    continue when not any_waits;
+    for waiting in execute format('select e.* from %s e.client_id = $1 and e.lease_token is null'
+      ' limit $2 for update skip locked', pgsched_internal.in_partition(home)) using cancel_waiting.client, most - taken
+    loop
+      execute format('delete from %s e.id = $1', pgsched_internal.in_partition(home)) using waiting.id;
+      perform pgsched_internal.finish_waiting(waiting, 'cancelled', coalesce(cancel_waiting.note, 'cancelled'));
+      taken := taken + 1;
+      cancelled := cancelled + (waiting.job_id is null)::int;  -- what is left of a job counts with it
+    end loop;
+    exit when taken >= most;
   end loop;
   return cancelled;
 end $$;

@@ -61,11 +61,9 @@ create or replace function pgsched_internal.lock_backfilled(
   partition smallint, job_id uuid, starts_at timestamptz, ends_at timestamptz
 ) returns setof pgsched.executions language plpgsql volatile as $$
 begin
-  if to_regclass('pgsched_internal.executions_' || lock_backfilled.partition) is not null then
-    return query execute format('select e.* from pgsched_internal.executions_%s e where e.job_id = $1 and e.plan = 0'
-      ' and e.lease_token is null and e.scheduled_for >= $2 and e.scheduled_for < $3 for update skip locked', lock_backfilled.partition)
-      using lock_backfilled.job_id, lock_backfilled.starts_at, lock_backfilled.ends_at;
-  end if;
+  return query execute format('select e.* from %s e.job_id = $1 and e.plan = 0'
+    ' and e.lease_token is null and e.scheduled_for >= $2 and e.scheduled_for < $3 for update skip locked', pgsched_internal.in_partition(lock_backfilled.partition))
+    using lock_backfilled.job_id, lock_backfilled.starts_at, lock_backfilled.ends_at;
 end $$;
 comment on function pgsched_internal.lock_backfilled(smallint, uuid, timestamptz, timestamptz)
   is 'Locks the rows of a backfill that wait in a partition; passes over what somebody has at this moment.';

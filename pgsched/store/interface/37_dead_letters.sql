@@ -100,10 +100,8 @@ comment on function pgsched_internal.mark_dead_letter(pgsched.history, uuid, tex
 create or replace function pgsched_internal.live_of_instant(partition smallint, job_id uuid, instant timestamptz)
   returns setof pgsched.executions language plpgsql volatile as $$
 begin
-  if to_regclass('pgsched_internal.executions_' || live_of_instant.partition) is not null then
-    return query execute format('select e.* from pgsched_internal.executions_%s e where e.job_id = $1 and e.scheduled_for = $2',
-      live_of_instant.partition) using live_of_instant.job_id, live_of_instant.instant;
-  end if;
+  return query execute format('select e.* from %s e.job_id = $1 and e.scheduled_for = $2',
+    pgsched_internal.in_partition(live_of_instant.partition)) using live_of_instant.job_id, live_of_instant.instant;
 end $$;
 comment on function pgsched_internal.live_of_instant(smallint, uuid, timestamptz)
   is 'The row of a job for an instant that waits or runs in a partition; it is not locked.';

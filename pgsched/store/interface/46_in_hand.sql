@@ -1,7 +1,8 @@
 -- Results of executions that no worker has in hand: those claimed by a consumer, and those whose target answered that it
 -- will complete them later. They are leased to nobody's number (lease_owner is null) and stand at the end of their lease.
 -- Whoever has the token may say what became of them. It carries the partition in its last fifteen bits, so that one table
--- is looked at; the rest is drawn, so that nobody guesses it.
+-- is looked at; the rest is drawn, so that nobody guesses it. Plans are made for that partition: one that is kept would lock
+-- all of them until the caller's transaction ends.
 
 create or replace function pgsched_internal.new_token(partition smallint) returns bigint language sql volatile parallel safe as $$
   select ('x' || translate(left(gen_random_uuid()::text, 13), '-', ''))::bit(48)::bigint << 15 | partition
@@ -169,7 +170,7 @@ comment on function pgsched_internal.reap_in_hand(smallint, integer, timestamptz
   is 'Takes back what no worker has in hand and whose lease had run out by a moment, of so many due executions of a partition; returns how many.';
 
 create or replace function pgsched.complete(id uuid, token bigint, result jsonb default null) returns void
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 begin
   perform pgsched_internal.check_result(complete.result, 'store it elsewhere and give a reference to it');
   perform pgsched_internal.end_in_hand(pgsched_internal.take_in_hand(complete.id, complete.token), 'succeeded', complete.result, null, tried => true);
@@ -181,7 +182,7 @@ it by now or it has ended, PS010 for an unknown one.';
 create or replace function pgsched.fail(
   id uuid, token bigint, error text, retryable boolean default true, retry_after interval default null
 ) returns pgsched.execution_status
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 begin
   if coalesce(fail.error, '') = '' then
     perform pgsched_internal.refuse('PS000', 'the error is missing', 'write error => ''the printer is out of paper''');
@@ -207,7 +208,7 @@ end $$;
 comment on function pgsched_internal.check_lease(interval) is 'True for how long an execution may be leased; raises PS000 otherwise.';
 
 create or replace function pgsched.extend(id uuid, token bigint, lease interval default '30 s') returns timestamptz
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   until constant timestamptz := pgsched.now() + extend.lease;
   held pgsched.executions;
@@ -225,7 +226,7 @@ comment on function pgsched.extend(uuid, bigint, interval)
 it by now or it has ended, PS010 for an unknown one.';
 
 create or replace function pgsched.release(id uuid, token bigint) returns void
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   held constant pgsched.executions := pgsched_internal.take_in_hand(release.id, release.token);
 begin

@@ -129,7 +129,7 @@ begin
     'pgsched_internal.let_next_alone', 'pgsched_internal.take_watch', 'pgsched_internal.leave_watch', 'pgsched_internal.is_current',
     'pgsched_internal.watch_of'], 'pgsched_worker');
   perform pgsched_internal.grant_execute(array[
-    'pgsched_internal.give_key', 'pgsched_internal.homes_of', 'pgsched_internal.in_history', 'pgsched_internal.insert_waiting',
+    'pgsched_internal.give_key', 'pgsched_internal.homes_of', 'pgsched_internal.in_history', 'pgsched_internal.in_partition', 'pgsched_internal.insert_waiting',
     'pgsched_internal.is_live', 'pgsched_internal.job_under', 'pgsched_internal.key_retention', 'pgsched_internal.last_under',
     'pgsched_internal.left_as_it_is', 'pgsched_internal.live_execution', 'pgsched_internal.live_of_instant', 'pgsched_internal.lock_backfilled', 'pgsched_internal.lock_key', 'pgsched_internal.lock_planned',
     'pgsched_internal.lock_waiting', 'pgsched_internal.waiting_of_job',
