@@ -171,6 +171,11 @@ class Dispatcher:
             if lane.execution is not None and lane.execution.id == id and lane.task and not lane.expired:
                 lane.task.cancel()
 
+    def hand_back_doubted(self) -> None:
+        """Hands back what has not started, if its leases are in doubt by now."""
+        if time.monotonic() > self.tenure.until:
+            self.hand_back()
+
     def hand_back(self) -> None:
         """Ends every row that has not started as Released."""
         unstarted = [*self._ready, *self._upcoming.take_all(), *self._waiting.take_all()]

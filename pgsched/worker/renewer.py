@@ -50,6 +50,7 @@ class Renewer(Service):
     async def turn(self) -> float:
         connection = await self._link.get()
         await self._stop_ended(connection)
+        self._dispatcher.hand_back_doubted()  # a renewal cannot tell which of them others have by now
         self._dispatcher.tenure.renewing()
         sure_until = time.monotonic() + SURE * self._lease.total_seconds()
         if not await self._roster.renew(connection):

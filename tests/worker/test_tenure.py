@@ -109,6 +109,20 @@ async def test_a_renewal_does_not_count_for_what_was_claimed_after_it_began(disp
     assert dispatcher.tenure.until == soon
 
 
+async def test_leases_that_are_in_doubt_are_not_renewed_but_handed_back(
+    dispatcher: Dispatcher, channel: Blocking, settled: Settled
+) -> None:
+    doubtful = rows(3, fire_at=3_600_000_000)
+    dispatcher.submit(doubtful, time.monotonic() - 0.1)
+    dispatcher.hand_back_doubted()
+    assert set(settled.of(Released)) == {row.id for row in doubtful}
+    sure = rows(3, fire_at=3_600_000_000, token=2)
+    dispatcher.submit(sure, time.monotonic() + 30)
+    dispatcher.hand_back_doubted()
+    assert len(settled.of(Released)) == 3
+    assert not channel.delivered
+
+
 async def test_nothing_is_claimed_while_it_is_unsure_that_this_worker_counts_as_living(dispatcher: Dispatcher) -> None:
     dispatcher.tenure.renewed(time.monotonic() - 0.1)
     assert (dispatcher.free, dispatcher.free_for_held) == (0, 0)
