@@ -7,8 +7,7 @@ one sleeping lane first, so that rows that do wait spread over the lanes by them
 Rows claimed a moment early are held in a heap until their instant; one timer serves them all. Deadlines are watched by
 one timer too, not by one a row.
 
-A row for which there is no place (``delivery.places``) waits beside the lanes, and one whose lease is no longer sure is
-handed back instead of being started: after the loop stood still, others may have it.
+What has no place (``delivery.places``) waits beside the lanes; what others may have by now (``tenure``) is handed back.
 
 ``in_hand`` is what this process answers for: every claimed row that has not been settled or handed back.
 """
