@@ -8,6 +8,8 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PYTEST_ARGS ?=
 # What tells the time is tested one by one, the rest on all cores.
 TIMED := $(addprefix tests/worker/test_,$(addsuffix .py,alarm circuits clock dispatcher gates stop watch worker))
+# An installation that is attacked mostly waits: two at a time.
+ATTACKED := tests/adversary/test_neighbours.py
 EVERYWHERE := -n auto --dist worksteal
 # What is tested on the older end of what is supported, too: migrations, functions, and the statements of the row's life.
 ON_15 := tests/migrations tests/store --ignore=tests/store/test_planning_laws.py --ignore=tests/store/cells \
@@ -44,8 +46,9 @@ imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 test-18: $(VENV)/.dev
-	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(EVERYWHERE) $(TIMED:%=--ignore=%) $(PYTEST_ARGS)
+	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(EVERYWHERE) $(addprefix --ignore=,$(TIMED) $(ATTACKED)) $(PYTEST_ARGS)
 	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(TIMED) $(PYTEST_ARGS)
+	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest -n 2 --dist worksteal $(ATTACKED) $(PYTEST_ARGS)
 
 test-15: $(VENV)/.dev
 	found="$$($(BIN)/python scripts/postgresql15.py)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=15 && \

@@ -1,0 +1,324 @@
+"""Transactions that stay open, and locks that anybody may take. No worker waits for either."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from tests.adversary.attack import Means, attack
+from tests.adversary.attacks.rows import with_limits, with_pulled_queue
+from tests.adversary.house import Connection
+
+_MODES = ("access share", "row share", "row exclusive", "share update exclusive", "share", "share row exclusive",
+    "exclusive",
+          "access exclusive")  # fmt: skip
+
+
+def jobs(means: Means, count: int = 20, **more: Any) -> list[Any]:
+    """Jobs of mallory's that are due each second."""
+    return [means.schedule(every="1 second", key=f"job {number}", **more) for number in range(count)]
+
+
+def running(means: Means, count: int = 20, **more: Any) -> list[Any]:
+    """Executions of mallory's that will be in a worker's hand for most of a second."""
+    ids = [means.schedule(target="python:mallory_brief", key=f"key {number}", **more) for number in range(count)]
+    means.wait(0.3)
+    return ids
+
+
+@contextmanager
+def each_apart(means: Means, connection: Connection) -> Iterator[None]:
+    """What is refused leaves the transaction as it was before, with what it has locked."""
+    connection.execute("savepoint before")
+    yield
+    connection.execute(
+        "rollback to savepoint before" if connection.info.transaction_status == 3 else "release savepoint before"
+    )
+
+
+@attack(seconds=2.0)
+def a_running_key_is_scheduled_in_an_open_transaction(means: Means) -> None:
+    session = means.mallory()
+    running(means)
+    for number in range(20):
+        means.attempt(session, "select pgsched.schedule('python:mallory', client => 'mallory', key => %s)",
+                      [f"key {number}"])  # fmt: skip
+
+
+@attack(seconds=2.0)
+def a_running_key_is_debounced_in_an_open_transaction(means: Means) -> None:
+    session = means.mallory()
+    running(means)
+    for number in range(20):
+        means.attempt(session, "select pgsched.schedule('python:mallory', client => 'mallory', key => %s,"
+                      " on_conflict => 'debounce', delay => '1 s')", [f"key {number}"])  # fmt: skip
+
+
+@attack(seconds=2.0)
+def running_rows_are_locked(means: Means) -> None:
+    running(means)
+    for number, strength in enumerate(("update", "no key update", "share", "key share")):
+        means.attempt(means.mallory(), "select from pgsched.executions where client_id = 'mallory'"
+                      f" and hashtext(id::text) & 3 = {number} for {strength}")  # fmt: skip
+
+
+@attack(seconds=2.0)
+def running_rows_are_cancelled_moved_and_waited_for(means: Means) -> None:
+    for number, id in enumerate(running(means)):
+        session = means.mallory()
+        match number % 4:
+            case 0:
+                means.attempt(session, "select pgsched.cancel(%s::uuid)", [id])
+            case 1:
+                means.attempt(session, "select pgsched.reschedule(%s, now())", [id])
+            case 2:
+                means.attempt(session, "select pgsched.schedule('python:mallory', client => 'mallory', after =>"
+                                       " array[%s::text])",
+                              [id])  # fmt: skip
+            case _:
+                means.attempt(session, "select pgsched.cancel(client => 'mallory', key => %s)", [f"key {number}"])
+
+
+@attack(seconds=2.0)
+def due_jobs_are_locked(means: Means) -> None:
+    jobs(means)
+    for number, strength in enumerate(("update", "no key update", "share", "key share")):
+        means.attempt(means.mallory(), "select from pgsched.jobs where client_id = 'mallory'"
+                      f" and hashtext(id::text) & 3 = {number} for {strength}")  # fmt: skip
+
+
+@attack(seconds=2.0)
+def due_jobs_are_edited_in_open_transactions(means: Means) -> None:
+    for number, id in enumerate(jobs(means)):
+        change = (
+            '{"payload": 1}',
+            '{"cron": "* * * * * *"}',
+            '{"ordering_key": "o"}',
+            '{"target": "python:mallory_brief"}',
+        )[number % 4]
+        means.attempt(means.mallory(), "select pgsched.edit(%s, %s::jsonb)", [id, change])
+
+
+@attack(seconds=2.0)
+def due_jobs_are_paused_and_triggered_in_open_transactions(means: Means) -> None:
+    for number, id in enumerate(jobs(means)):
+        verb = ("pause", "trigger", "cancel", "resume")[number % 4]
+        means.attempt(means.mallory(), f"select pgsched.{verb}(%s::uuid)", [id])
+
+
+@attack(seconds=2.0)
+def due_jobs_are_scheduled_again_in_an_open_transaction(means: Means) -> None:
+    jobs(means)
+    session = means.mallory()
+    for number in range(20):
+        means.attempt(session, "select pgsched.schedule('python:mallory', every => '2 seconds', client =>"
+                               " 'mallory', key => %s)",
+                      [f"job {number}"])  # fmt: skip
+
+
+@attack(seconds=2.0)
+def all_jobs_are_paused_resumed_and_cancelled_in_one_transaction(means: Means) -> None:
+    jobs(means)
+    session = means.mallory()
+    for verb in ("pause_all", "resume_all", "cancel_all"):
+        means.attempt(session, f"select pgsched.{verb}(client => 'mallory')")
+
+
+@attack(seconds=2.0)
+def waiting_rows_are_locked_when_they_come_due(means: Means) -> None:
+    means.commit("insert into pgsched.executions (client_id, target, fire_at) select 'mallory', 'python:mallory',"
+                 " now() + n * interval '1 ms' from generate_series(1, 2000) n")  # fmt: skip
+    means.attempt(means.mallory(), "select from pgsched.executions where client_id = 'mallory' for update")
+    ids = [means.schedule(delay="0.8 seconds", ordering_key="o", options='{"limit_key": "narrow"}') for _ in range(20)]
+    means.attempt(means.mallory(), "select pgsched.cancel(id) from unnest(%s::uuid[]) id", [ids])
+
+
+@attack(seconds=2.0)
+def rows_under_ordering_keys_are_locked(means: Means) -> None:
+    running(means, 10, ordering_key="turn")
+    for number in range(30):
+        means.schedule(ordering_key=f"turn {number % 3}", target="python:mallory_brief")
+    for strength in ("update", "share"):
+        means.attempt(means.mallory(), f"select from pgsched.executions where client_id = 'mallory' for {strength}")
+    means.attempt(means.mallory(), "select pgsched.unblock('mallory', 'turn')")
+    for number in range(16):
+        means.attempt(means.mallory(), "select pgsched.schedule('python:mallory', client => 'mallory', ordering_key"
+                                       " => %s,"
+                      " key => %s)", [f"turn {number}", f"in turn {number}"])  # fmt: skip
+
+
+def dead_letters(means: Means, count: int = 20, **more: Any) -> list[Any]:
+    """Executions of mallory's that have failed for good."""
+    for number in range(count):
+        means.schedule(target="python:mallory_fails", options='{"max_attempts": 1}',
+                       **{name: value.format(number % 16) for name, value in more.items()})  # fmt: skip
+    means.wait(1.0)
+    found = means.commit(
+        "select id from pgsched.dead_letters where client_id = 'mallory' order by finished_at desc limit 100"
+    )
+    return [row[0] for row in found or []]
+
+
+@attack(seconds=2.0)
+def dead_letters_are_replayed_and_discarded_in_open_transactions(means: Means) -> None:
+    for number, id in enumerate(dead_letters(means)):
+        means.attempt(means.mallory(), f"select pgsched.{'replay' if number % 2 else 'discard'}(%s)", [id])
+    session = means.mallory()
+    found = means.attempt(session, 'select pgsched.replay_all(\'{"client": "mallory"}\', 1000)')
+    session.commit()
+    means.attempt(means.mallory(), 'select * from pgsched.discard_all(\'{"client": "mallory"}\')')
+    if found:
+        means.attempt(means.mallory(), "select pgsched.cancel_replay(%s)", [found[0][0]])
+
+
+@attack(seconds=2.0)
+def two_hundred_and_ten_dependents_are_locked(means: Means) -> None:
+    """The first client has dependents too, by way of the trickle's own chains."""
+    first = means.schedule(target="python:mallory_brief", key="awaited")
+    means.commit("select pgsched.schedule('python:mallory', client => 'mallory', key => 'd' || n, after =>"
+                 " array[%s::text],"
+                 " after_outcome => 'any') from generate_series(1, 210) n", [first])  # fmt: skip
+    means.attempt(
+        means.mallory(), "select from pgsched.executions where client_id = 'mallory' and key like 'd%%' for update"
+    )
+    for number in range(0, 210, 7):
+        means.attempt(means.mallory(), "select pgsched.cancel(client => 'mallory', key => %s)", [f"d{number}"])
+
+
+@attack(seconds=2.0)
+def a_web_of_dependencies_is_left_open(means: Means) -> None:
+    session = means.mallory()
+    names = [f"w{number}" for number in range(40)]
+    means.attempt(session, "select pgsched.schedule('python:mallory_brief', client => 'mallory', key => n) from"
+                           " unnest(%s::text[]) n",
+                  [names])  # fmt: skip
+    session.commit()
+    for number in range(60):
+        means.attempt(session, "select pgsched.schedule('python:mallory', client => 'mallory', key => %s, after =>"
+                               " %s::text[])",
+                      [f"v{number}", names])  # fmt: skip
+    rows = means.commit("select id from pgsched.executions where client_id = 'mallory' and key like 'w%%'") or []
+    for (id,) in rows:
+        means.attempt(means.mallory(), "select pgsched.wait_for(%s, %s)", [id, id])
+
+
+@attack(seconds=2.0)
+def a_consumer_leaves_its_verbs_open(means: Means) -> None:
+    with_pulled_queue(means)
+    for number in range(60):
+        means.schedule(queue="pulled", target="queue:", ordering_key=f"p{number % 5}" if number % 2 else None)
+    found = means.commit("select id, token from pgsched.claim('pulled', 'mallory', 30, '1 s')") or []
+    for number, (id, token) in enumerate(found):
+        verb = ("complete(%s, %s)", "fail(%s, %s, 'no')", "extend(%s, %s)", "release(%s, %s)")[number % 4]
+        means.attempt(means.mallory(), f"select pgsched.{verb}", [id, token])
+    means.attempt(means.mallory(), "select * from pgsched.claim('pulled', 'mallory', 1000, '1 s')")
+
+
+@attack(seconds=2.0)
+def verbs_with_a_limit_are_left_open(means: Means) -> None:
+    with_limits(means)
+    for number in range(100):
+        means.schedule(options='{"limit_key": "narrow"}', key=f"limited {number}", target="python:mallory_brief")
+    means.attempt(means.mallory(), "select from pgsched.executions where client_id = 'mallory' for update")
+    for number in range(20):
+        means.attempt(means.mallory(), "select pgsched.schedule('python:mallory', client => 'mallory', key => %s)",
+                      [f"limited {number}"])  # fmt: skip
+
+
+@attack(seconds=2.0)
+def every_table_is_locked_in_every_mode(means: Means) -> None:
+    _lock_tables(means, means.mallory())
+
+
+@attack(seconds=2.0)
+def every_table_is_locked_by_a_login_without_rights(means: Means) -> None:
+    _lock_tables(means, means.nobody())
+
+
+def _lock_tables(means: Means, session: Connection) -> None:
+    tables = means.house.owner.execute(
+        "select c.oid::regclass::text from pg_class c join pg_namespace n on n.oid = c.relnamespace"
+        " where n.nspname in ('pgsched', 'pgsched_internal') and c.relkind in ('r', 'p', 'v')"
+    ).fetchall()
+    for mode in _MODES[1:]:
+        for (table,) in tables:
+            with each_apart(means, session):
+                _quietly(means, session, f"lock table {table} in {mode} mode nowait")
+
+
+def _quietly(means: Means, session: Connection, statement: str) -> None:
+    try:
+        session.execute(statement.encode())
+    except Exception as error:
+        means.refusals.append(str(error).splitlines()[0])
+
+
+@attack(seconds=2.0)
+def the_locks_of_workers_are_waited_for(means: Means) -> None:
+    """Whoever waits for a lock has it as soon as its holder's connection is cut: then the others must not think it
+    lives."""
+    for number in range(1, 9):
+        session = means.nobody()
+        session.autocommit = True
+        means.keep(partial(session.execute, "select pg_advisory_lock(1885631331, %s)", [number]))
+
+
+@attack(seconds=2.0)
+def forty_transactions_with_keys_beside_several_queues(means: Means) -> None:
+    """What looks for a key in every partition locks thousands of them, and the server has room for so many at all."""
+    with_pulled_queue(means, "pulled", "pulled-2", "pulled-3", "pulled-4")
+    for number in range(45):
+        means.attempt(means.mallory(), "select pgsched.schedule('python:mallory', client => 'mallory', key => %s)",
+                      [f"one of many {number}"])  # fmt: skip
+
+
+@attack(seconds=2.0)
+def giant_batches_are_left_open(means: Means) -> None:
+    for delay in ("0 s", "1 s", "-1 hour", "100 days"):
+        means.attempt(means.mallory(), "insert into pgsched.executions (client_id, target, fire_at) select 'mallory',"
+                      " 'python:mallory', now() + %s::interval from generate_series(1, 20000)", [delay])  # fmt: skip
+
+
+@attack(seconds=2.0)
+def a_giant_batch_is_rolled_back(means: Means) -> None:
+    session = means.mallory()
+
+    def again() -> None:
+        session.execute("insert into pgsched.executions (client_id, target, fire_at) select 'mallory',"
+                        " 'python:mallory', now()"
+                        " from generate_series(1, 10000)")  # fmt: skip
+        session.rollback()
+        means.wait(0.3)
+
+    means.keep(again)
+
+
+@attack(seconds=2.0)
+def old_snapshots_are_held_by_cursors(means: Means) -> None:
+    session = means.mallory()
+    for table in ("status", "history", "executions", "jobs"):
+        means.attempt(session, f"declare c_{table} cursor with hold for select * from pgsched.{table}")
+        means.attempt(session, f"fetch 1 from c_{table}")
+    session = means.mallory()
+    means.attempt(session, "set transaction isolation level serializable")
+    for table in ("status", "history", "executions", "jobs", "attempts", "dead_letters"):
+        means.attempt(session, f"select count(*) from pgsched.{table}")
+
+
+@attack(seconds=2.0)
+def names_of_ours_are_hidden_by_temporary_ones(means: Means) -> None:
+    session = means.mallory()
+    for name in ("executions", "jobs", "clients", "queues", "history"):
+        means.attempt(session, f"create temp table {name} (like pgsched.{name})")
+    means.attempt(session, "set search_path = pg_temp, pgsched")
+    for setting, value in (
+        ("notify", "told"),
+        ("unbounded", "on"),
+        ("key_retention", "-1 day"),
+        ("key_retention", "x"),
+        ("notify", "\x01"),
+    ):
+        means.attempt(session, "select set_config(%s, %s, false)", [f"pgsched.{setting}", value])
+        session.commit()
+        means.attempt(session, "select pgsched.schedule('python:mallory', client => 'mallory', key => 'hidden')")
+        session.commit()

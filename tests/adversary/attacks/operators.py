@@ -1,0 +1,71 @@
+"""What an operator may do at any moment: settings of the database, long reads, migrations, a cut of all sessions."""
+
+from tests.adversary.attack import Means, attack
+
+
+def with_settings(means: Means, *settings: str) -> None:
+    """Sets them for the database, and cuts all sessions of ours, so that the new ones begin with them."""
+    owner = means.house.owner
+    [(database,)] = owner.execute("select quote_ident(current_database())").fetchall()
+    for setting in settings:
+        owner.execute(f"alter database {database} set {setting}".encode())
+    means.at_end(means.cut)
+    means.at_end(lambda: owner.execute(f"alter database {database} reset all".encode()))
+    means.cut()
+
+
+@attack(after_mount=True)
+def intervals_are_written_as_iso_8601(means: Means) -> None:
+    with_settings(means, "intervalstyle = 'iso_8601'", "extra_float_digits = '-15'", "bytea_output = 'escape'")
+
+
+@attack(after_mount=True)
+def dates_are_written_in_german(means: Means) -> None:
+    with_settings(means, "datestyle = 'German, DMY'", "timezone = 'America/St_Johns'", "intervalstyle = 'sql_standard'")
+
+
+@attack(after_mount=True)
+def names_are_looked_up_elsewhere(means: Means) -> None:
+    owner = means.house.owner
+    owner.execute("create schema if not exists elsewhere; grant all on schema elsewhere to public")
+    means.at_end(lambda: owner.execute("drop schema elsewhere cascade"))
+    for statement in (
+        "create function elsewhere.now() returns timestamptz language sql as $$ select '2000-01-01'::timestamptz $$",
+        "create function elsewhere.broken(bigint, bigint) returns boolean language sql as $$ select 1 / 0 = 1 $$",
+        "create operator elsewhere.= (function = elsewhere.broken, leftarg = bigint, rightarg = bigint)",
+        "create function elsewhere.broken(uuid, uuid) returns boolean language sql as $$ select 1 / 0 = 1 $$",
+        "create operator elsewhere.= (function = elsewhere.broken, leftarg = uuid, rightarg = uuid)",
+        "create function elsewhere.broken(text, text) returns boolean language sql as $$ select 1 / 0 = 1 $$",
+        "create operator elsewhere.= (function = elsewhere.broken, leftarg = text, rightarg = text)",
+        "create domain elsewhere.uuid as text check (false)",
+        "create function elsewhere.pg_notify(text, text) returns void language sql as $$ select 1 / 0 $$",
+    ):
+        means.attempt(means.operator(), statement)
+    with_settings(means, "search_path = elsewhere, pg_catalog, public")
+
+
+@attack(after_mount=True)
+def statements_behave_otherwise(means: Means) -> None:
+    with_settings(means, "standard_conforming_strings = 'off'", "transform_null_equals = 'on'", "array_nulls = 'off'",
+                  "default_transaction_isolation = 'serializable'", "enable_indexscan = 'off'", "work_mem = '64kB'",
+                  "synchronous_commit = 'off'", "quote_all_identifiers = 'on'",
+                  "client_encoding = 'LATIN1'")  # fmt: skip
+
+
+@attack(seconds=2.0)
+def a_reader_counts_everything(means: Means) -> None:
+    operator = means.operator()
+    operator.autocommit = False
+    for table in ("status", "history", "executions", "jobs", "attempts", "workers", "queues", "clients", "audit_log"):
+        means.attempt(operator, f"select count(*) from pgsched.{table}")
+
+
+@attack(seconds=2.0)
+def tables_are_vacuumed_and_analysed(means: Means) -> None:
+    operator = means.operator()
+
+    def again() -> None:
+        operator.execute("vacuum analyze")
+        means.wait(0.5)
+
+    means.keep(again)

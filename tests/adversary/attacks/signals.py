@@ -1,0 +1,96 @@
+"""Notifications by a login that may do nothing else. They are hints, whatever they say."""
+
+import itertools
+
+from tests.adversary.attack import Means, attack
+from tests.adversary.house import Connection
+
+_NUMBERS = ("3@-99999999999999999999999", "1@--5", "²@²", "3@" + "9" * 5_000, "9" * 5_000 + "@1", "0@0", "-1@1", "1@",
+    "@1", "@",
+            "3@-9223372036854775808", "3@9223372036854775807", "3@٣", "৩@৩", "1e9@1e9", "3@nan", "3@inf", "0x3@0x3",
+            "3@1_000",
+            "32767@1", "65536@1", "3@1@2", " 3 @ 5 ", "3@0.5", "3@+5", "15@-946684800000000", "①@①",
+            "3@- 5")  # fmt: skip
+_WORDS = ("plan", "clients", "queues", "release", "backfill", "replay", "gates", "turns", "", ",", ",,,,", "stop",
+    "stop ", "stop x",
+          "stop 00000000-0000-0000-0000-000000000000",
+          "stop " + ",".join(["00000000-0000-0000-0000-000000000000"] * 200),
+          "stop " + "x" * 7_000, "\u0001\u001b[2J", "null", "{}", "True", "a" * 7_999)  # fmt: skip
+
+
+def channels(connection: Connection) -> list[str]:
+    """Whatever somebody may listen to: the workers' common channel, and those of single workers by their numbers."""
+    return ["pgsched_wake", "pgsched_api", "pgsched", *(f"pgsched_worker_{number}" for number in range(1, 12))]
+
+
+def tell(means: Means, connection: Connection, channel: str, payload: str) -> None:
+    means.attempt(connection, "select pg_notify(%s, %s)", [channel, payload])
+
+
+@attack()
+def an_instant_beyond_all_time_is_announced(means: Means) -> None:
+    _tell_everybody(means, _NUMBERS)
+
+
+@attack()
+def every_word_that_workers_know_is_announced(means: Means) -> None:
+    _tell_everybody(means, _WORDS)
+
+
+@attack()
+def numbers_are_announced_all_together(means: Means) -> None:
+    joined = [",".join(pair) for pair in itertools.permutations(_NUMBERS[:3] + _NUMBERS[5:16], 2)]
+    _tell_everybody(means, joined, only="pgsched_wake")
+    _tell_everybody(means, [",".join(f"{n % 16}@{n}" for n in range(700))], only="pgsched_wake")
+
+
+def _tell_everybody(means: Means, payloads: tuple[str, ...] | list[str], only: str | None = None) -> None:
+    connection = means.nobody()
+    connection.autocommit = True
+    for payload in payloads:
+        for channel in [only] if only else channels(connection):
+            tell(means, connection, channel, payload)
+
+
+@attack(seconds=2.0)
+def words_are_announced_without_end(means: Means) -> None:
+    """A burst every fifth of a second of words that each ask for a turn of something."""
+    connection = means.nobody()
+    connection.autocommit = True
+
+    def burst() -> None:
+        words = [word for word in _WORDS if word.isalpha() and word.islower() and len(word) < 10] * 20
+        connection.execute("select pg_notify('pgsched_wake', w || repeat(' ', 0)) from unnest(%s::text[]) w", [words])
+        means.wait(0.2)
+
+    means.keep(burst)
+
+
+@attack(seconds=2.0)
+def rows_are_announced_that_there_are_not(means: Means) -> None:
+    connection = means.nobody()
+    connection.autocommit = True
+
+    def burst() -> None:
+        connection.execute(
+            "select pg_notify('pgsched_wake', (n % 16) || '@' || (extract(epoch from now()) * 1e6)::bigint + n)"
+            " from generate_series(1, 200) n"
+        )
+        means.wait(0.1)
+
+    means.keep(burst)
+
+
+@attack(seconds=2.0)
+def everything_that_runs_is_said_to_have_been_stopped(means: Means) -> None:
+    """The ids are those of the first client, as a target of its might have been sent them."""
+    connection = means.nobody()
+    connection.autocommit = True
+
+    def stop() -> None:
+        with means.house.account.lock:
+            ids = list(means.house.account.promises)[-20:]
+        connection.execute("select pg_notify('pgsched_wake', %s)", ["stop " + ",".join(ids)])
+        means.wait(0.02)
+
+    means.keep(stop)

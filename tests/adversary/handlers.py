@@ -1,0 +1,52 @@
+"""The handlers of both clients, as a worker serves them. What arrives is noted in a file outside the system."""
+
+import asyncio
+import os
+import time
+from typing import Any
+
+import pgsched
+from pgsched.delivery.handlers import Context
+
+app = pgsched.App()
+
+_ledger = os.open(os.environ.get("ADVERSARY_LEDGER", os.devnull), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+
+def _note(kind: str, context: Context) -> None:
+    line = f"{kind} {context.execution_id} {context.scheduled_for.timestamp()!r} {time.time()!r}\n"
+    os.write(_ledger, line.encode())
+
+
+@app.handler("note")
+async def note(payload: Any, context: Context) -> None:
+    """One execution of the first client's."""
+    _note("note", context)
+
+
+@app.handler("tick")
+async def tick(payload: Any, context: Context) -> None:
+    """One run of the first client's job."""
+    _note("tick", context)
+
+
+@app.handler("mallory")
+async def mallory(payload: Any) -> None:
+    """An execution of the second client's that does no harm by itself."""
+
+
+@app.handler("mallory_brief")
+async def mallory_brief(payload: Any) -> None:
+    """It takes so long that something can be done to it meanwhile, and ends while that stands."""
+    await asyncio.sleep(1.2)
+
+
+@app.handler("mallory_slow")
+async def mallory_slow(payload: Any) -> None:
+    """It is in hand for longer than an attack takes."""
+    await asyncio.sleep(8)
+
+
+@app.handler("mallory_fails")
+async def mallory_fails(payload: Any) -> None:
+    raise ValueError("as always")

@@ -1,0 +1,171 @@
+"""A whole installation, as it is deployed: a database, roles, worker processes and an API, with a client that is at
+work in it."""
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+from psycopg import sql
+
+from tests.adversary.account import Account, Ledger
+from tests.adversary.metronome import Metronome
+from tests.adversary.trickle import Trickle
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+_ROOT = Path(__file__).parents[2]
+LEASE = 5.0
+_MALLORYS = """
+select c.oid::regclass::text, a.attname
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace join pg_attribute a on a.attrelid = c.oid
+ where n.nspname in ('pgsched', 'pgsched_internal') and c.relkind in ('r', 'p') and not c.relispartition
+   and (a.attname = 'client_id' and c.relname <> 'clients' or c.relname = 'gates' and a.attname = 'name')
+ order by c.relname"""
+
+
+def as_login(url: str, role: str) -> str:
+    """The address for a login of this room, whose passwords are all the same."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=f"{role}:x@{parts.hostname}:{parts.port}"))
+
+
+class House:
+    """The installation. ``first`` and ``mallory`` are clients with logins of their own; ``nobody`` is a bare login."""
+
+    def __init__(self, url: str, directory: Path) -> None:
+        self.url, self._directory = url, directory
+        self.account = Account(Ledger(directory / "ledger"))
+        self._suffix = secrets.token_hex(4)
+        self.owner = psycopg.connect(url, autocommit=True, application_name="the test")
+        self.first = self._login("first", "pgsched_client")
+        self.mallory = self._login("mallory", "pgsched_client")
+        self.nobody = self._login("nobody", None)
+        self._worker = self._login("worker", "pgsched_worker")
+        for client in ("first", "mallory"):
+            self.owner.execute(
+                "insert into pgsched.clients (client_id, database_role) values (%s, %s)", [client, self.role(client)]
+            )
+        self._processes: list[subprocess.Popen[str]] = []
+        self.api = ""
+        self._trickle: Trickle | None = None
+        self.metronome = Metronome()
+        self.metronome.start()
+
+    def role(self, name: str) -> str:
+        """The name of a login in the database."""
+        return f"adversary_{name}_{self._suffix}"
+
+    def _login(self, name: str, member_of: str | None) -> str:
+        """Makes a login; its address."""
+        role = self.role(name)
+        self.owner.execute(sql.SQL("create role {} login password 'x'").format(sql.Identifier(role)))
+        if member_of is not None:
+            self.owner.execute(sql.SQL("grant {} to {}").format(sql.Identifier(member_of), sql.Identifier(role)))
+        return as_login(self.url, role)
+
+    def start(self) -> None:
+        """Starts workers, API and the first client, and returns when all are at work."""
+        self._processes = [
+            self._run("worker", "--app", "tests.adversary.handlers:app", "--processes", "2", "--lease", str(LEASE)),
+            self._run("api", "--port", "0"),
+        ]
+        self._ready(self._processes[0])
+        self.api = self._ready(self._processes[1])["url"]
+        self._trickle = Trickle(self.first, self.api, self.account)
+        self._trickle.start()
+
+    def stop(self) -> None:
+        if self._trickle is not None:
+            self._trickle.end()
+        for process in self._processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in self._processes:
+            try:
+                process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+        self._processes = []
+
+    def close(self) -> None:
+        self.stop()
+        self.metronome.end()
+        for name in ("first", "mallory", "nobody", "worker"):
+            role = sql.Identifier(self.role(name))
+            self.owner.execute(sql.SQL("drop owned by {} cascade").format(role))
+            self.owner.execute(sql.SQL("drop role {}").format(role))
+        self.owner.close()
+
+    def restart(self) -> None:
+        """After a defect, so that the next attack is judged by itself."""
+        self.stop()
+        self.start()
+
+    def clear(self) -> None:
+        """Takes away what mallory has left, so that the next attack is judged by itself."""
+        with psycopg.connect(self.url, autocommit=True, options="-c statement_timeout=10s") as connection:
+            for table, column in connection.execute(_MALLORYS).fetchall():
+                connection.execute(f"delete from {table} where {column} ~ 'mallory'".encode())
+
+    def unrecorded(self, ids: list[str]) -> int:
+        """How many of these executions have no end in history."""
+        [(found,)] = self.owner.execute(
+            "select count(*) from unnest(%s::uuid[]) as id"
+            " where not exists (select from pgsched.history h where h.id = id.id and h.status = 'succeeded')",
+            [ids],
+        ).fetchall()
+        return int(found)
+
+    def log(self) -> str:
+        """What the processes said last."""
+        found = [path.read_text()[-2_000:] for path in sorted(self._directory.glob("stderr-*"))[-2:]]
+        return "\n".join(found)
+
+    def _run(self, *words: str) -> subprocess.Popen[str]:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PGSCHED_")}
+        environment |= {
+            "PGSCHED_DATABASE_URL": self._worker,
+            "PGSCHED_ALLOW_PRIVATE_TARGETS": "true",
+            "ADVERSARY_LEDGER": str(self.account.ledger.path),
+        }
+        number = len(list(self._directory.glob("stderr-*")))
+        with (self._directory / f"stderr-{number:04}").open("w") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "pgsched.cli.main", *words, "--json"],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env=environment,
+                cwd=_ROOT,
+                text=True,
+                process_group=0,
+            )
+
+    def _ready(self, process: subprocess.Popen[str]) -> dict[str, Any]:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, f"it ended before it was ready: {self.log()}"
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+
+@contextmanager
+def house(url: str, directory: Path) -> Iterator[House]:
+    """An installation at work, whose first client has been measured to be on time."""
+    built = House(url, directory)
+    try:
+        built.start()
+        time.sleep(1.0)  # the first statements of each session are planned; nobody is measured by them
+        yield built
+    finally:
+        built.close()

@@ -1,0 +1,147 @@
+"""Whether the first client was hurt: how late, how much lost or done twice, and whether all is as it was afterwards."""
+
+import time
+from dataclasses import dataclass, field
+
+from tests.adversary.account import Promise, percentile
+from tests.adversary.attack import Attack, Means
+from tests.adversary.house import House
+from tests.adversary.trickle import RATE
+
+FLOOR = 0.15
+"""Seconds of lateness that prove nothing: a busy machine of two cores has them too. Defects delay by seconds, or for
+ever."""
+_STEPS = 5
+"""From the call to the handler so many processes take their turns; each may be as late as the machine makes it."""
+_RECORDED_WITHIN = 2.0
+_ARRIVED_WITHIN = 1.0
+_AFTERWARDS = 0.7
+_LOST_AFTER = 8.0
+_TRIES = 3
+_LEAST = 0.5
+"""Of what it schedules each second, what the first client must get to schedule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How the first client fares in a period."""
+
+    count: int
+    late: float
+    took: float
+    ticks: float
+    machine: float
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What is wrong, and whether it may be but the machine's own doing."""
+
+    broken: list[str] = field(default_factory=list)
+    slow: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    figures: list[str] = field(default_factory=list)
+
+    @property
+    def problems(self) -> list[str]:
+        return self.broken + self.slow
+
+
+def measure(house: House, start: float, end: float) -> Figures:
+    """The figures of a period that is over."""
+    now, due = time.time(), house.account.within(start, end)
+    house.account.ledger.read()
+    return Figures(
+        len(due),
+        percentile(house.account.lateness(due, now=now), 0.99),
+        percentile([promise.took for promise in due.values()], 0.99),
+        max(house.account.tick_lateness(start, end, now=now), default=0.0),
+        house.metronome.overslept(start, end),
+    )
+
+
+def alone(house: House, seconds: float = 3.0) -> Figures:
+    """The figures of the first client where nobody does anything else."""
+    start = time.time()
+    time.sleep(seconds)
+    end = time.time() - 0.1
+    return measure(house, start, end)
+
+
+def judge(house: House, attack: Attack, usual: Figures) -> Verdict:
+    """Mounts an attack and says what came of it. Where the first client was merely late it is tried again: what an
+    attack does it does every time."""
+    for _ in range(_TRIES):
+        verdict = _once(house, attack, usual)
+        if verdict.broken or not verdict.slow:
+            break
+    return verdict
+
+
+def _once(house: House, attack: Attack, usual: Figures) -> Verdict:
+    verdict, start = Verdict(), time.time()
+    with Means(house) as means:
+        attack.mount(means)
+        measured = time.time() if attack.after_mount else start
+        time.sleep(attack.seconds)
+        if not attack.may_be_late:
+            _look(house, verdict, measured, time.time() - 0.1, usual, "under attack")
+    verdict.refusals = means.refusals
+    freed = time.time()
+    time.sleep(_AFTERWARDS)
+    _look(house, verdict, freed + 0.2, time.time() - 0.1, usual, "afterwards")
+    promised, patience = house.account.within(start, time.time() - 0.2), time.monotonic() + _LOST_AFTER
+    while (lost := house.account.missing(promised)) and time.monotonic() < patience:
+        time.sleep(0.05)
+    if lost:
+        verdict.broken.append(f"{len(lost)} were lost")
+    return verdict
+
+
+def _look(house: House, verdict: Verdict, start: float, end: float, usual: Figures, when: str) -> None:
+    account = house.account
+    due = account.within(start, end)
+    unrecorded = _until_recorded(house, due)
+    figures = measure(house, start, end)
+    verdict.figures.append(
+        f"{when}: {figures.count} in {end - start:.1f} s, p99 {figures.late:.3f} s, told after {figures.took:.3f} s,"
+        f" job {figures.ticks:.3f} s, machine {figures.machine:.3f} s"
+    )
+    if missing := account.missing(due):
+        verdict.broken.append(f"{when} {len(missing)} of {len(due)} had not begun after {_ARRIVED_WITHIN} s")
+    if unrecorded:
+        verdict.broken.append(
+            f"{when} the ends of {unrecorded} of {len(due)} were not recorded in {_RECORDED_WITHIN} s"
+        )
+    if twice := account.twice():
+        verdict.broken.append(f"{when} {len(twice)} ran twice")
+        account.ledger.arrivals = {id: found[:1] for id, found in account.ledger.arrivals.items()}
+        account.ledger.ticks.clear()
+    if refused := [reason for at, reason in account.refusals if at >= start]:
+        verdict.broken.append(f"{when} {len(refused)} were refused, such as: {refused[0]}")
+    if figures.count < _LEAST * RATE * (end - start):
+        verdict.slow.append(f"{when} the first client could schedule but {figures.count} in {end - start:.1f} s")
+    _compare(verdict, figures, usual, when)
+
+
+def _until_recorded(house: House, due: dict[str, Promise]) -> int:
+    """Waits for all to have begun and to be recorded; how many are not in the end."""
+    deadline, ids = time.monotonic() + _RECORDED_WITHIN, list(due)
+    arrived = time.monotonic() + _ARRIVED_WITHIN
+    while unrecorded := house.unrecorded(ids):
+        over = time.monotonic()
+        if over > deadline or (over > arrived and house.account.missing(due)):
+            break
+        time.sleep(0.02)
+    return unrecorded
+
+
+def _compare(verdict: Verdict, figures: Figures, usual: Figures, when: str) -> None:
+    floor = FLOOR + _STEPS * figures.machine
+    for what, found, bound in (
+        ("the first client's p99 was", figures.late, max(2 * usual.late, floor)),
+        ("it was told after", figures.took, max(2 * usual.took, floor)),
+        ("a run of its job came after", figures.ticks, max(2 * usual.ticks, 2 * floor)),
+    ):
+        if found > bound:
+            verdict.slow.append(f"{when} {what} {found:.2f} s, and {bound:.2f} s is the bound")
