@@ -145,7 +145,7 @@ the key; existing, where what stands under the key was left as it is, because it
 succeeded less than pgsched.key_retention ago and nothing was scheduled. fires_at is null for a job, and for what runs, waits
 for others or has ended.';
 
--- One expression, so that a call of it becomes one of the function above.
+-- One expression, so that a call of it becomes one of the function above; its names are looked up when it is made.
 create or replace function pgsched.schedule(
   target text, payload jsonb default null, fire_at timestamptz default '4714-11-24 00:00:00+00 BC',
   delay interval default '-178000000 years', cron text default '@once', every interval default '-178000000 years',
@@ -153,10 +153,9 @@ create or replace function pgsched.schedule(
   key text default null, ordering_key text default null, queue text default 'default', options jsonb default null,
   on_conflict text default 'replace', rules jsonb default null, labels jsonb default null, after text[] default null,
   after_outcome text default 'success', gap text default null, overlap text default null
-) returns uuid language sql volatile as $$
-  select (pgsched.schedule_outcome(target, payload, fire_at, delay, cron, every, timezone, client, key, ordering_key, queue, options,
-    on_conflict, rules, labels, after, after_outcome, gap, overlap)).id
-$$;
+) returns uuid language sql volatile
+  return (pgsched.schedule_outcome(target, payload, fire_at, delay, cron, every, timezone, client, key, ordering_key, queue, options,
+    on_conflict, rules, labels, after, after_outcome, gap, overlap)).id;
 comment on function pgsched.schedule(text, jsonb, timestamptz, interval, text, interval, text, text, text, text, text, jsonb, text, jsonb, jsonb, text[], text,
                                      text, text)
   is 'Schedules one execution (fire_at or delay; with neither, now) or a recurring job (cron or every); returns its id.
