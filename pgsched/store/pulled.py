@@ -111,3 +111,17 @@ async def reap(connection: AsyncConnection[Any], partitions: Sequence[int], *, d
     parameters = {"partitions": list(partitions), "depth": depth, "ended_by": ended_by}
     cursor = await connection.execute(statement("reap_in_hand"), parameters)
     return sum([row[0] for row in await cursor.fetchall()])
+
+
+async def held_clients(connection: AsyncConnection[Any]) -> list[str]:
+    """The clients that are held."""
+    cursor = await connection.execute(statement("held_clients"))
+    return [row[0] for row in await cursor.fetchall()]
+
+
+async def let_held(
+    connection: AsyncConnection[Any], partitions: Sequence[int], gates: Sequence[str], *, most: int
+) -> int:
+    """Lets go on what was set aside in these partitions behind these gates, no more than ``most``; returns how many."""
+    parameters = {"partitions": list(partitions), "gates": list(gates), "most": most}
+    return (await connection.execute(statement("let_held"), parameters)).rowcount

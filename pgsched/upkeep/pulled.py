@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
+from pgsched.domain.gate import CLIENT
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import looking, ordering, pulled
+from pgsched.store import gates, looking, ordering, pulled
 from pgsched.store.connect import Link
 from pgsched.store.executions import Lease
 from pgsched.store.pulled import Passing
@@ -26,6 +27,7 @@ _SWEEP_EVERY = 60.0
 _BATCH = 50  # rows of a partition
 _DEPTH = 5_000
 _KEYS = 500
+_SET_ASIDE, _GATES, _HELD_EVERY = 500, 100, 1.0
 _SHARE_OF_TIME = 20
 
 
@@ -52,7 +54,8 @@ class PulledQueues(Service):
         self._lease, self._number, self._next_token, self._now = lease, number, next_token, now
         self._ended_by = ended_by
         self._queues: list[int] = []
-        self._looked_at = self._reap_at = float("-inf")
+        self._looked_at = self._reap_at = self._held_at = float("-inf")
+        self._gates_to = CLIENT
         self._swept_at: dict[int, float] = {}
         self._keys: dict[int, ordering.Key] = {}
 
@@ -64,6 +67,9 @@ class PulledQueues(Service):
         if not self._queues:
             return _LOOK_EVERY if self._number() else _EVERY
         full = [queue for queue in self._queues if await self._pass_on(queue)]
+        if now >= self._held_at:
+            await self._mind_held()
+            self._held_at = now + max(_HELD_EVERY, _SHARE_OF_TIME * (time.monotonic() - now))
         if now >= self._reap_at:
             await self._take_back()
             self._reap_at = now + max(_LOOK_EVERY, _SHARE_OF_TIME * (time.monotonic() - now))
@@ -85,6 +91,20 @@ class PulledQueues(Service):
         if sweeps and passed < _BATCH:
             self._swept_at[queue] = time.monotonic()
         return passed >= _BATCH
+
+    async def _mind_held(self) -> None:
+        """Sets due rows of held clients aside, so that claims need not read past them, and lets them go on then."""
+        connection = await self._chores.get()
+        partitions = [queue + slot for queue in self._queues for slot in range(PARTITIONS_PER_QUEUE)]
+        held = await pulled.held_clients(connection)
+        if held:
+            for partition in partitions:
+                await gates.hold_due(connection, partition, held, batch=_SET_ASIDE)
+        names = await gates.holding(connection, after=self._gates_to, most=_GATES)
+        self._gates_to = names[-1] if len(names) == _GATES and names[-1].startswith(CLIENT) else CLIENT
+        over = [name for name in names if name.startswith(CLIENT) and name.removeprefix(CLIENT) not in held]
+        if over:
+            await pulled.let_held(connection, partitions, over, most=_SET_ASIDE)
 
     async def _take_back(self) -> None:
         connection = await self._chores.get()

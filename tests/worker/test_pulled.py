@@ -73,3 +73,26 @@ async def test_what_a_dead_consumer_had_fails_without_another(
 
 async def _claimed(orders: Consumer) -> list[Handed]:
     return claim(orders)
+
+
+async def test_a_held_clients_backlog_is_set_aside_and_comes_back_with_it(
+    db: Connection, running: Running, orders: Consumer
+) -> None:
+    await db.execute(
+        "insert into pgsched.executions (target, fire_at, client_id, partition)"
+        " select 'queue:', now() - interval '1 hour', 'held', q.first_partition + n %% 16"
+        " from pgsched.queues q, generate_series(1, 64) n where q.name = %s",
+        ["orders"],
+    )
+    await db.execute("select pgsched.hold_client('held')")
+    in_the_way = "select count(*) from pgsched.executions where client_id = 'held' and fire_at < now()"
+    async with running():
+        await until(lambda: _is(db, in_the_way, 0))
+        put(orders)
+        assert [handed.client for handed in await until(lambda: _claimed(orders))] == ["default"]
+        await db.execute("select pgsched.release_client('held')")
+        await until(lambda: _is(db, in_the_way, 64))
+
+
+async def _is(db: Connection, query: str, expected: int) -> bool:
+    return bool(await value(db, query) == expected)

@@ -128,10 +128,30 @@ async def test_it_goes_on_after_its_connection_was_cut(
     db: Connection, silent: Connection, running: Running, recorder: Recorder
 ) -> None:
     app, _ = counting_app()
-    cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name like 'pgsched upkeep %'"
+    cut = (
+        "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name like 'pgsched upkeep %%'"
+    )
     async with running(app, **QUIET) as worker:
         await settle_in(db, recorder)
         assert await until(lambda: value(db, cut)) == 1
         await silent.execute(LONG_PAST, [await an_hour_ago(db), 5])
         worker.sweeper.wake()
         await until_history(db, 2, seconds=5)
+
+
+async def test_an_idle_worker_finds_what_came_in_silently_behind_a_busy_one(
+    db: Connection, silent: Connection, running: Running, recorder: Recorder
+) -> None:
+    app, _ = counting_app()
+    async with running(app, poll_interval=0.5) as busy, running(app, poll_interval=0.5):
+        await until(lambda: _shares(busy))
+        await settle_in(db, recorder)
+        for service in (busy.claimer, busy.sweeper):
+            service.stop()  # as if it had no room for a long while
+        for partition in busy.roster.own:
+            await silent.execute(LONG_PAST, [await an_hour_ago(db), partition])
+        await until_history(db, 1 + len(busy.roster.own))
+
+
+async def _shares(worker: Any) -> bool:
+    return len(worker.roster.own) == 8
