@@ -713,7 +713,7 @@ function pgsched_internal.refuse_taken(pgsched_internal.keys,text) returns void 
 function pgsched_internal.release_abandoned(integer) returns integer volatility v parallel u
 function pgsched_internal.release_dependents(integer,uuid) returns record volatility v parallel u
 function pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) returns void volatility v parallel u
-function pgsched_internal.replay_next(pgsched.replays,uuid,timestamp with time zone) returns uuid volatility v parallel u
+function pgsched_internal.replay_next(pgsched.replays,uuid,timestamp with time zone) returns uuid volatility v parallel u set lock_timeout=200ms
 function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
 function pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched_internal.placement volatility v parallel u

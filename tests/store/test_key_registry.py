@@ -13,7 +13,7 @@ from pgsched.errors import Conflict
 from pgsched.events import Events
 from pgsched.store.connect import Link
 from pgsched.upkeep.days import Days
-from tests.store.dead_letter_arrange import dead_letter, replay
+from tests.store.dead_letter_arrange import advance, dead_letter, replay
 from tests.store.queue_arrange import queue, session
 from tests.store.store_arrange import (
     TARGET,
@@ -328,3 +328,13 @@ async def test_the_upkeep_forgets_keys_in_parts(db: Connection, store_url: str) 
     await Days(link, events, kept=30, audit_kept=0, batch=2).turn()
     await link.drop()
     assert column(db, "select id from pgsched_internal.keys") == [waits]
+
+
+def test_a_replay_of_many_does_not_wait_for_a_key_that_a_client_has_open(db: Connection, store_url: str) -> None:
+    dead_letter(db, key="open", client="shop")
+    dead_letter(db, key="free", client="shop")
+    asked = call(db, "replay_all", filter={"client": "shop"}, rate=1000)
+    with session(store_url) as other, other.transaction():
+        schedule(other, key="open", client="shop", ordering_key="o")
+        assert advance(db, asked) == (1, False, True)
+    assert column(db, "select key from pgsched.executions order by key") == ["free", "open"]

@@ -184,7 +184,7 @@ unknown id.';
 
 -- One of these cannot be scheduled, such as where its queue is gone: it is passed over, and stays a dead letter.
 create or replace function pgsched_internal.replay_next(asked pgsched.replays, id uuid, finished_at timestamptz) returns uuid
-  language plpgsql volatile as $$
+  language plpgsql volatile set lock_timeout = '200ms' as $$
 declare
   letter pgsched.history;
 begin
@@ -199,7 +199,7 @@ begin
   return pgsched_internal.revive(letter, asked.paced_until, asked.target, null, null, asked.actor);
 exception when sqlstate 'PS014' then  -- before PS000, which stands for all of its class
   raise;
-when data_exception or check_violation or sqlstate 'PS000' then
+when data_exception or check_violation or lock_not_available or sqlstate 'PS000' then  -- its client has its key, or itself, open
   raise warning 'dead letter % is passed over: %', replay_next.id, sqlerrm;
   return null;
 end $$;
