@@ -89,7 +89,8 @@ class Attempts:
             lane.execution, lane.expires, lane.expired = None, float("inf"), False
         seconds = time.monotonic() - started
         if late is None:
-            self._pace.typical += (seconds - self._pace.typical) * WEIGHT
+            pace = self._pace
+            pace.typical += (seconds - pace.typical) * WEIGHT
         if type(outcome) is Succeeded and outcome.result is not None and row.id in self._in_hand:
             self._payloads.keep(row.id, outcome.result)
         self._settle(row, options, outcome, seconds)

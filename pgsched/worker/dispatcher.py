@@ -147,7 +147,8 @@ class Dispatcher:
         held = self.in_hand.get(id)
         if held is not None and held.token == token:
             del self.in_hand[id]
-            self._payloads.settled(id)
+            if self._payloads.results:
+                self._payloads.settled(id)
             self._apart.discard(id)
             if self._wants_room and len(self.in_hand) <= self.capacity // 2:
                 self._wants_room = False

@@ -28,7 +28,7 @@ class Payloads(Places):
         self._link, self._most_bytes = link, max(most_bytes, LARGEST)
         self._asked: list[tuple[Execution, asyncio.Future[Execution | None]]] = []
         self._reading: asyncio.Task[None] | None = None
-        self._results: dict[bytes, int] = {}
+        self.results: dict[bytes, int] = {}
         self.used = 0
 
     @property
@@ -38,7 +38,7 @@ class Payloads(Places):
     @property
     def is_full(self) -> bool:
         """Whether results that are not settled yet leave no room for anything."""
-        return bool(self._results) and self.used >= self._most_bytes
+        return bool(self.results) and self.used >= self._most_bytes
 
     @asynccontextmanager
     async def whole(self, row: Execution) -> AsyncIterator[Execution | None]:
@@ -63,11 +63,11 @@ class Payloads(Places):
         """A result is in memory until its row is settled."""
         if len(result) > _LARGE:
             self.used += len(result)
-            self._results[id] = len(result)
+            self.results[id] = len(result)
 
     def settled(self, id: bytes) -> None:
-        if self._results:
-            self._put_back(self._results.pop(id, 0))
+        if self.results:
+            self._put_back(self.results.pop(id, 0))
 
     async def close(self) -> None:
         await self._link.drop()
