@@ -1,6 +1,7 @@
 """The handlers of both clients, as a worker serves them. What arrives is noted in a file outside the system."""
 
 import asyncio
+import contextlib
 import os
 import time
 from typing import Any
@@ -50,3 +51,44 @@ async def mallory_slow(payload: Any) -> None:
 @app.handler("mallory_fails")
 async def mallory_fails(payload: Any) -> None:
     raise ValueError("as always")
+
+
+@app.handler("mallory_sleeps")
+def mallory_sleeps(payload: Any) -> None:
+    """It keeps a thread."""
+    time.sleep(3)
+
+
+@app.handler("mallory_blocks")
+async def mallory_blocks(payload: Any) -> None:
+    """It keeps the event loop, for longer than a lease."""
+    time.sleep(payload["seconds"])  # noqa: ASYNC251
+
+
+@app.handler("mallory_exits")
+async def mallory_exits(payload: Any) -> None:
+    os._exit(3)
+
+
+@app.handler("mallory_answers")
+async def mallory_answers(payload: Any) -> Any:
+    """What it returns cannot be kept."""
+    return {"large": "x" * 3_000_000, "nan": float("nan")} if payload else object()
+
+
+@app.handler("mallory_leaves")
+async def mallory_leaves(payload: Any) -> None:
+    raise SystemExit(3)
+
+
+@app.handler("mallory_cancels")
+async def mallory_cancels(payload: Any) -> None:
+    raise asyncio.CancelledError
+
+
+@app.handler("mallory_insists")
+async def mallory_insists(payload: Any) -> None:
+    """It does not let itself be cancelled."""
+    for _ in range(20):
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(1)

@@ -125,6 +125,16 @@ def all_jobs_are_paused_resumed_and_cancelled_in_one_transaction(means: Means) -
 
 
 @attack(seconds=2.0)
+def a_backfill_is_begun_and_ended_in_an_open_transaction(means: Means) -> None:
+    session = means.mallory()
+    for id in jobs(means, 5):
+        means.attempt(session, "select pgsched.backfill(%s, now() - interval '1 day', now(), rate => 100000)", [id])
+    for id in jobs(means, 5):
+        found = means.commit("select pgsched.backfill(%s, now() - interval '1 hour', now(), rate => 1000)", [id])
+        means.attempt(means.mallory(), "select pgsched.cancel_backfill(%s)", [found and found[0][0]])
+
+
+@attack(seconds=2.0)
 def waiting_rows_are_locked_when_they_come_due(means: Means) -> None:
     means.commit("insert into pgsched.executions (client_id, target, fire_at) select 'mallory', 'python:mallory',"
                  " now() + n * interval '1 ms' from generate_series(1, 2000) n")  # fmt: skip
@@ -157,6 +167,12 @@ def dead_letters(means: Means, count: int = 20, **more: Any) -> list[Any]:
         "select id from pgsched.dead_letters where client_id = 'mallory' order by finished_at desc limit 100"
     )
     return [row[0] for row in found or []]
+
+
+@attack(seconds=2.0)
+def a_dead_letter_with_an_ordering_key_is_replayed_in_an_open_transaction(means: Means) -> None:
+    for id in dead_letters(means, ordering_key="turn {0}"):
+        means.attempt(means.mallory(), "select pgsched.replay(%s)", [id])
 
 
 @attack(seconds=2.0)
@@ -251,6 +267,33 @@ def _quietly(means: Means, session: Connection, statement: str) -> None:
         session.execute(statement.encode())
     except Exception as error:
         means.refusals.append(str(error).splitlines()[0])
+
+
+@attack(seconds=2.0)
+def every_advisory_lock_that_there_is_is_taken(means: Means) -> None:
+    """Those whose keys can be read in the source, and, over and over, those that others hold or wait for just now."""
+    session = means.nobody()
+    session.autocommit = True
+    _quietly(
+        means,
+        session,
+        "select pg_try_advisory_lock(c, n) from generate_series(-40, 60) n, unnest('{1885631331,1885631332}'::int[]) c",
+    )
+    _quietly(means, session, "select pg_try_advisory_lock(hashtext(w)), pg_try_advisory_lock(hashtext(w),"
+                             " hashtext('mallory')),"
+             " pg_try_advisory_lock(hashtext(w), hashtext('first')) from unnest(array['pgsched days', 'pgsched.queues',"
+             " 'pgsched tzdata', 'pgsched dependencies', 'pgsched migrate']) w")  # fmt: skip
+
+    def take() -> None:
+        session.execute(
+            "select case when objsubid = 2 then pg_try_advisory_lock(classid::bigint::bit(32)::int,"
+            " objid::bigint::bit(32)::int)"
+            " else pg_try_advisory_lock((classid::bigint << 32) | objid::bigint) end from pg_locks"
+            " where locktype = 'advisory' and pid <> pg_backend_pid() limit 50"
+        )
+        means.wait(0.02)
+
+    means.keep(take)
 
 
 @attack(seconds=2.0)

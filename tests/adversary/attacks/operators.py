@@ -1,6 +1,8 @@
 """What an operator may do at any moment: settings of the database, long reads, migrations, a cut of all sessions."""
 
+from pgsched.store.migrate import migrate
 from tests.adversary.attack import Means, attack
+from tests.adversary.house import as_login
 
 
 def with_settings(means: Means, *settings: str) -> None:
@@ -50,6 +52,33 @@ def statements_behave_otherwise(means: Means) -> None:
                   "default_transaction_isolation = 'serializable'", "enable_indexscan = 'off'", "work_mem = '64kB'",
                   "synchronous_commit = 'off'", "quote_all_identifiers = 'on'",
                   "client_encoding = 'LATIN1'")  # fmt: skip
+
+
+@attack(after_mount=True)
+def sessions_are_given_little_time(means: Means) -> None:
+    with_settings(means, "statement_timeout = '20ms'", "lock_timeout = '1ms'",
+                  "idle_in_transaction_session_timeout = '50ms'",
+                  "idle_session_timeout = '300ms'", "transaction_timeout = '50ms'")  # fmt: skip
+
+
+@attack(seconds=2.0)
+def the_schema_is_migrated_again_beside_open_transactions(means: Means) -> None:
+    means.attempt(means.mallory(), "select count(*) from pgsched.history")
+    means.attempt(means.mallory(), "select pgsched.schedule('python:mallory', client => 'mallory', key => 'open')")
+    _migrate(means)
+
+
+@attack(seconds=2.0)
+def the_schema_is_migrated_again(means: Means) -> None:
+    _migrate(means)
+
+
+def _migrate(means: Means) -> None:
+    def again() -> None:
+        migrate(as_login(means.house.url, "migrator"))
+        means.wait(0.5)
+
+    means.keep(again)
 
 
 @attack(seconds=2.0)

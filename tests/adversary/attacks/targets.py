@@ -1,0 +1,132 @@
+"""Targets that answer anything, hang or stream, and handlers of mallory's in the worker that delivers the first
+client's."""
+
+import socket
+import threading
+
+from tests.adversary.attack import Means, attack
+
+_OK = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+_ANSWERS = (
+    b"", b"\x00" * 1000, b"HTTP/1.1 200 OK\r\n", b"HTTP/9.9 999 \xff\r\n\r\n",
+    b"HTTP/1.1 " + b"2" * 5000 + b" x\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999999999999\r\n\r\nx", b"HTTP/1.1 200 OK\r\ncontent-length:"
+                                                                         b" -1\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 50_000 + b"\r\n", b"HTTP/1.1 200 OK\r\nx: " + b"y" * 1_000_000 + b"\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nfffffffffffffff\r\n",
+    b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\nno",
+    b"HTTP/1.1 301 x\r\nlocation: /again\r\ncontent-length: 0\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n[1e131000]",
+    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 12\r\n\r\n\"\\u0000\\ud800\"",
+    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 40000\r\n\r\n" + b"[" * 40_000,
+    b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 81001\r\n\r\n["
+    + b"1e131000," * 8999 + b"1e131000]",
+    b"HTTP/1.1 500 \x1b[2J\x00\r\ncontent-length: 3\r\n\r\n\x1b[2", b"HTTP/1.1 200 OK\r\n\r\n" + b"z" * 3_000_000,
+    *(b"HTTP/1.1 503 x\r\nretry-after: " + after + b"\r\ncontent-length: 0\r\n\r\n" for after in (
+        b"99999999999999999999999", b"-1", b"nan", b"inf", b"1e308", b"Fri, 31 Dec 9999 23:59:59 GMT", b"\xb2",
+        b"9" * 5000,
+        b"Mon, 01 Jan 0001 00:00:00 GMT", b"Fri, 31 Dec 99999 23:59:59 GMT", b"Fri, 31 Dec 9999 23:59:59 -9999")),
+)  # fmt: skip
+
+
+class Target:
+    """A server that answers each connection with some bytes, and then closes it, hangs, or goes on for ever."""
+
+    def __init__(self, means: Means, answer: bytes, *, then: str = "close") -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self._answer, self._then = answer, then
+        self._open: list[socket.socket] = []
+        means.at_end(self._close)
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}/"
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+                self._open.append(connection)
+                if self._then == "stream":
+                    threading.Thread(target=self._stream, args=[connection], daemon=True).start()
+                elif self._then != "hang":
+                    connection.settimeout(2)
+                    connection.recv(65536)
+                    connection.sendall(self._answer)
+                    connection.close()
+            except OSError:
+                if self._listener.fileno() < 0:
+                    return
+
+    def _stream(self, connection: socket.socket) -> None:
+        try:
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            while True:
+                connection.sendall(b"x" * 16384)
+        except OSError:
+            return
+
+    def _close(self) -> None:
+        self._listener.close()
+        for connection in self._open:
+            connection.close()
+
+
+def call(means: Means, target: str, times: int, options: str = '{"max_attempts": 2}') -> None:
+    """So many executions of mallory's, due now."""
+    means.commit("insert into pgsched.executions (client_id, target, fire_at, options) select 'mallory', %s, now(),"
+                 " %s::jsonb"
+                 " from generate_series(1, %s)", [target, options, times])  # fmt: skip
+
+
+@attack(seconds=2.0)
+def a_target_that_answers_anything(means: Means) -> None:
+    for answer in _ANSWERS:
+        url = Target(means, answer).url
+        call(means, url, 2)
+        call(means, url, 1, '{"max_attempts": 1, "deferred": "1m"}')
+
+
+@attack(seconds=2.0)
+def a_target_that_streams(means: Means) -> None:
+    call(means, Target(means, b"", then="stream").url, 20, '{"timeout": "2s", "max_attempts": 1}')
+
+
+@attack(seconds=2.0)
+def targets_that_refuse_by_the_thousand(means: Means) -> None:
+    call(means, "http://127.0.0.1:9/", 1000)
+
+
+@attack(seconds=2.0)
+def a_handler_that_raises_by_the_thousand(means: Means) -> None:
+    call(means, "python:mallory_fails", 1000)
+
+
+@attack(seconds=2.0)
+def handlers_that_leave_in_every_way(means: Means) -> None:
+    for name in ("leaves", "cancels", "answers"):
+        call(means, f"python:mallory_{name}", 30)
+    means.schedule(target="python:mallory_answers", payload="1")
+
+
+@attack(seconds=2.0)
+def a_handler_that_cannot_be_cancelled(means: Means) -> None:
+    call(means, "python:mallory_insists", 100, '{"timeout": "1s", "max_attempts": 1}')
+
+
+@attack(seconds=3.0)
+def two_hundred_handlers_that_keep_a_thread(means: Means) -> None:
+    call(means, "python:mallory_sleeps", 200, '{"timeout": "5s", "max_attempts": 1}')
+
+
+@attack(may_be_late=True, seconds=9.0)
+def a_handler_that_blocks_the_loop(means: Means) -> None:
+    """Whoever is in the same process is late; what begins again elsewhere meanwhile must not begin here afterwards."""
+    means.schedule(target="python:mallory_blocks", payload='{"seconds": 7}', options='{"max_attempts": 1}')
+
+
+@attack(may_be_late=True, seconds=4.0)
+def a_handler_that_ends_its_process(means: Means) -> None:
+    call(means, "python:mallory_exits", 3)
