@@ -15,7 +15,7 @@ from pgsched.store.executions import Group, Lease, Share
 from pgsched.store.migrate import check_schema, migrate
 from pgsched.store.pinned import pin_now
 from pgsched.store.wire import LONG_AGO, to_instant
-from tests.store.store_arrange import Connection, schedule, value
+from tests.store.store_arrange import Connection, call, schedule, value
 
 HOSTILE = {
     "intervalstyle": "iso_8601",
@@ -39,8 +39,8 @@ create function evil.number(bigint, bigint) returns boolean language sql immutab
 create operator evil.= (leftarg = bigint, rightarg = bigint, function = evil.number);
 create function evil.small(smallint, integer) returns boolean language sql immutable as 'select false';
 create operator evil.= (leftarg = smallint, rightarg = integer, function = evil.small);
-create function evil.instant(pgsched.instant, timestamptz) returns boolean language sql immutable as 'select false';
-create operator evil.<= (leftarg = pgsched.instant, rightarg = timestamptz, function = evil.instant);
+create function evil.instant(pgsched_internal.instant, timestamptz) returns boolean language sql immutable as 'select false';
+create operator evil.<= (leftarg = pgsched_internal.instant, rightarg = timestamptz, function = evil.instant);
 create function evil.later(timestamptz, timestamptz) returns boolean language sql immutable as 'select false';
 create operator evil.<= (leftarg = timestamptz, rightarg = timestamptz, function = evil.later);
 create function evil.unnest(uuid[]) returns setof uuid language sql as 'select null::uuid where false';
@@ -133,6 +133,15 @@ async def test_the_api_reads_instants_and_intervals_whatever_the_database_is_set
             assert await show(connection, "transaction_isolation") == "read committed"
     finally:
         await database.close()
+
+
+def test_an_edit_in_a_session_of_any_setting_means_the_same(hostile: str) -> None:
+    with psycopg.connect(hostile, autocommit=True) as client:  # its abbreviation of the zone is also another zone's
+        client.execute("set search_path = public")
+        job = schedule(client, every="1 hour", key="often")
+        assert call(client, "edit", job_id=job, changes={"anchor": None}) is True
+        away = "select abs(extract(epoch from anchor - clock_timestamp())) < 300 from pgsched.jobs"
+        assert value(client, away) is True
 
 
 def test_a_database_of_any_setting_is_migrated(hostile: str) -> None:

@@ -55,7 +55,7 @@ begin
     given := given || '{"cron": null}';
   end if;
   select given || coalesce(jsonb_object_agg(d.name, d.value), '{}') into given
-    from (values ('timezone', 'UTC'), ('gap', 'shift'), ('overlap', 'first'), ('anchor', pgsched.now()::text)) as d(name, value)
+    from (values ('timezone', 'UTC'), ('gap', 'shift'), ('overlap', 'first'), ('anchor', to_jsonb(pgsched.now()) #>> '{}')) as d(name, value)
    where given -> d.name = 'null';
   after := jsonb_populate_record(job, given);
   if num_nonnulls(after.cron, after.every) <> 1 then
