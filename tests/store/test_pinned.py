@@ -39,7 +39,8 @@ create function evil.number(bigint, bigint) returns boolean language sql immutab
 create operator evil.= (leftarg = bigint, rightarg = bigint, function = evil.number);
 create function evil.small(smallint, integer) returns boolean language sql immutable as 'select false';
 create operator evil.= (leftarg = smallint, rightarg = integer, function = evil.small);
-create function evil.instant(pgsched_internal.instant, timestamptz) returns boolean language sql immutable as 'select false';
+create function evil.instant(pgsched_internal.instant, timestamptz) returns boolean
+  language sql immutable as 'select false';
 create operator evil.<= (leftarg = pgsched_internal.instant, rightarg = timestamptz, function = evil.instant);
 create function evil.later(timestamptz, timestamptz) returns boolean language sql immutable as 'select false';
 create operator evil.<= (leftarg = timestamptz, rightarg = timestamptz, function = evil.later);

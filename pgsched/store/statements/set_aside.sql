@@ -7,7 +7,7 @@ with held as (
          fire_at = 'infinity', gate = 'error', reason = %(reason)s, at_head = null,
          attempt = greatest(e.attempt - (e.lease_token is not null)::integer, 0),
          lease_owner = null, lease_token = null, lease_expires_at = null,
-         plan = case when %(with_job)s or e.plan = 0 then e.plan end
+         plan = case when %(with_job)s then e.plan else -abs(e.plan) end
    where e.id = any (array[%(id)s::uuid]) and e.lease_token is not distinct from %(token)s::bigint
   returning e.id, e.job_id, e.plan
 ), stopped as (
