@@ -31,7 +31,7 @@ FAILED: dict[str, Any] = {
     name: [value] * BATCH
     for name, value in {"statuses": "failed", "codes": 503, "results": None, "reasons": "503", "durations": 1.5}.items()
 }
-PART: dict[str, Any] = {"partition": 0, "low": Instant(LONG_AGO), "ended_by": 0.0}
+PART: dict[str, Any] = {"partition": 0, "low": Instant(LONG_AGO), "ended_by": 0.0, "only": None}
 BY_PARTITION = {"claim", "settle_succeeded", "settle_discarded", "next_due"}
 
 
@@ -151,7 +151,7 @@ async def test_settling_reaches_its_rows_by_the_primary_key(worker: Connection, 
         plan = await explain(worker, name, rows)
         assert plan.indexes == {"executions_0_pkey"}
     assert "Seq Scan" not in plan.kinds
-    assert plan.rows_read <= BATCH
+    assert plan.rows_read <= (2 * BATCH if name == "renew" else BATCH)  # which finds first what nobody has locked
 
 
 async def test_finishing_reaches_its_rows_by_the_primary_key(worker: Connection) -> None:
@@ -281,7 +281,7 @@ async def test_plans_hold_where_the_statistics_saw_an_empty_table(worker: Connec
     assert "Sort" not in claim.kinds
     for plan in by_id:
         assert plan.indexes == {"executions_0_pkey"}
-        assert plan.rows_read <= BATCH
+        assert plan.rows_read <= 2 * BATCH
 
 
 @pytest.mark.parametrize("settings", ["worker", "plain"])

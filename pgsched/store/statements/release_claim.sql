@@ -1,6 +1,6 @@
 -- release: hands back whatever a claim took whose answer never arrived, among the next due rows of each partition from its
 -- mark on, depth of them and those of the same instant; answers with where those end that have more behind them. Runs only
--- after a connection broke in the middle of a claim. Passes over what somebody else has locked: its lease runs out. Index: executions_fire_at, and then their place.
+-- after a connection broke in the middle of a claim. Index: executions_fire_at, and then their place.
 with edge as materialized (
   select p.partition, due.place, due.fire_at, due.taken
     from unnest(%(partitions)s::smallint[], %(lows)s) as p(partition, low),
@@ -10,10 +10,7 @@ with edge as materialized (
 ), released as (
   update pgsched.executions e
      set lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1, plan = -abs(e.plan)
-   where e.partition = any (%(partitions)s::smallint[]) and e.ctid = any (array(
-           select h.ctid from pgsched.executions h
-            where h.partition = any (%(partitions)s::smallint[]) and h.ctid = any (array(select place from edge where taken))
-              and h.lease_token = any (%(tokens)s) for update skip locked))
+   where e.partition = any (%(partitions)s::smallint[]) and e.ctid = any (array(select place from edge where taken))
      and e.lease_token = any (%(tokens)s)
 )
 select partition, max(fire_at) from edge group by partition having count(*) >= %(depth)s
