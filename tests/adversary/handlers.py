@@ -65,11 +65,6 @@ async def mallory_blocks(payload: Any) -> None:
     time.sleep(payload["seconds"])  # noqa: ASYNC251
 
 
-@app.handler("mallory_exits")
-async def mallory_exits(payload: Any) -> None:
-    os._exit(3)
-
-
 @app.handler("mallory_answers")
 async def mallory_answers(payload: Any) -> Any:
     """What it returns cannot be kept."""
