@@ -248,7 +248,7 @@ def test_a_role_that_may_insert_but_not_into_a_partition_itself(database_url: st
     db.execute(sql.SQL("create role {} bypassrls").format(role))
     db.execute(sql.SQL("grant usage on schema pgsched to {}").format(role))
     db.execute(sql.SQL("grant select, insert on pgsched.executions to {}").format(role))
-    db.execute(sql.SQL("grant execute on all functions in schema pgsched to {}").format(role))
+    db.execute(sql.SQL("grant execute on all functions in schema pgsched, pgsched_internal to {}").format(role))
     try:
         with psycopg.connect(database_url) as connection:
             connection.execute(sql.SQL("set role {}").format(role))

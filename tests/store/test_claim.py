@@ -186,7 +186,7 @@ async def test_a_row_handed_back_does_not_plan_its_successor_again(db: Session, 
     recurring(db)
     [first] = await claim(worker)
     await executions.release(worker, first.partition, Group([first.id], [first.token]))
-    db.execute("delete from pgsched.executions where lease_token is null and attempt = 0 and plan is not null")
+    db.execute("delete from pgsched.executions where lease_token is null and attempt = 0 and plan > 0")
     [again] = await claim(worker, token=8)
     assert (again.id, again.attempt) == (first.id, 1)
     assert counts(db)[0] == 1

@@ -38,6 +38,7 @@ def service(link: Link, *, kept: int = 30, tries: int = 60) -> Days:
 def old_day(db: Connection) -> str:
     """A day of history, forty days ago, that is attached."""
     day = value(db, "select (now() at time zone 'UTC')::date - 40")
+    db.execute(f"drop table if exists pgsched_internal.history_{day:%Y%m%d}".encode())
     for verb in ("make_day", "attach_day"):
         assert value(db, f"select pgsched_internal.{verb}('history', %s)", [day])
     return f"history_{day:%Y%m%d}"

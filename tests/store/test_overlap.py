@@ -36,7 +36,9 @@ async def settle(worker: Connection, execution: Execution) -> None:
 
 def statuses(db: Session, hourly: UUID) -> list[tuple[datetime, str, str | None]]:
     return db.execute(
-        "select scheduled_for, status::text, reason from pgsched.status where job_id = %s order by 1", [hourly]
+        "select scheduled_for, status::text, case when finished_at is not null then reason end"
+        " from pgsched.status where job_id = %s order by 1",
+        [hourly],
     ).fetchall()
 
 

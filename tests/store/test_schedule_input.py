@@ -305,6 +305,12 @@ def test_an_unknown_id_is_not_found(db: Connection, function: str) -> None:
         call(db, function, **{name: "00000000-0000-7000-8000-000000000000"})
 
 
+def test_a_null_beside_one_that_has_a_value_is_as_good_as_left_out(db: Connection) -> None:
+    db.execute("select pgsched.schedule('python:a', delay => '1 hour', fire_at => null, cron => null, every => null)")
+    db.execute("select pgsched.schedule('python:a', every => '1 hour', cron => null)")
+    assert counts(db) == (1, 1, 0)
+
+
 @pytest.mark.parametrize("name", ["fire_at", "delay", "cron", "every"])
 def test_null_is_no_instant_and_does_not_fire_now(db: Connection, name: str) -> None:
     with refused("PS002", hint="leave it out"):

@@ -247,7 +247,7 @@ async def test_an_attempt_after_which_it_expired_is_one(db: Session, worker: Con
 async def test_a_row_with_a_key_is_kept_whatever_the_client_chose(db: Session, worker: Connection) -> None:
     db.execute("insert into pgsched.clients (client_id, keep) values ('payments', 'nothing')")
     found = await one(db, worker, key="k")
-    await executions.settle_finished(worker, found.partition, [finished(found)])
+    await executions.settle_finished(worker, found.partition, [finished(found, "succeeded")])
     assert schedule(db, client="payments", key="k") == UUID(bytes=found.id)
 
 

@@ -80,19 +80,21 @@ create or replace function pgsched.schedule_outcome(
 ) language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   placed pgsched_internal.placement;
+  null_given text;
   instant timestamptz;
   home smallint;
 begin
   perform pgsched_internal.check_acts_for(client);
-  if num_nulls(schedule_outcome.fire_at, delay, cron, every) > 0 then
-    perform pgsched_internal.refuse('PS002', format('%s is null', case when schedule_outcome.fire_at is null then 'fire_at' when delay is null then 'delay'
-      when cron is null then 'cron' else 'every' end), 'give it a value, or leave it out: with none of fire_at, delay, cron and every it fires now');
-  end if;
+  null_given := case when schedule_outcome.fire_at is null then 'fire_at' when delay is null then 'delay' when cron is null then 'cron'
+                     when every is null then 'every' end;
   fire_at := nullif(schedule_outcome.fire_at, '4714-11-24 00:00:00+00 BC');
   delay := nullif(delay, '-178000000 years');
   cron := nullif(cron, '@once');
   every := nullif(every, '-178000000 years');
-  if num_nonnulls(schedule_outcome.fire_at, delay, cron, every) > 1 then
+  if null_given is not null and num_nonnulls(schedule_outcome.fire_at, delay, cron, every) = 0 then
+    perform pgsched_internal.refuse('PS002', format('%s is null', null_given),
+      'give it a value, or leave it out: with none of fire_at, delay, cron and every it fires now');
+  elsif num_nonnulls(schedule_outcome.fire_at, delay, cron, every) > 1 then
     perform pgsched_internal.refuse('PS002', 'fire_at, delay, cron and every exclude each other', 'give at most one of them; with none it fires now');
   elsif timezone is not null and cron is null and (every is null or rules is null) then
     perform pgsched_internal.refuse('PS002', 'timezone goes with cron', 'give fire_at with its own offset, such as ''2026-03-01 09:00+01''');

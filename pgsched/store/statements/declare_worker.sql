@@ -3,4 +3,4 @@
 with declared as (
   update pgsched.workers w set delivers = %(delivers)s where w.id = %(worker)s returning w.id
 )
-select pg_notify('pgsched_wake', 'workers') from declared
+select pgsched_internal.notify_workers('workers') from declared
