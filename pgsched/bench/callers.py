@@ -25,7 +25,7 @@ from pgsched.domain.policy import parse_options
 
 CONNECTIONS = 100
 PAYLOAD = b'{"order": 42, "merchant": "abcdefghij"}'
-_LANES = 1000
+_LANES = CONNECTIONS  # one that finds no connection free has not begun
 _LONGEST = 600
 _context = multiprocessing.get_context("spawn")
 
