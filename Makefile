@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 # What tells the time is tested one by one, the rest on all cores.
 TIMED := $(addprefix tests/worker/test_,$(addsuffix .py,alarm circuits clock dispatcher gates stop watch worker))
 # An installation that is attacked mostly waits: two at a time.
-ATTACKED := tests/adversary/test_neighbours.py
+ATTACKED := $(addprefix tests/adversary/test_,$(addsuffix .py,neighbours values))
 EVERYWHERE := -n auto --dist worksteal
 # What is tested on the older end of what is supported, too: migrations, functions, and the statements of the row's life.
 ON_15 := tests/migrations tests/store --ignore=tests/store/test_planning_laws.py --ignore=tests/store/cells \

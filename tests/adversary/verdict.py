@@ -145,3 +145,17 @@ def _compare(verdict: Verdict, figures: Figures, usual: Figures, when: str) -> N
     ):
         if found > bound:
             verdict.slow.append(f"{when} {what} {found:.2f} s, and {bound:.2f} s is the bound")
+
+
+def steady(house: House, start: float, usual: Figures) -> None:
+    """Asserts that the first client has been well served since then, and is so now. Where it was merely late it is
+    looked
+    at again: what stands in the way of a claim goes on doing so."""
+    for _ in range(_TRIES):
+        verdict = Verdict()
+        _look(house, verdict, start, time.time() - 0.1, usual, "beside it")
+        if verdict.broken or not verdict.slow:
+            break
+        start = time.time()
+        time.sleep(0.5)
+    assert not verdict.problems, "\n".join([*verdict.problems, *verdict.figures, house.log()])

@@ -36,6 +36,7 @@ class Target:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self._answer, self._then = answer, then
         self._open: list[socket.socket] = []
+        self._closing = False
         means.at_end(self._close)
         threading.Thread(target=self._serve, daemon=True).start()
 
@@ -48,6 +49,9 @@ class Target:
             try:
                 connection, _ = self._listener.accept()
                 self._open.append(connection)
+                if self._closing:  # what waits for a connection is not ended by closing what it waits at
+                    connection.close()
+                    return
                 if self._then == "stream":
                     threading.Thread(target=self._stream, args=[connection], daemon=True).start()
                 elif self._then != "hang":
@@ -69,6 +73,7 @@ class Target:
             return
 
     def _close(self) -> None:
+        self._closing = True
         self._listener.close()
         for connection in self._open:
             connection.close()
@@ -119,9 +124,3 @@ def a_handler_that_cannot_be_cancelled(means: Means) -> None:
 @attack(seconds=3.0)
 def two_hundred_handlers_that_keep_a_thread(means: Means) -> None:
     call(means, "python:mallory_sleeps", 200, '{"timeout": "5s", "max_attempts": 1}')
-
-
-@attack(may_be_late=True, seconds=9.0)
-def a_handler_that_blocks_the_loop(means: Means) -> None:
-    """Whoever is in the same process is late; what begins again elsewhere meanwhile must not begin here afterwards."""
-    means.schedule(target="python:mallory_blocks", payload='{"seconds": 7}', options='{"max_attempts": 1}')
