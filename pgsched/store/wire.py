@@ -138,7 +138,6 @@ def register(connection: AsyncConnection[Any]) -> None:
     """Makes a connection speak this way for the types of the hot path."""
     register_arrays(connection)
     adapters = connection.adapters
-    adapters.register_dumper(Instant, _InstantDumper)
     adapters.register_loader("timestamptz", _InstantLoader)
     adapters.register_loader("uuid", _RawLoader)
     adapters.register_loader("jsonb", _JsonbLoader)
@@ -149,5 +148,6 @@ def register_arrays(context: AdaptContext) -> None:
     adapters = context.adapters
     adapters.register_dumper(Uuids, _UuidsDumper)
     adapters.register_dumper(Tokens, _TokensDumper)
+    adapters.register_dumper(Instant, _InstantDumper)
     adapters.register_dumper(Instants, _InstantsDumper)
     adapters.register_dumper(Texts, _TextsDumper)

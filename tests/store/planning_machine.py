@@ -164,7 +164,7 @@ class Followed(RuleBasedStateMachine):
 
     async def claim(self, claimer: int, batch: int, lease: timedelta, ahead: timedelta) -> list[Execution]:
         rows = await self.world.claim(claimer, self.homes, batch=batch, lease=lease, ahead=ahead)
-        self.begun += [row for row in rows if row.plan and row.attempt == 1]
+        self.begun += [row for row in rows if (row.plan or 0) > 0 and row.attempt == 1]  # not one that was handed back
         return rows
 
     def _has_begun(self, row: Execution) -> None:
