@@ -69,7 +69,7 @@ create domain pgsched_internal.target as text constraint target_is_a_known_uri c
 -- What counts is the text that workers are sent: jsonb keeps 1e131000 in a few bytes. Of what is so small, neither can it be nested
 -- too deeply nor have too long a number.
 create domain pgsched_internal.payload as jsonb constraint payload_is_at_most_1_mib check (value is null
-  or pg_column_size(value) <= 800 and octet_length(value::text) <= 10000
+  or pg_column_size(value) <= 800 and pg_column_compression(value) is null and octet_length(value::text) <= 10000
   or pgsched_internal.check_payload(value));
 create domain pgsched_internal.cron as text constraint cron_is_readable check (value is null or pgsched_internal.check_cron(value));
 create domain pgsched_internal.rules as jsonb constraint rules_are_known check (value is null or pgsched_internal.check_rules(value));

@@ -16,7 +16,7 @@ domain pgsched_internal.labels as jsonb constraint labels_are_text CHECK (((VALU
 domain pgsched_internal.nominal_instant as timestamp with time zone constraint scheduled_for_is_an_instant CHECK (((VALUE >= '0001-01-01 00:00:00+00'::timestamp with time zone) AND (VALUE <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
 domain pgsched_internal.options as jsonb constraint options_are_known CHECK (((VALUE IS NULL) OR pgsched_internal.check_options(VALUE)))
 domain pgsched_internal.ordering_key as text constraint ordering_key_is_1_to_200_characters CHECK (((length(VALUE) >= 1) AND (length(VALUE) <= 200)))
-domain pgsched_internal.payload as jsonb constraint payload_is_at_most_1_mib CHECK (((VALUE IS NULL) OR ((pg_column_size(VALUE) <= 800) AND (octet_length((VALUE)::text) <= 10000)) OR pgsched_internal.check_payload(VALUE)))
+domain pgsched_internal.payload as jsonb constraint payload_is_at_most_1_mib CHECK (((VALUE IS NULL) OR ((pg_column_size(VALUE) <= 800) AND (pg_column_compression(VALUE) IS NULL) AND (octet_length((VALUE)::text) <= 10000)) OR pgsched_internal.check_payload(VALUE)))
 domain pgsched_internal.rules as jsonb constraint rules_are_known CHECK (((VALUE IS NULL) OR pgsched_internal.check_rules(VALUE)))
 domain pgsched_internal.signing_secret as text constraint signing_secret_is_whsec_base64 CHECK ((VALUE ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'::text))
 domain pgsched_internal.target as text constraint target_is_a_known_uri CHECK (((VALUE IS NULL) OR ((octet_length(VALUE) <= 2048) AND ((VALUE ~~ 'https://%'::text) OR (VALUE ~~ 'http://%'::text)) AND (substr(VALUE, (POSITION(('://'::text) IN (VALUE)) + 3)) ~ '^[A-Za-z0-9][A-Za-z0-9.-]*[A-Za-z0-9](:[1-9][0-9]{0,3})?(/[!-"$-~]*)?$'::text)) OR ((octet_length(VALUE) <= 200) AND (VALUE ~~ 'python:%'::text) AND (substr(VALUE, 8) ~ '^[A-Za-z_][A-Za-z0-9_.:-]*$'::text)) OR pgsched_internal.check_target(VALUE)))
@@ -593,6 +593,7 @@ function pgsched_internal.check_headers(jsonb) returns boolean volatility i para
 function pgsched_internal.check_instant(timestamp with time zone) returns boolean volatility i parallel s
 function pgsched_internal.check_labels(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_lease(interval) returns boolean volatility i parallel s
+function pgsched_internal.check_length(jsonb,text,integer) returns boolean volatility i parallel s set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_limit(integer,interval,integer,integer) returns boolean volatility i parallel s
 function pgsched_internal.check_may_set(text) returns boolean volatility s parallel u
 function pgsched_internal.check_may_sideline(text) returns boolean volatility s parallel u
@@ -606,6 +607,7 @@ function pgsched_internal.check_pulled(text,text) returns boolean volatility s p
 function pgsched_internal.check_queue_changes(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_result(jsonb,text) returns boolean volatility i parallel s set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_rules(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_said(text,text) returns boolean volatility i parallel s
 function pgsched_internal.check_secret(text) returns boolean volatility i parallel s
 function pgsched_internal.check_spec(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_target(text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
@@ -621,6 +623,7 @@ function pgsched_internal.days_to_drop(integer) returns SETOF text volatility s 
 function pgsched_internal.days_to_make(integer) returns TABLE(parent text, day date) volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.default_attempts() returns integer volatility i parallel s
 function pgsched_internal.detail_of(text) returns jsonb volatility i parallel s
+function pgsched_internal.digits_in(jsonb) returns bigint volatility i parallel s
 function pgsched_internal.drop_day(text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.drop_partitions(pgsched.queues) returns void volatility v parallel u
 function pgsched_internal.due_to_pull(smallint,integer,integer,text[],boolean) returns record volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off, enable_hashjoin=off, enable_mergejoin=off, plan_cache_mode=force_generic_plan
@@ -744,6 +747,7 @@ function pgsched_internal.watch_of(integer) returns bigint volatility v parallel
 function pgsched_internal.weeks_of_history(timestamp with time zone) returns TABLE(low timestamp with time zone, high timestamp with time zone) volatility s parallel u
 function pgsched_internal.withdraw(uuid,text) returns void volatility v parallel u
 function pgsched_internal.write_log(text,uuid,text,jsonb) returns void volatility v parallel u
+function pgsched_internal.written_out(jsonb,integer) returns text volatility i parallel s
 
 -- grants
 grant delete, insert, select, update on pgsched.audit_log to pgsched_worker
@@ -872,6 +876,7 @@ grant execute on pgsched_internal.check_instant(timestamp with time zone) to pgs
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_lease(interval) to pgsched_worker
+grant execute on pgsched_internal.check_length(jsonb,text,integer) to pgsched_worker
 grant execute on pgsched_internal.check_limit(integer,interval,integer,integer) to pgsched_worker
 grant execute on pgsched_internal.check_may_set(text) to pgsched_worker
 grant execute on pgsched_internal.check_may_sideline(text) to pgsched_worker
@@ -889,6 +894,7 @@ grant execute on pgsched_internal.check_queue_changes(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_result(jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.check_rules(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_rules(jsonb) to pgsched_worker
+grant execute on pgsched_internal.check_said(text,text) to pgsched_worker
 grant execute on pgsched_internal.check_secret(text) to pgsched_worker
 grant execute on pgsched_internal.check_spec(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_target(text) to pgsched_client
@@ -904,6 +910,7 @@ grant execute on pgsched_internal.days_to_drop(integer) to pgsched_worker
 grant execute on pgsched_internal.days_to_make(integer) to pgsched_worker
 grant execute on pgsched_internal.default_attempts() to pgsched_worker
 grant execute on pgsched_internal.detail_of(text) to pgsched_worker
+grant execute on pgsched_internal.digits_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.drop_day(text) to pgsched_worker
 grant execute on pgsched_internal.drop_partitions(pgsched.queues) to pgsched_worker
 grant execute on pgsched_internal.due_to_pull(smallint,integer,integer,text[],boolean) to pgsched_worker
@@ -1027,6 +1034,7 @@ grant execute on pgsched_internal.watch_of(integer) to pgsched_worker
 grant execute on pgsched_internal.weeks_of_history(timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.withdraw(uuid,text) to pgsched_worker
 grant execute on pgsched_internal.write_log(text,uuid,text,jsonb) to pgsched_worker
+grant execute on pgsched_internal.written_out(jsonb,integer) to pgsched_worker
 grant insert on pgsched.jobs (anchor) to pgsched_client
 grant insert on pgsched.jobs (client_id) to pgsched_client
 grant insert on pgsched.jobs (cron) to pgsched_client
@@ -1224,6 +1232,7 @@ comment on pgsched_internal.check_headers(jsonb) is 'True for headers that a cal
 comment on pgsched_internal.check_instant(timestamp with time zone) is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.'
 comment on pgsched_internal.check_labels(jsonb) is 'True for labels, an object of texts; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_lease(interval) is 'True for how long an execution may be leased; raises PS000 otherwise.'
+comment on pgsched_internal.check_length(jsonb,text,integer) is 'True for a value of so many bytes as text; raises PS000 otherwise.'
 comment on pgsched_internal.check_limit(integer,interval,integer,integer) is 'True for what pgsched.set_limit can mean; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_may_set(text) is 'True where the session may change what is set for a client; raises PS000 or PS012 otherwise.'
 comment on pgsched_internal.check_may_sideline(text) is 'True where the session may sideline a host for a client, or for all (null); raises PS000 or PS012 otherwise.'
@@ -1237,6 +1246,7 @@ comment on pgsched_internal.check_pulled(text,text) is 'True where a target goes
 comment on pgsched_internal.check_queue_changes(jsonb) is 'True for what pgsched.set_queue can read; raises PS000 or PS004 with what to write otherwise.'
 comment on pgsched_internal.check_result(jsonb,text) is 'True for a result that may be kept, as for a payload; raises PS003 otherwise.'
 comment on pgsched_internal.check_rules(jsonb) is 'True for rules of recurrence that pgsched knows; raises PS002 with what to write otherwise.'
+comment on pgsched_internal.check_said(text,text) is 'True for what the audit log keeps of why something was done, and by whom; raises PS000 otherwise.'
 comment on pgsched_internal.check_secret(text) is 'True for whsec_ and the base64 of 24 to 64 bytes; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_spec(jsonb) is 'True for one more schedule of a job; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_target(text) is 'True for a target that pgsched can call; raises PS001 with what to write otherwise.'
@@ -1252,6 +1262,7 @@ comment on pgsched_internal.days_to_drop(integer) is 'The tables of days of hist
 comment on pgsched_internal.days_to_make(integer) is 'The days of history and attempts, today and so many ahead, that have no partition yet.'
 comment on pgsched_internal.default_attempts() is 'After how many attempts an execution has failed for good whose options do not say it.'
 comment on pgsched_internal.detail_of(text) is 'A note as the audit log keeps it; null where there is none.'
+comment on pgsched_internal.digits_in(jsonb) is 'How many characters the numbers of a value have as text, at the least; four fewer of each at the most.'
 comment on pgsched_internal.drop_day(text) is 'Drops the table of a day, if the locks for it are free at this moment and its dead letters are out of it; false where the locks are not, null where dead letters are in it.'
 comment on pgsched_internal.drop_partitions(pgsched.queues) is 'Drops the tables of a queue, which must be empty.'
 comment on pgsched_internal.due_to_pull(smallint,integer,integer,text[],boolean) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
@@ -1338,7 +1349,7 @@ comment on pgsched_internal.partition_with(uuid) is 'The partition in which an e
 comment on pgsched_internal.queue_to_tell(smallint,text) is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where that one is pulled and the target is to be called.'
 comment on pgsched_internal.queues_changed() is 'Has the workers look at the queues again.'
 comment on pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) is 'Takes back what no worker has in hand and whose lease had run out by a moment, of so many due executions of a partition; returns how many.'
-comment on pgsched_internal.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.'
+comment on pgsched_internal.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself. What it quotes may be of any length: it is cut off.'
 comment on pgsched_internal.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.'
 comment on pgsched_internal.refuse_taken(pgsched_internal.keys,text) is 'Raises PS011, which says what has the key.'
 comment on pgsched_internal.release_abandoned(integer) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled.'
@@ -1375,3 +1386,4 @@ comment on pgsched_internal.watch_of(integer) is 'What the watch of a queue (par
 comment on pgsched_internal.weeks_of_history(timestamp with time zone) is 'All of history in parts of a week at most: from an instant on, then back from there. What is older than its days comes last.'
 comment on pgsched_internal.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'
 comment on pgsched_internal.write_log(text,uuid,text,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Called by the functions that change something, once they have judged who calls them.'
+comment on pgsched_internal.written_out(jsonb,integer) is 'A value as text; null where that is longer than so many bytes, which is found out before much more than that is written.'

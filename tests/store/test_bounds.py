@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 import pytest
@@ -103,3 +104,59 @@ def test_a_time_zone_of_a_megabyte_is_no_job(db: Connection) -> None:
         db.execute(
             "insert into pgsched.jobs (target, cron, timezone) values ('python:a', '@daily', repeat('x', 1000000))"
         )
+
+
+@pytest.mark.parametrize("number", ["1e131000", "-1e131000", "0e-16000", "1e-16000"])
+def test_to_refuse_a_bomb_costs_a_fraction_of_writing_it_out(db: Connection, number: str) -> None:
+    written = _milliseconds(db, "select octet_length(%s::jsonb::text)", "[" + ",".join([number] * 900) + "]")
+    refused = _milliseconds(db, "select pgsched_internal.fault_of_json(%s)", "[" + ",".join([number] * 9000) + "]")
+    assert refused < 5 * written, (refused, written)  # ten times as much would be more than ten times as long
+
+
+def _milliseconds(db: Connection, query: str, value: str) -> float:
+    row: Any = db.execute(f"explain (analyze, timing off, format json) {query}".encode(), [value]).fetchone()
+    found: float = row[0][0]["Planning Time"] + row[0][0]["Execution Time"]
+    return found
+
+
+@pytest.mark.parametrize("number", ["1e131000", "0e-16000"])
+def test_a_bomb_that_was_stored_compressed_is_refused_as_well(db: Connection, number: str) -> None:
+    bomb = "[" + ",".join([number] * 9000) + "]"
+    db.execute("create temp table kept as select %s::jsonb as payload", [bomb])
+    row: Any = db.execute("select pg_column_compression(payload), pg_column_size(payload) from kept").fetchone()
+    assert row[0] == "pglz"
+    with refused_as("PS003", "1 MiB"):
+        db.execute("select pgsched.schedule('python:a', payload) from kept")
+    with refused_as("PS004", "64 KiB"):
+        db.execute("select pgsched.schedule('python:a', options => jsonb_build_object('retry_on', payload)) from kept")
+
+
+BOMBS = {
+    "rules": ("select pgsched.schedule('python:a', every => '1 hour', rules => %s::jsonb)", "PS002"),
+    "labels": ("select pgsched.schedule('python:a', every => '1 hour', labels => %s::jsonb)", "PS000"),
+    "a filter": ("select pgsched.count_dead_letters(%s::jsonb)", "PS000"),
+    "what is set": ("select pgsched.set_client('shop', %s::jsonb)", "PS000"),
+    "a queue": ("select pgsched.create_queue('shop', %s::jsonb)", "PS000"),
+    "a result": ("select pgsched.complete(pgsched.new_id(), 1, %s::jsonb)", "PS003"),
+}
+
+
+@pytest.mark.parametrize("kind", BOMBS)
+def test_every_kind_of_json_is_measured_before_it_is_written_out(db: Connection, kind: str) -> None:
+    query, sqlstate = BOMBS[kind]
+    with refused_as(sqlstate, "over the limit"):
+        db.execute(query.encode(), ['{"also": ' + "[1e131000" + ",1e131000" * 9000 + "]}"])
+
+
+def test_an_edit_is_bounded_before_it_is_read(db: Connection) -> None:
+    row: Any = db.execute("select pgsched.schedule('python:a', every => '1 hour')").fetchone()
+    with refused_as("PS000", "2048 KiB"):
+        db.execute("select pgsched.edit(%s, %s)", [row[0], '{"payload": [1e131000' + ",1e131000" * 9000 + "]}"])
+
+
+def test_digits_are_counted_without_writing_them_out(db: Connection) -> None:
+    for number in ("0", "12345678901", "1e20", "-1e400", "0.00001", "1.50", "0e-700", "123456.789e-300"):
+        row: Any = db.execute(
+            "select pgsched_internal.digits_in(%(n)s), length(%(n)s::jsonb::text)", {"n": number}
+        ).fetchone()
+        assert row[1] - 7 <= row[0] <= row[1], (number, row)

@@ -19,9 +19,23 @@ comment on function pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9
 create or replace function pgsched_internal.refuse(code text, message text, hint text) returns boolean
   language plpgsql volatile parallel safe set search_path = pg_catalog, pg_temp as $$
 begin
-  raise exception using errcode = refuse.code, message = refuse.message, hint = refuse.hint;
+  raise exception using errcode = refuse.code, message = left(refuse.message, 500), hint = left(refuse.hint, 500);
 end $$;
-comment on function pgsched_internal.refuse(text, text, text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself.';
+comment on function pgsched_internal.refuse(text, text, text)
+  is 'Raises an error of pgsched; the second half of a CHECK that explains itself. What it quotes may be of any length: it is cut off.';
+
+create or replace function pgsched_internal.check_said(note text, actor text) returns boolean
+  language plpgsql immutable parallel safe as $$
+begin
+  if length(actor) not between 1 and 200 then
+    return pgsched_internal.refuse('PS000', 'actor must be text of 1 to 200 characters', 'write actor => ''ann'', or leave it out');
+  elsif length(note) > 1000 then
+    return pgsched_internal.refuse('PS000', 'note is at most 1000 characters', 'write note => ''see ticket 42'', or leave it out');
+  end if;
+  return true;
+end $$;
+comment on function pgsched_internal.check_said(text, text)
+  is 'True for what the audit log keeps of why something was done, and by whom; raises PS000 otherwise.';
 
 create or replace function pgsched_internal.slot_for(client_id text, key text, ordering_key text) returns smallint
   language sql immutable parallel safe
@@ -31,7 +45,7 @@ comment on function pgsched_internal.slot_for(text, text, text) is 'Which of its
 create or replace function pgsched_internal.check_target(target text) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  scheme text := lower(substring(target from '^([A-Za-z][A-Za-z0-9+.-]*):'));
+  scheme text := lower(substring(left(target, 100) from '^([A-Za-z][A-Za-z0-9+.-]*):'));
 begin
   if target is null or target = '' then
     return pgsched_internal.refuse('PS001', 'the target is missing', 'write what to call, such as https://shop.example/settle or python:send_email');
@@ -78,18 +92,51 @@ create or replace function pgsched_internal.is_duration(value jsonb, low interva
 $$;
 comment on function pgsched_internal.is_duration(jsonb, interval, interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.';
 
--- Written out once, where the value is not small. PostgreSQL itself refuses what would be over 1 GB.
+-- Of a number jsonb stores the digits that are not zero, and how large it is: a few bytes are a hundred thousand characters of text,
+-- each of which takes a millisecond to write that nothing interrupts. What is sent of a number says how many there are to be.
+create or replace function pgsched_internal.digits_in(value jsonb) returns bigint language sql immutable parallel safe as $$
+  select coalesce(sum(case when get_byte(n.sent, 2) < 128 then 4 * (get_byte(n.sent, 2) * 256 + get_byte(n.sent, 3)) else 0 end
+                      + get_byte(n.sent, 6) * 256 + get_byte(n.sent, 7)), 0)
+    from (select numeric_send(found::numeric) as sent
+            from jsonb_path_query(value, 'strict $.** ? (@.type() == "number")') as found offset 0) n
+$$;
+comment on function pgsched_internal.digits_in(jsonb)
+  is 'How many characters the numbers of a value have as text, at the least; four fewer of each at the most.';
+
+-- Text has a quarter of the bytes of jsonb at the least. What has 2 kB has so few numbers that they may be written out, what has 20 kB
+-- so few that none but the largest are too many; and to look through all of them takes longer than that.
+create or replace function pgsched_internal.written_out(value jsonb, most integer) returns text
+  language plpgsql immutable parallel safe as $$
+declare
+  plain constant jsonb := case when pg_column_compression(value) is null then value else jsonb_build_array(value) -> 0 end;
+  stored constant integer := pg_column_size(plain);
+  written text;
+begin
+  if stored > 4 * most + 1000
+     or (stored > 20000 or stored > 2000 and coalesce(plain @@ '$.** >= 1e1000 || $.** <= -1e1000', false))
+        and pgsched_internal.digits_in(plain) > most then
+    return null;
+  end if;
+  written := plain::text;
+  return case when octet_length(written) <= most then written end;
+end $$;
+comment on function pgsched_internal.written_out(jsonb, integer)
+  is 'A value as text; null where that is longer than so many bytes, which is found out before much more than that is written.';
+
+create or replace function pgsched_internal.check_length(value jsonb, name text, most integer) returns boolean
+  language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
+begin
+  return value is null or pgsched_internal.written_out(value, most) is not null
+    or pgsched_internal.refuse('PS000', format('%s over the limit of %s KiB', name, most / 1024), 'write less');
+end $$;
+comment on function pgsched_internal.check_length(jsonb, text, integer) is 'True for a value of so many bytes as text; raises PS000 otherwise.';
+
 create or replace function pgsched_internal.fault_of_json(value jsonb) returns text
   language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
 declare
-  written text;
+  written constant text := pgsched_internal.written_out(value, 1048576);
 begin
-  begin
-    written := value::text;
-  exception when program_limit_exceeded or out_of_memory then
-    return 'is over the limit of 1 MiB';
-  end;
-  if octet_length(written) > 1048576 then
+  if written is null then
     return 'is over the limit of 1 MiB';
   elsif jsonb_path_exists(value, 'strict $.**{100} ? (@.type() == "array" || @.type() == "object")') then
     return 'is nested more than 100 deep';
@@ -117,7 +164,8 @@ comment on function pgsched_internal.check_payload(jsonb)
 create or replace function pgsched_internal.check_result(result jsonb, hint text) returns boolean
   language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
 declare
-  fault constant text := case when pg_column_size(result) > 800 or octet_length(result::text) > 10000 then pgsched_internal.fault_of_json(result) end;
+  fault constant text := case when pg_column_size(result) > 800 or pg_column_compression(result) is not null or octet_length(result::text) > 10000
+                            then pgsched_internal.fault_of_json(result) end;
 begin
   return fault is null or pgsched_internal.refuse('PS003', 'the result ' || fault, hint);
 end $$;
@@ -166,7 +214,7 @@ declare
 begin
   if jsonb_typeof(options) <> 'object' then
     return pgsched_internal.refuse('PS004', 'options must be a JSON object', 'write options => ''{"timeout": "PT5S"}''');
-  elsif octet_length(options::text) > 65536 then
+  elsif pgsched_internal.written_out(options, 65536) is null then
     return pgsched_internal.refuse('PS004', 'the options are over the limit of 64 KiB', 'put the data into the payload');
   end if;
   backoff := coalesce(options -> 'backoff', '{}');
@@ -278,6 +326,9 @@ create or replace function pgsched.partition_for(queue text, client_id text, key
 declare
   first smallint := 0;
 begin
+  if octet_length(client_id) > 400 or octet_length(key) > 800 or octet_length(ordering_key) > 800 then
+    perform pgsched_internal.refuse('PS000', 'a client has a name of at most 100 characters, and a key or ordering key at most 200', 'give a shorter one');
+  end if;
   if queue is distinct from 'default' then
     select q.first_partition into first from pgsched.queues q where q.name = partition_for.queue;
     if first is null then

@@ -4,7 +4,7 @@
 create or replace function pgsched_internal.check_cron(cron text) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  fields text[] := regexp_split_to_array(btrim(upper(cron)), '\s+');
+  fields text[] := regexp_split_to_array(btrim(upper(left(cron, 257))), '\s+');
   names constant text[] := array['second', 'minute', 'hour', 'day-of-month', 'month', 'day-of-week'];
   lows constant int[] := array[0, 0, 0, 1, 1, 0];
   highs constant int[] := array[59, 59, 23, 31, 12, 7];
@@ -115,7 +115,7 @@ declare
 begin
   if jsonb_typeof(rules) <> 'object' then
     return pgsched_internal.refuse('PS002', 'rules must be a JSON object', 'write rules => ''{"on_overlap": "skip"}''');
-  elsif octet_length(rules::text) > 131072 then
+  elsif pgsched_internal.written_out(rules, 131072) is null then
     return pgsched_internal.refuse('PS002', 'the rules are over the limit of 128 KiB', 'write ranges of dates, or a cron expression');
   end if;
   select format('there is no rule %L', name), format('the rules are %s', array_to_string(known, ', ')) into problem, hint
@@ -164,6 +164,7 @@ comment on function pgsched_internal.check_rules(jsonb) is 'True for rules of re
 create or replace function pgsched_internal.check_labels(labels jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  perform pgsched_internal.check_length(labels, 'the labels are', 65536);
   if jsonb_typeof(labels) <> 'object' or jsonb_path_exists(labels, 'strict $.* ? (@.type() != "string")', silent => true)
      or exists (select from jsonb_each_text(case jsonb_typeof(labels) when 'object' then labels else '{}' end) l
                  where length(l.key) not between 1 and 63 or length(l.value) > 200)

@@ -26,9 +26,6 @@ comment on function pgsched_internal.check_acts_for(text) is 'True where the ses
 create or replace function pgsched_internal.write_log(action text, subject uuid, actor text, detail jsonb default null) returns void
   language plpgsql volatile as $$
 begin
-  if length(write_log.actor) not between 1 and 200 then
-    perform pgsched_internal.refuse('PS000', 'actor must be text of 1 to 200 characters', 'write actor => ''ann'', or leave it out');
-  end if;
   insert into pgsched.audit_log (actor, action, subject, detail)
   values (coalesce(write_log.actor, pgsched_internal.acting_role()), write_log.action, write_log.subject, write_log.detail);
 end $$;

@@ -176,6 +176,7 @@ declare
   waiting pgsched.executions;
   job pgsched.jobs;
 begin
+  perform pgsched_internal.check_said(cancel.note, cancel.actor);
   if pgsched_internal.owner_of_job(cancel.id) is not null then
     job := pgsched_internal.lock_job(cancel.id);
     if job.state = 'cancelled' then
@@ -217,6 +218,7 @@ create or replace function pgsched.cancel(client text, key text, note text defau
 declare
   held pgsched_internal.keys;
 begin
+  perform pgsched_internal.check_said(cancel.note, cancel.actor);
   perform pgsched_internal.check_acts_for(client);
   select k.* into held from pgsched_internal.keys k where k.client_id = client and k.key = cancel.key for update;
   if pgsched_internal.is_live(held) then
@@ -234,6 +236,7 @@ create or replace function pgsched.reschedule(id uuid, fire_at timestamptz, acto
 declare
   waiting pgsched.executions;
 begin
+  perform pgsched_internal.check_said(null, reschedule.actor);
   perform pgsched_internal.check_instant(reschedule.fire_at);
   waiting := pgsched_internal.lock_execution(reschedule.id);
   if waiting.id is null then
@@ -272,6 +275,7 @@ declare
   job pgsched.jobs;
   new_id uuid;
 begin
+  perform pgsched_internal.check_said(null, trigger.actor);
   select * into job from pgsched.jobs j where j.id = trigger.job_id and j.client_id = pgsched_internal.owner_of_job(trigger.job_id);
   if not found then
     perform pgsched_internal.refuse('PS010', format('there is no job %s', trigger.job_id), 'look it up in pgsched.jobs');
@@ -318,6 +322,7 @@ create or replace function pgsched.pause(job_id uuid, note text default null, ac
 declare
   job constant pgsched.jobs := pgsched_internal.lock_job(pause.job_id);
 begin
+  perform pgsched_internal.check_said(pause.note, pause.actor);
   if job.state <> 'active' then
     if job.state = 'paused' then
       return false;
@@ -341,6 +346,7 @@ create or replace function pgsched.resume(job_id uuid, note text default null, a
 declare
   job constant pgsched.jobs := pgsched_internal.lock_job(resume.job_id);
 begin
+  perform pgsched_internal.check_said(resume.note, resume.actor);
   if job.state not in ('paused', 'invalid') then
     if job.state = 'active' then
       return false;

@@ -8,6 +8,7 @@ declare
   texts constant text[] := array['target', 'queue', 'ordering_key', 'cron', 'timezone', 'gap', 'overlap'];
   wrong text;
 begin
+  perform pgsched_internal.check_length(changes, 'the changes are', 2097152);
   if jsonb_typeof(changes) is distinct from 'object' then
     return pgsched_internal.refuse('PS000', 'changes must be a JSON object', 'write changes => ''{"cron": "0 9 * * *"}''');
   end if;
@@ -100,6 +101,7 @@ declare
   fires_anew boolean;
   comes_back boolean;
 begin
+  perform pgsched_internal.check_said(null, edit.actor);
   after := pgsched_internal.edited(before, edit.changes);
   changed := array(select b.key from jsonb_each(to_jsonb(before)) b where b.value is distinct from to_jsonb(after) -> b.key order by b.key);
   if changed = '{}' then

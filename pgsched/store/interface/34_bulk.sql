@@ -4,6 +4,9 @@
 create or replace function pgsched_internal.check_filter(client text, labels jsonb) returns boolean
   language plpgsql immutable parallel safe as $$
 begin
+  if length(client) not between 1 and 100 then
+    return pgsched_internal.refuse('PS000', 'a client is named by 1 to 100 characters', 'write client => ''payments''');
+  end if;
   if labels is not null then
     perform pgsched_internal.check_labels(labels);
   end if;
@@ -38,6 +41,7 @@ create or replace function pgsched.pause_all(
 ) returns integer language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   select count(*) filter (where pgsched.pause(job.id, pause_all.note, pause_all.actor))::int
     from pgsched_internal.lock_jobs(pause_all.client, pause_all.labels, '{active}') as job(id)
+   where pgsched_internal.check_said(pause_all.note, pause_all.actor)  -- once, and also where there is no job
 $$;
 comment on function pgsched.pause_all(text, jsonb, text, text)
   is 'Pauses the active jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.';
@@ -47,6 +51,7 @@ create or replace function pgsched.resume_all(
 ) returns integer language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
   select count(*) filter (where pgsched.resume(job.id, resume_all.note, resume_all.actor))::int
     from pgsched_internal.lock_jobs(resume_all.client, resume_all.labels, '{paused}') as job(id)
+   where pgsched_internal.check_said(resume_all.note, resume_all.actor)  -- once, and also where there is no job
 $$;
 comment on function pgsched.resume_all(text, jsonb, text, text)
   is 'Resumes the paused jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.';
@@ -92,6 +97,7 @@ declare
   cancelled integer;
   waiting integer;
 begin
+  perform pgsched_internal.check_said(cancel_all.note, cancel_all.actor);
   select count(*) filter (where pgsched.cancel(job.id, cancel_all.note, cancel_all.actor)) into cancelled
     from pgsched_internal.lock_jobs(cancel_all.client, cancel_all.labels, '{active,paused,invalid,finished}') as job(id);
   if cancel_all.client is not null and coalesce(cancel_all.labels, '{}') = '{}' and pgsched_internal.acts_for(cancel_all.client) then

@@ -37,6 +37,7 @@ declare
   other uuid;
   new_id uuid;
 begin
+  perform pgsched_internal.check_said(null, backfill.actor);
   perform from pgsched.jobs j
     where j.id = backfill.job_id and j.client_id = pgsched_internal.owner_of_job(backfill.job_id) for no key update;
   perform pgsched_internal.check_backfill(backfill.job_id, backfill.starts_at, backfill.ends_at, backfill.rate);
@@ -74,6 +75,7 @@ declare
   asked pgsched.backfills;
   waiting pgsched.executions;
 begin
+  perform pgsched_internal.check_said(null, cancel_backfill.actor);
   select b.* into asked from pgsched.backfills b
    where b.id = cancel_backfill.id and pgsched_internal.owner_of_job(b.job_id) is not null for update;
   if not found then

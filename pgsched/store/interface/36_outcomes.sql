@@ -170,7 +170,7 @@ begin
   values (pgsched.now(), false, tell_outcome.client_id, told, pgsched_internal.queue_to_tell(tell_outcome.partition, told) + floor(random() * 16)::smallint,
     jsonb_build_object('execution', id, 'job', job_id, 'client', client_id, 'key', key, 'target', target, 'status', status,
         'scheduled_for', scheduled_for, 'finished_at', pgsched.now(), 'attempt', attempt, 'status_code', status_code, 'reason', reason)
-      || case when result is null or octet_length(result::text) <= 524288
+      || case when result is null or pgsched_internal.written_out(result, 524288) is not null
                    and pgsched_internal.fault_of_json(jsonb_build_array(result)) is null
               then jsonb_build_object('result', result) else '{}' end)
   returning e.id into new_id;

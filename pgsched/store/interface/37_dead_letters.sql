@@ -199,6 +199,7 @@ declare
   ended pgsched.execution_status;
   new_id uuid;
 begin
+  perform pgsched_internal.check_said(replay.note, replay.actor);
   if replay.target is not null then
     perform pgsched_internal.check_target(replay.target);
   end if;
@@ -235,6 +236,7 @@ create or replace function pgsched.discard(id uuid, note text default null, acto
 declare
   letter constant pgsched.history := pgsched_internal.lock_dead_letter(discard.id);
 begin
+  perform pgsched_internal.check_said(discard.note, discard.actor);
   if letter.replayed_as is not null then
     perform pgsched_internal.refuse('PS011', format('dead letter %s was replayed as %s', letter.id, letter.replayed_as),
       'cancel that execution, or discard it once it has failed');

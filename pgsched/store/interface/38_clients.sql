@@ -20,9 +20,6 @@ comment on function pgsched_internal.check_may_set(text)
 create or replace function pgsched_internal.log_setting(action text, actor text, detail jsonb) returns void
   language plpgsql volatile as $$
 begin
-  if length(log_setting.actor) not between 1 and 200 then
-    perform pgsched_internal.refuse('PS000', 'actor must be text of 1 to 200 characters', 'write actor => ''ann'', or leave it out');
-  end if;
   insert into pgsched.audit_log (actor, action, detail)
   values (coalesce(log_setting.actor, pgsched_internal.acting_role()), log_setting.action, jsonb_strip_nulls(log_setting.detail));
 end $$;
@@ -34,6 +31,7 @@ create or replace function pgsched_internal.check_members(changes jsonb, known t
 declare
   unknown text;
 begin
+  perform pgsched_internal.check_length(changes, 'the changes are', 131072);
   if jsonb_typeof(changes) is distinct from 'object' then
     return pgsched_internal.refuse('PS000', 'changes must be a JSON object', 'write changes => ''{"weight": 5}''');
   end if;
@@ -107,6 +105,7 @@ declare
   after pgsched.clients;
   made boolean;
 begin
+  perform pgsched_internal.check_said(null, set_client.actor);
   perform pgsched_internal.check_may_set(client);
   perform pgsched_internal.check_client_changes(changes);
   select given || coalesce(jsonb_object_agg(d.key, d.value), '{}') into given from jsonb_each(defaults) d where given -> d.key = 'null';
@@ -134,6 +133,7 @@ may not.';
 create or replace function pgsched.drop_client(client text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  perform pgsched_internal.check_said(null, drop_client.actor);
   perform pgsched_internal.check_may_set(client);
   if client = 'default' then
     perform pgsched_internal.refuse('PS011', 'the client default is always there', 'set what shall be different: pgsched.set_client');
@@ -155,6 +155,7 @@ where nothing was set. PS011 for the client default and for one with API keys.';
 create or replace function pgsched.hold_client(client text, note text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  perform pgsched_internal.check_said(hold_client.note, hold_client.actor);
   perform pgsched_internal.check_may_set(client);
   insert into pgsched.clients (client_id) values (client) on conflict do nothing;
   update pgsched.clients c set state = 'held', reason = hold_client.note where c.client_id = client and c.state <> 'held';
@@ -171,6 +172,7 @@ comment on function pgsched.hold_client(text, text, text)
 create or replace function pgsched.release_client(client text, note text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  perform pgsched_internal.check_said(release_client.note, release_client.actor);
   perform pgsched_internal.check_may_set(client);
   update pgsched.clients c set state = 'active', reason = null where c.client_id = client and c.state = 'held';
   if not found then

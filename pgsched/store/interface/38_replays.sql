@@ -8,6 +8,7 @@ declare
   unknown text;
   wrong text;
 begin
+  perform pgsched_internal.check_length(filter, 'the filter is', 16384);
   if filter is null or jsonb_typeof(filter) <> 'object' then
     return pgsched_internal.refuse('PS000', 'the filter must be a JSON object', 'write {"client": "payments", "host": "shop.example"}');
   end if;
@@ -96,6 +97,7 @@ declare
   changed integer;
   reached uuid;
 begin
+  perform pgsched_internal.check_said(discard_all.note, discard_all.actor);
   perform pgsched_internal.check_dead_letter_filter(filter);
   if most is null or most not between 1 and 1000000 then
     perform pgsched_internal.refuse('PS000', 'most must be from 1 to 1000000', 'leave it out, and call again until it is complete');
@@ -137,6 +139,7 @@ create or replace function pgsched.replay_all(
 declare
   new_id uuid;
 begin
+  perform pgsched_internal.check_said(replay_all.note, replay_all.actor);
   perform pgsched_internal.check_dead_letter_filter(filter);
   if replay_all.target is not null then
     perform pgsched_internal.check_target(replay_all.target);
@@ -167,6 +170,7 @@ declare
   asked pgsched.replays;
   whose constant text[] := pgsched_internal.clients_acted_for();
 begin
+  perform pgsched_internal.check_said(null, cancel_replay.actor);
   select r.* into asked from pgsched.replays r
    where r.id = cancel_replay.id and (whose is null or coalesce(r.clients <@ whose, false)) for update;
   if not found then

@@ -10,7 +10,7 @@ comment on function pgsched_internal.new_secret() is 'A new signing secret: whse
 create or replace function pgsched_internal.check_secret(secret text) returns boolean
   language plpgsql immutable parallel safe as $$
 begin
-  return secret ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$' and length(secret) <= 94
+  return length(secret) <= 94 and secret ~ '^whsec_([A-Za-z0-9+/]{4}){8,}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$'
     or pgsched_internal.refuse('PS000', 'it is no signing secret', 'write whsec_ and the base64 of 24 to 64 random bytes, or leave it out to have one made');
 end $$;
 comment on function pgsched_internal.check_secret(text)
@@ -24,6 +24,7 @@ declare
   made constant text := coalesce(secret, pgsched_internal.new_secret());
   before text;
 begin
+  perform pgsched_internal.check_said(null, rotate_secret.actor);
   perform pgsched_internal.check_may_set(client);
   perform pgsched_internal.check_secret(made);
   if keep_for is null or keep_for not between interval '0' and interval '366 days' then
@@ -54,6 +55,7 @@ secrets before it are valid for keep_for more, and callbacks have a signature by
 create or replace function pgsched.drop_secret(client text, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  perform pgsched_internal.check_said(null, drop_secret.actor);
   perform pgsched_internal.check_may_set(client);
   delete from pgsched_internal.former_secrets f where f.client_id = client;
   update pgsched.clients c set signing_secret = null where c.client_id = client and c.signing_secret is not null;

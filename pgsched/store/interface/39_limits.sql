@@ -42,6 +42,7 @@ create or replace function pgsched.set_limit(
 declare
   gate constant text := pgsched_internal.gate_of(kind, name);
 begin
+  perform pgsched_internal.check_said(null, set_limit.actor);
   perform pgsched_internal.check_limit(rate, per, burst, concurrency);
   if kind = 'queue' and not exists (select from pgsched.queues q where q.name = set_limit.name) then
     perform pgsched_internal.refuse('PS010', format('there is no queue %L', set_limit.name), 'the names are in pgsched.queues');
@@ -76,6 +77,7 @@ create or replace function pgsched.drop_limit(kind text, name text, actor text d
 declare
   gate constant text := pgsched_internal.gate_of(kind, name);
 begin
+  perform pgsched_internal.check_said(null, drop_limit.actor);
   update pgsched_internal.gates g set events = null, period = null, concurrency = null, updated_at = pgsched.now()
    where g.name = gate and num_nonnulls(g.events, g.concurrency) > 0;
   if not found then

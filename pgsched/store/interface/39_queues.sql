@@ -31,6 +31,7 @@ declare
   before pgsched.queues;
   after pgsched.queues;
 begin
+  perform pgsched_internal.check_said(null, set_queue.actor);
   perform pgsched_internal.check_queue_changes(changes);
   before := pgsched_internal.lock_queue(name);
   after := jsonb_populate_record(before, changes || case when changes -> 'weight' = 'null' then '{"weight": 1}' else '{}' end::jsonb);
@@ -96,6 +97,8 @@ declare
   pulled constant jsonb := coalesce(nullif(changes -> 'pulled', 'null'), 'false');
   first integer;
 begin
+  perform pgsched_internal.check_said(null, create_queue.actor);
+  perform pgsched_internal.check_length(changes, 'the changes are', 131072);
   if name is null or name !~ '^[a-z][a-z0-9_-]{0,62}$' then
     perform pgsched_internal.refuse('PS000', format('%L is no name for a queue', left(name, 100)),
       'write 1 to 63 lower case letters, digits, - and _, a letter first, such as orders');
@@ -136,6 +139,7 @@ declare
   queue pgsched.queues;
   jobs bigint;
 begin
+  perform pgsched_internal.check_said(null, drop_queue.actor);
   if current_setting('transaction_isolation') <> 'read committed' then
     perform pgsched_internal.refuse('PS011', 'this transaction might not see what waits in the queue', 'begin one that is read committed');
   end if;
@@ -210,6 +214,7 @@ create or replace function pgsched.pause_queue(name text, note text default null
 declare
   queue constant pgsched.queues := pgsched_internal.lock_queue(name);
 begin
+  perform pgsched_internal.check_said(pause_queue.note, pause_queue.actor);
   if queue.paused_at is not null then
     return false;
   end if;
@@ -225,6 +230,7 @@ create or replace function pgsched.resume_queue(name text, note text default nul
 declare
   queue constant pgsched.queues := pgsched_internal.lock_queue(name);
 begin
+  perform pgsched_internal.check_said(resume_queue.note, resume_queue.actor);
   if queue.paused_at is null then
     return false;
   end if;

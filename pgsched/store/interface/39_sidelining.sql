@@ -53,6 +53,7 @@ create or replace function pgsched.sideline(
   host text, client text default null, until timestamptz default 'infinity', note text default null, actor text default null
 ) returns boolean language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  perform pgsched_internal.check_said(sideline.note, sideline.actor);
   perform pgsched_internal.check_may_sideline(client);
   if until is null or until <= pgsched.now() then
     perform pgsched_internal.refuse('PS000', 'until must be an instant to come', 'write until => now() + interval ''10 minutes'', or leave it out');
@@ -69,6 +70,7 @@ PS000 for what cannot be meant, PS012 where the session may not.';
 create or replace function pgsched.restore(host text, client text default null, actor text default null) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  perform pgsched_internal.check_said(null, restore.actor);
   perform pgsched_internal.check_may_sideline(client);
   if not pgsched_internal.open_gate(pgsched_internal.circuit_of(host, client), gradually => true) then
     return false;

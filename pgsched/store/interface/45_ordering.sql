@@ -102,7 +102,8 @@ declare
   freed pgsched.blocked_keys;
   any_freed boolean := false;
 begin
-  if not pgsched_internal.acts_for(unblock.client) then
+  perform pgsched_internal.check_said(null, unblock.actor);
+  if length(client) > 100 or length(ordering_key) > 200 or not pgsched_internal.acts_for(unblock.client) then
     perform pgsched_internal.refuse('PS010', format('client %L has no ordering key %L that is blocked', client, ordering_key), 'look it up in pgsched.blocked_keys');
   end if;
   for freed in

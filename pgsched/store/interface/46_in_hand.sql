@@ -186,6 +186,8 @@ create or replace function pgsched.fail(
 begin
   if coalesce(fail.error, '') = '' then
     perform pgsched_internal.refuse('PS000', 'the error is missing', 'write error => ''the printer is out of paper''');
+  elsif octet_length(fail.error) > 65536 then
+    perform pgsched_internal.refuse('PS000', 'the error is over the limit of 64 KiB', 'write what happened; 2000 characters of it are kept');
   elsif fail.retryable is null then
     perform pgsched_internal.refuse('PS000', 'retryable must be true or false', 'write retryable => false for what no further try would change');
   elsif fail.retry_after < interval '0' then

@@ -1,0 +1,95 @@
+"""A client's things for every verb to be called with: what waits, what failed, what is in hand, a job."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+from tests.store.store_arrange import Connection
+
+_FAILED = """
+insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id,
+                             target)
+values (now(), now(), now(), now(), %s, 'failed', 0, 1, 'default', 'https://a')"""
+_FILTER = '{"key": "k"}'
+
+
+class House:
+    """A database that has one of each, and the queues `pulled` and `empty`."""
+
+    def __init__(self, db: Connection) -> None:
+        self._db = db
+        self.waiting = self._one("select pgsched.schedule('https://a', delay => '1 day')")
+        other = self._one("select pgsched.schedule('https://a', delay => '1 day', key => 'k')")
+        self.held = self._one("select pgsched.schedule('https://a', after => array[%s])", str(other))
+        self.job = self._one("select pgsched.schedule('https://a', every => '1 hour')")
+        self.backfill = self._one("select pgsched.backfill(%s, 'yesterday', now(), 1)", self.job)
+        self.replay = self._one("select pgsched.replay_all(%s)", _FILTER)
+        self.failed = uuid4()
+        db.execute(_FAILED.encode(), [self.failed])
+        db.execute("select pgsched.schedule('queue:', queue => 'pulled')")
+        claimed: Any = db.execute("select id, token from pgsched.claim('pulled', 'w', batch => 1)").fetchone()
+        self.claimed, self.token = claimed
+
+    def _one(self, query: str, *values: Any) -> UUID:
+        row: Any = self._db.execute(query.encode(), values).fetchone()
+        found: UUID = row[0]
+        return found
+
+    def sane(self, verb: str, names: list[str]) -> dict[str, Any]:
+        """What a verb with arguments of these names can be called with."""
+        if verb == "cancel":
+            return {"id": self.waiting} if "id" in names else {"client": "default", "key": "k"}
+        return (self._of_executions() | self._of_jobs() | self._of_settings())[verb]
+
+    def _of_executions(self) -> dict[str, dict[str, Any]]:
+        leased = {"id": self.claimed, "token": self.token}
+        call = {"schema": "pg_catalog", "function": "jsonb_typeof", "payload": "1", "client": "default"}
+        return {
+            "schedule": {"target": "https://a"},
+            "schedule_outcome": {"target": "https://a"},
+            "partition_for": {"queue": "default", "client_id": "shop"},
+            "reschedule": {"id": self.waiting, "fire_at": "tomorrow"},
+            "wait_for": {"execution_id": self.held, "after_id": self.waiting},
+            "claim": {"queue": "pulled", "worker": "w"},
+            "complete": leased,
+            "fail": leased | {"error": "no paper"},
+            "settle_called": leased | {"partition": self.token & 32767, "result": "1"},
+            "call_target": call | leased | {"attempt": 1, "scheduled_for": "now", "partition": 0},
+            "replay": {"id": self.failed},
+            "discard": {"id": self.failed},
+            "discard_all": {"filter": _FILTER},
+            "count_dead_letters": {"filter": _FILTER},
+            "replay_all": {"filter": _FILTER},
+            "cancel_replay": {"id": self.replay},
+            "unblock": {"client": "default", "ordering_key": "o"},
+        }
+
+    def _of_jobs(self) -> dict[str, dict[str, Any]]:
+        return {
+            "pause": {"job_id": self.job},
+            "resume": {"job_id": self.job},
+            "trigger": {"job_id": self.job},
+            "edit": {"job_id": self.job, "changes": '{"cron": "0 9 * * *"}'},
+            "pause_all": {"client": "default"},
+            "resume_all": {"client": "default"},
+            "cancel_all": {"client": "default"},
+            "backfill": {"job_id": self.job, "starts_at": "2020-01-01", "ends_at": "2020-01-02"},
+            "cancel_backfill": {"id": self.backfill},
+        }
+
+    def _of_settings(self) -> dict[str, dict[str, Any]]:
+        weight = '{"weight": 2}'
+        return {
+            "set_client": {"client": "shop", "changes": weight},
+            **{verb: {"client": "shop"} for verb in ("drop_client", "hold_client", "release_client", "drop_secret")},
+            "rotate_secret": {"client": "shop"},
+            "signing_secrets": {"client": "default"},
+            "create_queue": {"name": "another"},
+            "drop_queue": {"name": "empty"},
+            "set_queue": {"name": "pulled", "changes": weight},
+            "pause_queue": {"name": "pulled"},
+            "resume_queue": {"name": "pulled"},
+            "set_limit": {"kind": "client", "name": "shop", "rate": 1},
+            "drop_limit": {"kind": "client", "name": "shop"},
+            "sideline": {"host": "shop.example"},
+            "restore": {"host": "shop.example"},
+        }
