@@ -16,6 +16,7 @@ from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.scheduler import Trials, Worker
 from pgsched.settings import Settings
+from pgsched.store.following import check_not_following
 from pgsched.store.migrate import check_schema
 from pgsched.store.pinned import pin_now
 from pgsched.store.workers import check_queues
@@ -55,14 +56,16 @@ def run_worker(
     ``start_alone`` starts a process for what may have ended its worker's; with ``alone`` this is such a process, which
     returns when nothing waits for it any more.
 
-    Raises SchemaMismatch when the database was not migrated, NotFound for a queue that does not exist, and Unavailable
-    or psycopg's OperationalError when the database cannot be reached at the start; afterwards it may come and go.
+    Raises SchemaMismatch when the database was not migrated, Conflict where it follows another by logical replication,
+    NotFound for a queue that does not exist, and Unavailable or psycopg's OperationalError when the database cannot be
+    reached at the start; afterwards it may come and go.
     """
     if settings.database_url is None:
         raise InvalidSettings("which database? set database_url, or PGSCHED_DATABASE_URL")
     with psycopg.connect(settings.database_url, connect_timeout=10) as connection:
         pin_now(connection)
         check_schema(connection)
+        check_not_following(connection)
         check_queues(connection, settings.queue_names)
     # Rows live for milliseconds; what start-up made lives for ever. Collecting seldom and young keeps pauses short.
     gc.collect()

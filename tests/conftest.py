@@ -25,7 +25,7 @@ _SETTINGS = {
 }
 
 
-def _bin_dir() -> Path:
+def tested_bin_dir() -> Path:
     wanted = os.environ.get("PGSCHED_TEST_POSTGRES", "18")
     if wanted == "18":
         return bundled_bin_dir()
@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
     """The server the tests share. Tests that stop or kill a server start one of their own."""
     directory = tmp_path_factory.mktemp("server") / "postgres"
-    with EmbeddedPostgres(directory, bin_dir=_bin_dir(), settings=_SETTINGS) as running:
+    with EmbeddedPostgres(directory, bin_dir=tested_bin_dir(), settings=_SETTINGS) as running:
         yield running
 
 

@@ -254,6 +254,8 @@ begin
   end loop;
 end $$;
 
+-- The primary key is what a row is known by to whoever replicates the changes. It is one row for each end of a row of the
+-- live table: that one's key and the instant; client and status are before them, for those who read by id.
 -- A row with instants stands for so many of them that did not run, from scheduled_for to last_scheduled_for. By plan a job's
 -- planned rows are told from those of backfills (0) and triggered ones (null). A failed row that was dealt with was either
 -- replayed as another execution, or discarded. Their index begins with the id, so that it serves one client's and
@@ -283,16 +285,16 @@ create table pgsched.history (
   reason        text,
   replayed_as   uuid,
   dealt_with_at timestamptz,
-  dealt_with_by text
+  dealt_with_by text,
+  constraint history_id primary key (id, client_id, status, partition, finished_at)
 ) partition by range (finished_at);
-create index history_id on pgsched.history (id, client_id, status);
 create index history_key on pgsched.history (client_id, key) where key is not null;
 create index history_job on pgsched.history (job_id, scheduled_for) where job_id is not null;
 create index history_failed on pgsched.history (id, client_id, dealt_with_at) where status = 'failed';
 create index history_awaited on pgsched.history (id) where awaited;
 create table pgsched_internal.history_default partition of pgsched.history default;
 
--- The failed tries of executions, live and finished.
+-- The failed tries of executions, live and finished. Of two that would be told by the same key one is kept.
 create table pgsched.attempts (
   finished_at  timestamptz not null,
   execution_id uuid not null,
@@ -301,10 +303,14 @@ create table pgsched.attempts (
   attempt      smallint not null,
   status_code  smallint,
   client_id    text not null,
-  error        text not null
+  error        text not null,
+  constraint attempts_execution primary key (execution_id, attempt, finished_at)
 ) partition by range (finished_at);
-create index attempts_execution on pgsched.attempts (execution_id);
 create table pgsched_internal.attempts_default partition of pgsched.attempts default;
+
+-- The names of the days' tables that are partitions. A subscriber of logical replication, which is told of rows and not of
+-- tables, makes and drops its own by them.
+create table pgsched_internal.days (name text primary key);
 
 -- Dead letters whose day of history is gone, each with its failed tries.
 create table pgsched_internal.kept_dead_letters (

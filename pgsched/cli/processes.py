@@ -84,12 +84,14 @@ def _supervise(settings: Settings, reply: Reply) -> None:
     import psycopg
 
     from pgsched.cli.database import explained
+    from pgsched.store.following import check_not_following
     from pgsched.store.migrate import check_schema
     from pgsched.store.pinned import pin_now
 
     with explained(), psycopg.connect(settings.database_url or "", connect_timeout=10) as connection:
         pin_now(connection)
         check_schema(connection)
+        check_not_following(connection)
     asyncio.run(_keep_running(settings, reply))
 
 

@@ -51,9 +51,18 @@ def migrate(url: str) -> list[str]:
         command.upgrade(alembic_config(url), "heads")
     with psycopg.connect(url) as connection:
         pin_now(connection)
+        _advance_sequences(connection)
         found = connection.execute("select rolname from pg_roles where rolname = any(%s)", [list(ROLES)])
         there = {row[0] for row in found}
     return [name for name in ROLES if name not in there]
+
+
+def _advance_sequences(connection: psycopg.Connection[Any]) -> None:
+    """Where the rows came by logical replication, the sequences have stayed behind them."""
+    name = "pgsched_internal.advance_sequences()"
+    row = connection.execute("select has_function_privilege(%s, 'execute')", [name]).fetchone()
+    if row and row[0]:
+        connection.execute("select pgsched_internal.advance_sequences()")
 
 
 def _is_done(connection: psycopg.Connection[Any]) -> bool:

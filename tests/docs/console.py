@@ -16,7 +16,21 @@ from pgsched.settings import load
 from tests.docs.fences import ROOT, Block
 
 # Programs whose own words are not checked here.
-_FOREIGN = {"psql", "pg_dump", "pip", "python", "docker", "kubectl", "kill", "git", "alembic", "export", "cd", "."}
+_FOREIGN = {
+    "psql",
+    "pg_dump",
+    "pg_dumpall",
+    "pip",
+    "python",
+    "docker",
+    "kubectl",
+    "kill",
+    "git",
+    "alembic",
+    "export",
+    "cd",
+    ".",
+}
 _SEPARATORS = {"|", "&&", ";", "||"}
 
 

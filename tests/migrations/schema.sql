@@ -38,6 +38,7 @@ table pgsched.replays row level security
 table pgsched.schema_version
 table pgsched.workers with (fillfactor=50)
 table pgsched_internal.circles
+table pgsched_internal.days
 table pgsched_internal.facts
 table pgsched_internal.former_secrets row level security
 table pgsched_internal.gate_use with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
@@ -277,6 +278,7 @@ column pgsched.workers.11 started_at timestamp with time zone not null default p
 column pgsched.workers.12 expires_at timestamp with time zone not null
 column pgsched.workers.13 lost_since timestamp with time zone
 column pgsched_internal.circles.01 client_id text not null
+column pgsched_internal.days.01 name text not null
 column pgsched_internal.facts.01 name text not null
 column pgsched_internal.facts.02 value text not null
 column pgsched_internal.facts.03 updated_at timestamp with time zone not null default pgsched.now()
@@ -337,6 +339,7 @@ column pgsched_internal.orderings.01 partition smallint not null
 constraint pgsched.api_keys.api_keys_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id)
 constraint pgsched.api_keys.api_keys_hash_key UNIQUE (hash)
 constraint pgsched.api_keys.api_keys_pkey PRIMARY KEY (id)
+constraint pgsched.attempts.attempts_execution PRIMARY KEY (execution_id, attempt, finished_at)
 constraint pgsched.audit_log.audit_log_pkey PRIMARY KEY (id)
 constraint pgsched.backfills.backfill_ends_after_it_starts CHECK (((starts_at < ends_at) OR pgsched_internal.refuse('PS002'::text, 'a backfill must end after it starts'::text, 'give the range as the earlier instant and the later one'::text)))
 constraint pgsched.backfills.backfill_state_is_known CHECK ((state = ANY (ARRAY['active'::text, 'cancelled'::text, 'finished'::text])))
@@ -354,6 +357,7 @@ constraint pgsched.dependencies.outcome_is_success_or_any CHECK ((outcome = ANY 
 constraint pgsched.executions.attempt_is_0_to_1000 CHECK (((lease_token IS NOT NULL) OR ((attempt >= 0) AND (attempt <= 1000))))
 constraint pgsched.executions.executions_pkey PRIMARY KEY (id, partition)
 constraint pgsched.executions.partition_follows_the_key CHECK (((lease_token IS NOT NULL) OR (COALESCE((key)::text, (ordering_key)::text) IS NULL) OR pgsched_internal.check_partition(partition, (client_id)::text, (key)::text, (ordering_key)::text)))
+constraint pgsched.history.history_id PRIMARY KEY (id, client_id, status, partition, finished_at)
 constraint pgsched.jobs.accounted_to_is_an_instant CHECK (((accounted_to >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (accounted_to <= '9999-12-31 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.anchor_is_an_instant CHECK (((anchor >= '0001-01-02 00:00:00+00'::timestamp with time zone) AND (anchor <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.either_cron_or_every CHECK (((num_nonnulls(cron, every) = 1) OR pgsched_internal.refuse('PS002'::text, 'a job needs either cron or every'::text, 'give exactly one of the two, such as cron => ''*/5 * * * *'''::text)))
@@ -377,6 +381,7 @@ constraint pgsched.replays.replays_pkey PRIMARY KEY (id)
 constraint pgsched.schema_version.schema_version_pkc PRIMARY KEY (version_num)
 constraint pgsched.workers.workers_pkey PRIMARY KEY (id)
 constraint pgsched_internal.circles.circles_pkey PRIMARY KEY (client_id)
+constraint pgsched_internal.days.days_pkey PRIMARY KEY (name)
 constraint pgsched_internal.facts.facts_pkey PRIMARY KEY (name)
 constraint pgsched_internal.former_secrets.former_secrets_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id) ON DELETE CASCADE
 constraint pgsched_internal.former_secrets.former_secrets_pkey PRIMARY KEY (client_id, secret)
@@ -398,7 +403,6 @@ constraint pgsched_internal.locks.locks_pkey PRIMARY KEY (name)
 constraint pgsched_internal.orderings.orderings_pkey PRIMARY KEY (partition)
 
 -- indexes
-CREATE INDEX attempts_execution ON ONLY pgsched.attempts USING btree (execution_id)
 CREATE INDEX audit_log_subject ON pgsched.audit_log USING btree (subject, id) WHERE (subject IS NOT NULL)
 CREATE INDEX backfills_active ON pgsched.backfills USING btree (id) WHERE (state = 'active'::text)
 CREATE INDEX backfills_job ON pgsched.backfills USING btree (job_id)
@@ -409,7 +413,6 @@ CREATE INDEX executions_key ON ONLY pgsched.executions USING btree (client_id, k
 CREATE INDEX executions_ordering ON ONLY pgsched.executions USING btree (client_id, ordering_key, COALESCE((scheduled_for)::timestamp with time zone, (fire_at)::timestamp with time zone), id) WHERE (ordering_key IS NOT NULL)
 CREATE INDEX history_awaited ON ONLY pgsched.history USING btree (id) WHERE awaited
 CREATE INDEX history_failed ON ONLY pgsched.history USING btree (id, client_id, dealt_with_at) WHERE (status = 'failed'::pgsched.execution_status)
-CREATE INDEX history_id ON ONLY pgsched.history USING btree (id, client_id, status)
 CREATE INDEX history_job ON ONLY pgsched.history USING btree (job_id, scheduled_for) WHERE (job_id IS NOT NULL)
 CREATE INDEX history_key ON ONLY pgsched.history USING btree (client_id, key) WHERE (key IS NOT NULL)
 CREATE INDEX jobs_client ON pgsched.jobs USING btree (client_id, id, state)
@@ -423,11 +426,13 @@ CREATE INDEX keys_look_at ON pgsched_internal.keys USING btree (look_at)
 CREATE INDEX replays_active ON pgsched.replays USING btree (id) WHERE (state = 'active'::text)
 CREATE UNIQUE INDEX api_keys_hash_key ON pgsched.api_keys USING btree (hash)
 CREATE UNIQUE INDEX api_keys_pkey ON pgsched.api_keys USING btree (id)
+CREATE UNIQUE INDEX attempts_execution ON ONLY pgsched.attempts USING btree (execution_id, attempt, finished_at)
 CREATE UNIQUE INDEX audit_log_pkey ON pgsched.audit_log USING btree (id)
 CREATE UNIQUE INDEX backfills_pkey ON pgsched.backfills USING btree (id)
 CREATE UNIQUE INDEX blocked_keys_pkey ON pgsched.blocked_keys USING btree (client_id, ordering_key, partition)
 CREATE UNIQUE INDEX circles_pkey ON pgsched_internal.circles USING btree (client_id)
 CREATE UNIQUE INDEX clients_pkey ON pgsched.clients USING btree (client_id)
+CREATE UNIQUE INDEX days_pkey ON pgsched_internal.days USING btree (name)
 CREATE UNIQUE INDEX dependencies_pkey ON pgsched.dependencies USING btree (execution_id, after_id)
 CREATE UNIQUE INDEX executions_head ON ONLY pgsched.executions USING btree (client_id, ordering_key, partition) WHERE at_head
 CREATE UNIQUE INDEX executions_job ON ONLY pgsched.executions USING btree (job_id, scheduled_for, partition) WHERE (job_id IS NOT NULL)
@@ -436,6 +441,7 @@ CREATE UNIQUE INDEX facts_pkey ON pgsched_internal.facts USING btree (name)
 CREATE UNIQUE INDEX former_secrets_pkey ON pgsched_internal.former_secrets USING btree (client_id, secret)
 CREATE UNIQUE INDEX gate_use_pkey ON pgsched_internal.gate_use USING btree (gate, worker)
 CREATE UNIQUE INDEX gates_pkey ON pgsched_internal.gates USING btree (name)
+CREATE UNIQUE INDEX history_id ON ONLY pgsched.history USING btree (id, client_id, status, partition, finished_at)
 CREATE UNIQUE INDEX job_moves_pkey ON pgsched_internal.job_moves USING btree (job_id, partition)
 CREATE UNIQUE INDEX jobs_client_key ON pgsched.jobs USING btree (client_id, key) WHERE ((key IS NOT NULL) AND (state <> 'cancelled'::pgsched.job_state))
 CREATE UNIQUE INDEX jobs_pkey ON pgsched.jobs USING btree (id)
@@ -471,11 +477,15 @@ partition pgsched_internal.history_default of pgsched.history DEFAULT
 
 -- triggers
 CREATE TRIGGER clients_changed AFTER INSERT OR DELETE OR UPDATE ON pgsched.clients FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.clients_changed()
+CREATE TRIGGER days_followed AFTER INSERT ON pgsched_internal.days FOR EACH ROW EXECUTE FUNCTION pgsched_internal.days_followed() (replica)
+CREATE TRIGGER dropped_day_followed AFTER DELETE ON pgsched_internal.days FOR EACH ROW EXECUTE FUNCTION pgsched_internal.dropped_day_followed() (replica)
+CREATE TRIGGER dropped_queue_followed AFTER DELETE ON pgsched.queues FOR EACH ROW WHEN ((old.name <> 'default'::text)) EXECUTE FUNCTION pgsched_internal.dropped_queue_followed() (replica)
 CREATE TRIGGER executions_inserted AFTER INSERT ON pgsched.executions REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT WHEN ((((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'told'::text) AND ((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'off'::text) OR (current_setting('pgsched.unbounded'::text, true) IS DISTINCT FROM 'on'::text))) OR (NOT has_table_privilege((COALESCE(NULLIF(current_setting('role'::text), 'none'::text), (SESSION_USER)::text))::name, ('pgsched.executions'::regclass)::oid, 'UPDATE'::text)))) EXECUTE FUNCTION pgsched_internal.executions_inserted()
 CREATE TRIGGER executions_keys AFTER INSERT ON pgsched.executions REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT WHEN (((current_setting('pgsched.notify'::text, true) IS DISTINCT FROM 'told'::text) OR (NOT has_table_privilege(('pgsched.executions'::regclass)::oid, 'UPDATE'::text)))) EXECUTE FUNCTION pgsched_internal.keys_inserted()
 CREATE TRIGGER jobs_edited AFTER UPDATE OF revision ON pgsched.jobs FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.jobs_changed()
 CREATE TRIGGER jobs_inserted AFTER INSERT ON pgsched.jobs FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.jobs_changed()
 CREATE TRIGGER jobs_keys AFTER INSERT ON pgsched.jobs REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.job_keys_inserted()
+CREATE TRIGGER queue_followed AFTER INSERT ON pgsched.queues FOR EACH ROW EXECUTE FUNCTION pgsched_internal.queue_followed() (replica)
 CREATE TRIGGER queues_changed AFTER INSERT OR DELETE OR UPDATE OF name, first_partition, options, weight, max_waiting, paused_at ON pgsched.queues FOR EACH STATEMENT EXECUTE FUNCTION pgsched_internal.queues_changed()
 
 -- policies
@@ -567,8 +577,10 @@ function pgsched_internal.accounted_to(pgsched.jobs,boolean) returns timestamp w
 function pgsched_internal.acting_role() returns name volatility s parallel s
 function pgsched_internal.acts_for(text) returns boolean volatility s parallel s
 function pgsched_internal.advance_replay(uuid,integer) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
+function pgsched_internal.advance_sequences() returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) returns record volatility i parallel s
 function pgsched_internal.attach_day(text,date) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.attach_if_free(text,date) returns boolean volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.attempts_allowed(jsonb) returns numeric volatility i parallel s
 function pgsched_internal.attempts_in(jsonb) returns numeric volatility i parallel s
 function pgsched_internal.backoff(jsonb,integer,double precision) returns double precision volatility i parallel s
@@ -619,6 +631,7 @@ function pgsched_internal.clients_changed() returns trigger volatility v paralle
 function pgsched_internal.count_live(text,bigint,boolean) returns bigint volatility s parallel u
 function pgsched_internal.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
 function pgsched_internal.day_table(text,date) returns text volatility i parallel s
+function pgsched_internal.days_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.days_to_drop(integer) returns SETOF text volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.days_to_make(integer) returns TABLE(parent text, day date) volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.default_attempts() returns integer volatility i parallel s
@@ -626,6 +639,8 @@ function pgsched_internal.detail_of(text) returns jsonb volatility i parallel s
 function pgsched_internal.digits_in(jsonb) returns bigint volatility i parallel s
 function pgsched_internal.drop_day(text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.drop_partitions(pgsched.queues) returns void volatility v parallel u
+function pgsched_internal.dropped_day_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.dropped_queue_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.due_to_pull(smallint,integer,integer,text[],boolean) returns record volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off, enable_hashjoin=off, enable_mergejoin=off, plan_cache_mode=force_generic_plan
 function pgsched_internal.duration_text(double precision) returns text volatility i parallel s
 function pgsched_internal.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
@@ -707,6 +722,7 @@ function pgsched_internal.owner_of_job(uuid) returns text volatility s parallel 
 function pgsched_internal.partition_in(uuid) returns smallint volatility i parallel s
 function pgsched_internal.partition_of(pgsched.jobs) returns smallint volatility s parallel s
 function pgsched_internal.partition_with(uuid) returns smallint volatility v parallel u
+function pgsched_internal.queue_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.queue_to_tell(smallint,text) returns smallint volatility s parallel s
 function pgsched_internal.queues_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) returns integer volatility v parallel u
@@ -1206,8 +1222,10 @@ comment on pgsched_internal.accounted_to(pgsched.jobs,boolean) is 'Up to when th
 comment on pgsched_internal.acting_role() is 'The role that the session acts as: the one it has taken, or its login.'
 comment on pgsched_internal.acts_for(text) is 'Whether the session acts as a role of this client, or as one that may do everything.'
 comment on pgsched_internal.advance_replay(uuid,integer) is 'Replays the next dead letters of a replay of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and whether that was the last.'
+comment on pgsched_internal.advance_sequences() is 'Brings the sequences up to the rows of their tables, which replication brings and sequences it does not; called by migrations.'
 comment on pgsched_internal.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) is 'What becomes of an execution after the failed attempt of this number, so many seconds after its instant: retrying after a delay in seconds, or an end; with the reason that is kept.'
 comment on pgsched_internal.attach_day(text,date) is 'Makes the table of a day a partition, if the locks for it are free at this moment; whether that is done.'
+comment on pgsched_internal.attach_if_free(text,date) is 'Makes the table of a day a partition; false where the locks for it are not free, null where it cannot be one any more.'
 comment on pgsched_internal.attempts_allowed(jsonb) is 'After how many attempts an execution with these options has failed for good.'
 comment on pgsched_internal.attempts_in(jsonb) is 'How many attempts these options allow; null where they do not say.'
 comment on pgsched_internal.backoff(jsonb,integer,double precision) is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.'
@@ -1258,6 +1276,7 @@ comment on pgsched_internal.clients_changed() is 'Has the workers read the clien
 comment on pgsched_internal.count_live(text,bigint,boolean) is 'How many executions of a queue wait or run, or with waiting only wait, counted up to a bound; of those that the role may see.'
 comment on pgsched_internal.count_outcome(uuid,pgsched.execution_status) is 'Counts a job''s failures in a row and pauses it after as many as its rule pause_after says; called with each settle of a run of a job that has the rule.'
 comment on pgsched_internal.day_table(text,date) is 'What the table of a day is called.'
+comment on pgsched_internal.days_followed() is 'Makes the tables of the days that were made where the rows come from.'
 comment on pgsched_internal.days_to_drop(integer) is 'The tables of days of history and attempts that are older than so many days.'
 comment on pgsched_internal.days_to_make(integer) is 'The days of history and attempts, today and so many ahead, that have no partition yet.'
 comment on pgsched_internal.default_attempts() is 'After how many attempts an execution has failed for good whose options do not say it.'
@@ -1265,6 +1284,8 @@ comment on pgsched_internal.detail_of(text) is 'A note as the audit log keeps it
 comment on pgsched_internal.digits_in(jsonb) is 'How many characters the numbers of a value have as text, at the least; four fewer of each at the most.'
 comment on pgsched_internal.drop_day(text) is 'Drops the table of a day, if the locks for it are free at this moment and its dead letters are out of it; false where the locks are not, null where dead letters are in it.'
 comment on pgsched_internal.drop_partitions(pgsched.queues) is 'Drops the tables of a queue, which must be empty.'
+comment on pgsched_internal.dropped_day_followed() is 'Drops the tables of days that were dropped where the rows come from, up to this one.'
+comment on pgsched_internal.dropped_queue_followed() is 'Drops the tables of a queue that was dropped where the rows come from.'
 comment on pgsched_internal.due_to_pull(smallint,integer,integer,text[],boolean) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
 comment on pgsched_internal.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.'
 comment on pgsched_internal.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
@@ -1346,6 +1367,7 @@ comment on pgsched_internal.owner_of_job(uuid) is 'The client of a job, where th
 comment on pgsched_internal.partition_in(uuid) is 'The partition that an id carries; null where it carries none. A hint: an id made elsewhere may look as if it did.'
 comment on pgsched_internal.partition_of(pgsched.jobs) is 'The one partition in which all new rows of a job live.'
 comment on pgsched_internal.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.'
+comment on pgsched_internal.queue_followed() is 'Makes the tables of a queue that was made where the rows come from.'
 comment on pgsched_internal.queue_to_tell(smallint,text) is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where that one is pulled and the target is to be called.'
 comment on pgsched_internal.queues_changed() is 'Has the workers look at the queues again.'
 comment on pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) is 'Takes back what no worker has in hand and whose lease had run out by a moment, of so many due executions of a partition; returns how many.'

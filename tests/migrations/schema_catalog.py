@@ -46,7 +46,8 @@ _PARTS: dict[str, str] = {
                  pg_get_expr(c.relpartbound, c.oid), ' with (' || array_to_string(c.reloptions, ', ') || ')')
           from pg_class c join pg_inherits i on i.inhrelid = c.oid where {relations} and c.relkind in ('r', 'p')""",
     "triggers": """
-        select pg_get_triggerdef(t.oid) from pg_class c join pg_trigger t on t.tgrelid = c.oid
+        select pg_get_triggerdef(t.oid) || case t.tgenabled when 'R' then ' (replica)' else '' end
+          from pg_class c join pg_trigger t on t.tgrelid = c.oid
          where {relations} and not t.tgisinternal and t.tgparentid = 0""",
     "policies": """
         select format('policy %s on %s for %s to %s using (%s) check (%s)', p.polname, c.oid::regclass, p.polcmd,

@@ -51,7 +51,8 @@ begin
   delete from pgsched.executions e where e.partition = held.partition and e.id = held.id;
   if tried and status <> 'succeeded' then
     insert into pgsched.attempts (finished_at, execution_id, attempt, client_id, error)
-    values (pgsched.now(), held.id, held.attempt, held.client_id, end_in_hand.reason);
+    values (pgsched.now(), held.id, held.attempt, held.client_id, end_in_hand.reason)
+    on conflict do nothing;
   end if;
   select c.keep into keep from pgsched.clients c where c.client_id = held.client_id;
   if held.key is not null or held.awaited or coalesce(keep, 'all') = 'all' or keep = 'failures' and status <> 'succeeded' then
@@ -105,7 +106,8 @@ begin
          lease_owner = null, lease_token = null, lease_expires_at = null, consumer = null
    where e.partition = held.partition and e.id = held.id;
   insert into pgsched.attempts (finished_at, execution_id, attempt, client_id, error)
-  values (pgsched.now(), held.id, held.attempt, held.client_id, decided.reason);
+  values (pgsched.now(), held.id, held.attempt, held.client_id, decided.reason)
+  on conflict do nothing;
   perform pgsched_internal.notify_wake(held.partition, pgsched.now() + make_interval(secs => decided.delay));
   return 'retrying';
 end $$;

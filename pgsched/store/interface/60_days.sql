@@ -47,12 +47,9 @@ comment on function pgsched_internal.make_day(text, date)
   is 'Makes the table of a day, which stands by itself until it is attached; false where another worker is at it.';
 
 -- To attach takes a lock on the default partition that nobody else bears: every look at history has one there.
-create or replace function pgsched_internal.attach_day(parent text, day date) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pgsched_internal.attach_if_free(parent text, day date) returns boolean
+  language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 begin
-  if parent not in ('history', 'attempts') or not pgsched_internal.try_lock('days') then
-    return false;
-  end if;
   execute format('lock table only pgsched.%I in share update exclusive mode nowait', parent);
   execute format('lock table pgsched_internal.%I in access exclusive mode nowait', parent || '_default');
   execute format('alter table pgsched.%I attach partition pgsched_internal.%I for values from (%L) to (%L)', parent,
@@ -60,7 +57,26 @@ begin
   return true;
 exception
   when lock_not_available then return false;
-  when check_violation then return true;  -- the default partition has rows of that day by now, and keeps them
+  when check_violation then return null;  -- the default partition has rows of that day by now, and keeps them
+end $$;
+comment on function pgsched_internal.attach_if_free(text, date)
+  is 'Makes the table of a day a partition; false where the locks for it are not free, null where it cannot be one any more.';
+
+create or replace function pgsched_internal.attach_day(parent text, day date) returns boolean
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  attached boolean;
+begin
+  if parent not in ('history', 'attempts') or not pgsched_internal.try_lock('days') then
+    return false;
+  end if;
+  attached := pgsched_internal.attach_if_free(parent, day);
+  if attached then
+    insert into pgsched_internal.days (name) values (pgsched_internal.day_table(parent, day)) on conflict do nothing;
+  elsif attached is null then
+    execute format('drop table pgsched_internal.%I', pgsched_internal.day_table(parent, day));
+  end if;
+  return attached is distinct from false;
 end $$;
 comment on function pgsched_internal.attach_day(text, date)
   is 'Makes the table of a day a partition, if the locks for it are free at this moment; whether that is done.';
@@ -95,6 +111,7 @@ begin
   execute format('lock table pgsched_internal.%I in access exclusive mode nowait', parent || '_default');
   execute format('lock table pgsched_internal.%I in access exclusive mode nowait', name);
   execute format('drop table pgsched_internal.%I', name);
+  delete from pgsched_internal.days d where d.name = drop_day.name;
   return true;
 exception when lock_not_available then return false;
 end $$;

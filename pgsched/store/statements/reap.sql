@@ -59,6 +59,7 @@ with tried as (
   insert into pgsched.attempts (finished_at, execution_id, attempt, client_id, error)
   select pgsched.now(), id, attempt, client_id, 'the worker was lost' from returned
   union all select pgsched.now(), id, attempt, client_id, 'the worker was lost' from failed
+  on conflict do nothing
 )
 select (select count(*) from returned), (select count(*) from failed),
        (select case when count(*) >= %(depth)s then max(fire_at) end from edge),

@@ -15,6 +15,7 @@ with outcome as (
   insert into pgsched.attempts (finished_at, execution_id, duration, worker, attempt, status_code, client_id, error)
   select pgsched.now(), id, make_interval(secs => seconds), lease_owner, attempt, status_code, client_id, why
     from settled where status <> 'succeeded' and seconds is not null
+  on conflict do nothing
 ), kept as (
   insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,
                                status_code, client_id, target, payload, options, key, ordering_key, awaited, result, reason)

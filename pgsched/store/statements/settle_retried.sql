@@ -16,5 +16,6 @@ with outcome as (
   insert into pgsched.attempts (finished_at, execution_id, duration, worker, attempt, status_code, client_id, error)
   select pgsched.now(), id, make_interval(secs => seconds), %(owner)s, attempt, status_code, client_id, reason
     from settled
+  on conflict do nothing
 )
 select count(*) from settled

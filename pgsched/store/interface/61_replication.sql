@@ -1,0 +1,110 @@
+-- Where the rows arrive by logical replication nobody tells of tables: they are made and dropped by the rows that stand for
+-- them. These triggers fire for what is applied from elsewhere alone, and so cost nothing where pgsched runs; what is applied
+-- fires triggers of rows, and none of statements.
+
+create or replace function pgsched_internal.queue_followed() returns trigger
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  for partition in new.first_partition..new.first_partition + 15 loop
+    if to_regclass('pgsched_internal.executions_' || partition) is null then
+      perform pgsched_internal.make_partition(partition);
+    end if;
+  end loop;
+  execute format('create sequence if not exists pgsched_internal.watch_%s', new.first_partition / 16);
+  return null;
+end $$;
+comment on function pgsched_internal.queue_followed() is 'Makes the tables of a queue that was made where the rows come from.';
+create or replace trigger queue_followed after insert on pgsched.queues
+  for each row execute function pgsched_internal.queue_followed();
+alter table pgsched.queues enable replica trigger queue_followed;
+
+-- What others have locked at this moment stays: the tables of a queue that is no more are empty, and in nobody's way.
+create or replace function pgsched_internal.dropped_queue_followed() returns trigger
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  lock table only pgsched.executions in access exclusive mode nowait;
+  if not exists (select from pgsched.executions e where e.partition between old.first_partition and old.first_partition + 15) then
+    for partition in old.first_partition..old.first_partition + 15 loop
+      execute format('drop table if exists pgsched_internal.executions_%s', partition);
+    end loop;
+    execute format('drop sequence if exists pgsched_internal.watch_%s', old.first_partition / 16);
+  end if;
+  return null;
+exception when lock_not_available then return null;
+end $$;
+comment on function pgsched_internal.dropped_queue_followed() is 'Drops the tables of a queue that was dropped where the rows come from.';
+create or replace trigger dropped_queue_followed after delete on pgsched.queues
+  for each row when (old.name <> 'default') execute function pgsched_internal.dropped_queue_followed();
+alter table pgsched.queues enable replica trigger dropped_queue_followed;
+
+-- A day's table is there at once, since rows may be sent to it by its name. It becomes a partition when the locks for that are
+-- free, with this day or a later one; until then, the default partition has what is sent to the parent.
+create or replace function pgsched_internal.days_followed() returns trigger
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  made record;
+begin
+  for made in
+    select d.name, split_part(d.name, '_', 1) as parent, to_date(right(d.name, 8), 'YYYYMMDD') as day,
+           coalesce(c.relispartition, false) as attached
+      from pgsched_internal.days d left join pg_class c on c.oid = to_regclass('pgsched_internal.' || d.name)
+  loop
+    if not made.attached then
+      execute format('create table if not exists pgsched_internal.%I (like pgsched.%I including all)', made.name, made.parent);
+      perform pgsched_internal.attach_if_free(made.parent, made.day);
+    end if;
+  end loop;
+  return null;
+end $$;
+comment on function pgsched_internal.days_followed() is 'Makes the tables of the days that were made where the rows come from.';
+create or replace trigger days_followed after insert on pgsched_internal.days
+  for each row execute function pgsched_internal.days_followed();
+alter table pgsched_internal.days enable replica trigger days_followed;
+
+-- What a reader keeps from being dropped now goes with a later day.
+create or replace function pgsched_internal.dropped_day_followed() returns trigger
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  parent constant text := split_part(old.name, '_', 1);
+  ended constant timestamptz := (to_date(right(old.name, 8), 'YYYYMMDD') + 1)::timestamp at time zone 'UTC';
+  name text;
+begin
+  execute format('delete from pgsched_internal.%I where finished_at >= %L and finished_at < %L', parent || '_default', ended - interval '1 day', ended);
+  execute format('lock table only pgsched.%I in access exclusive mode nowait', parent);
+  execute format('lock table pgsched_internal.%I in access exclusive mode nowait', parent || '_default');
+  for name in
+    select c.relname from pg_class c
+     where c.relnamespace = 'pgsched_internal'::regnamespace and c.relkind = 'r' and c.relname ~ format('^%s_[0-9]{8}$', parent)
+       and c.relname <= old.name and not exists (select from pgsched_internal.days d where d.name = c.relname)
+     order by c.relname
+  loop
+    execute format('lock table pgsched_internal.%I in access exclusive mode nowait', name);
+    execute format('drop table pgsched_internal.%I', name);
+  end loop;
+  return null;
+exception when lock_not_available then return null;
+end $$;
+comment on function pgsched_internal.dropped_day_followed()
+  is 'Drops the tables of days that were dropped where the rows come from, up to this one.';
+create or replace trigger dropped_day_followed after delete on pgsched_internal.days
+  for each row execute function pgsched_internal.dropped_day_followed();
+alter table pgsched_internal.days enable replica trigger dropped_day_followed;
+
+-- A sequence that is ahead of its table stays as it is: it may be drawn on at this moment.
+create or replace function pgsched_internal.advance_sequences() returns void
+  language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
+declare
+  item record;
+begin
+  for item in
+    select d.objid::regclass as sequence, d.refobjid::regclass as owner, a.attname as name
+      from pg_depend d join pg_class s on s.oid = d.objid and s.relkind = 'S'
+      join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
+     where d.deptype = 'i' and s.relnamespace in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace)
+  loop
+    execute format('select setval(%L, newest) from (select max(%I) as newest from %s) o where newest > coalesce(pg_sequence_last_value(%L), 0)',
+      item.sequence, item.name, item.owner, item.sequence);
+  end loop;
+end $$;
+comment on function pgsched_internal.advance_sequences()
+  is 'Brings the sequences up to the rows of their tables, which replication brings and sequences it does not; called by migrations.';

@@ -1,0 +1,46 @@
+"""A server that is followed, which is of the version under test, and a newest one that follows, as in an upgrade."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from secrets import token_hex
+
+import psycopg
+import pytest
+
+from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
+from pgsched.store.migrate import migrate
+from tests.conftest import tested_bin_dir
+from tests.replication.pair import LOGICAL, Pair, following
+
+Follow = Callable[..., AbstractContextManager[Pair]]
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """The addresses of both."""
+    place = tmp_path_factory.mktemp("replication")
+    with (
+        EmbeddedPostgres(place / "source", bin_dir=tested_bin_dir(), settings=LOGICAL) as source,
+        EmbeddedPostgres(place / "copy", bin_dir=bundled_bin_dir(), settings=LOGICAL) as copy,
+    ):
+        with psycopg.connect(source.url, autocommit=True) as connection:
+            connection.execute("create database migrated")
+        migrate(source.url.replace("/pgsched", "/migrated"))
+        yield source.url, copy.url
+
+
+@pytest.fixture
+def follow(servers: tuple[str, str]) -> Follow:
+    """`with follow(options) as pair`: a migrated database, and a copy that follows it."""
+
+    @contextmanager
+    def made(options: str = "") -> Iterator[Pair]:
+        name = f"followed_{token_hex(4)}"
+        for url, template in zip(servers, ("migrated", "template0"), strict=True):
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute(f"create database {name} template {template}".encode())
+        source, copy = (url.replace("/pgsched", f"/{name}") for url in servers)
+        with following(source, copy, programs=bundled_bin_dir(), options=options) as pair:
+            yield pair
+
+    return made

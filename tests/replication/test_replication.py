@@ -1,0 +1,150 @@
+"""A real subscriber to all tables: what it is told while everything goes on, and what it needs so as to take over."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from pgsched.delivery.python import App, Fail
+from pgsched.errors import Conflict
+from pgsched.events import Events
+from pgsched.process import run_worker
+from pgsched.scheduler import Worker
+from pgsched.settings import Settings
+from pgsched.store.migrate import migrate
+from tests.replication.conftest import Follow
+from tests.replication.pair import Connection, Pair, until
+
+BY_PARENT = "with (publish_via_partition_root = true)"
+NO_DAYS = "select count(*) = 0 from pg_class where relname ~ '^history_[0-9]{8}$'"
+ENDED = "select count(*) >= %s and not exists (select from pgsched.dependencies) from pgsched.history"
+UNTIL_DAYS = "select count(*) = 30 from pgsched_internal.days"
+CHAIN = """
+select pgsched.schedule('python:note', key => 'first', delay => '0.2 s');
+select pgsched.schedule('python:note', key => 'second', after => array['first']);
+select pgsched.schedule('python:fail', key => 'third', after => array['second'], options => '{"max_attempts": 2}');
+select pgsched.schedule('python:note', key => 'never', after => array['third']);
+select pgsched.schedule('python:note', key => 'anyhow', ordering_key => 'one', delay => '0 s');
+select pgsched.schedule('python:note', every => '1 hour', key => 'hourly');
+"""
+
+
+def handlers() -> App:
+    app = App()
+
+    @app.handler("note")
+    async def note(payload: Any) -> None:
+        pass
+
+    @app.handler("fail")
+    async def fail(payload: Any) -> None:
+        raise Fail("no use")
+
+    return app
+
+
+def value(db: Connection, query: str, *parameters: Any) -> Any:
+    (found,) = db.execute(query.encode(), parameters).fetchone() or (None,)
+    return found
+
+
+@asynccontextmanager
+async def working(url: str, **overrides: Any) -> AsyncIterator[Worker]:
+    settings = Settings(database_url=url, concurrency=10, drain_timeout=5.0, **overrides)
+    worker = Worker(settings, app=handlers(), events=Events())
+    await worker.start()
+    try:
+        yield worker
+    finally:
+        await worker.drain()
+
+
+async def live(pair: Pair) -> None:
+    """A worker's days, what waits for others, what fails, what is replayed, and a queue that is made meanwhile."""
+    db = pair.source
+    async with working(pair.source_url):
+        db.execute(CHAIN)
+        db.execute("select pgsched.create_queue('orders')")
+        db.execute(
+            "select pgsched.schedule('python:note', key => 'k' || n, queue => 'orders') from generate_series(1, 50) n"
+        )
+        await asyncio.to_thread(until, lambda: value(db, ENDED, 5))
+        await asyncio.to_thread(until, lambda: value(db, UNTIL_DAYS))
+        db.execute("select pgsched.replay(id) from pgsched.dead_letters")
+    assert value(db, "select count(*) from pgsched.history where status = 'failed'") == 1
+    assert value(db, "select count(*) from pgsched.attempts") > 0
+
+
+async def test_a_copy_has_every_row_also_of_days_and_queues_made_meanwhile(follow: Follow) -> None:
+    with follow(BY_PARENT) as pair:
+        assert value(pair.copy, NO_DAYS)
+        await live(pair)
+        pair.catch_up()
+        assert pair.difference() == {}
+        made, followed = pair.partitions()
+        assert followed == made
+        await live_on(pair)
+        pair.catch_up()
+        assert pair.difference() == {}
+        made, followed = pair.partitions()
+        assert followed == made
+
+
+async def live_on(pair: Pair) -> None:
+    """The queue ends, and a day."""
+    db = pair.source
+    async with working(pair.source_url, queues="orders"):
+        await asyncio.to_thread(until, lambda: value(db, "select pgsched_internal.count_live('orders', 1) = 0"))
+    db.execute("select pgsched.drop_queue('orders')")
+    await asyncio.to_thread(
+        until, lambda: value(db, "select pgsched_internal.drop_day((select min(name) from pgsched_internal.days))")
+    )
+    assert value(db, "select count(*) from pgsched_internal.days") == 29
+
+
+async def test_a_copy_of_single_partitions_has_every_row_once_it_was_refreshed(follow: Follow) -> None:
+    with follow() as pair:
+        await live(pair)
+        pair.catch_up()
+        assert pair.difference() != {}
+        pair.copy.execute(f"alter subscription {pair.subscription} refresh publication".encode())
+        pair.catch_up()
+        assert pair.difference() == {}
+
+
+LEASED = """
+with gone as (
+  insert into pgsched.workers (name, queues, release, instance, expires_at)
+  values ('gone', '{default}', '0.1', 'f00', pgsched.now() + interval '1 minute') returning id
+)
+update pgsched.executions e set lease_owner = gone.id, lease_token = 1, attempt = 1,
+                                lease_expires_at = pgsched.now() + interval '1 minute'
+  from gone where e.client_id = 'unfinished'"""
+TAKEN_OVER = """
+select count(*) = 51 from pgsched.history
+ where status = 'succeeded' and (partition >= 16 or client_id = 'unfinished')"""
+
+
+async def test_a_copy_takes_over(follow: Follow) -> None:
+    with follow(BY_PARENT) as pair:
+        await live(pair)
+        pair.source.execute("select pgsched.pause(id) from pgsched.jobs")
+        pair.source.execute("select pgsched.schedule('python:note', delay => '0 s', client => 'unfinished')")
+        pair.source.execute(LEASED)
+        pair.catch_up()
+        pair.copy.execute(f"drop subscription {pair.subscription}".encode())
+        assert migrate(pair.copy_url) == []
+        pair.copy.execute("select pgsched.resume(id) from pgsched.jobs")
+        async with working(pair.copy_url, queues="default,orders"):
+            await asyncio.to_thread(until, lambda: value(pair.copy, TAKEN_OVER))
+        logged = "select array_agg(action order by id) from pgsched.audit_log where action in ('pause', 'resume')"
+        assert value(pair.copy, logged) == ["pause", "resume"]
+
+
+async def test_no_worker_begins_where_a_subscription_brings_executions(follow: Follow) -> None:
+    with follow(BY_PARENT) as pair:
+        pair.catch_up()
+        with pytest.raises(Conflict, match=f"by the subscription {pair.subscription}"):
+            run_worker(Settings(database_url=pair.copy_url))
