@@ -41,6 +41,9 @@ class Settings:
     audit_days: int = 400
     connections_per_host: int = 100
     allow_private_targets: bool = False
+    proxy: str | None = None
+    tls_authorities: str | None = None
+    tls_certificates: str = "{}"
     notify: bool = True
     sql_role: str | None = None
     sql_login: str = "user={role}"
@@ -59,8 +62,8 @@ class Settings:
             raise InvalidSettings(f"log_level is {self.log_level!r}; it must be one of {', '.join(_LOG_LEVELS)}")
         if self.database_url is not None and not self.database_url.startswith(("postgresql://", "postgres://")):
             raise InvalidSettings("database_url must begin with postgresql://, such as postgresql://user@host/database")
-
-        _check_json_object("kafka_config", self.kafka_config)
+        for name, example in _JSON_OBJECTS.items():
+            _check_json_object(name, getattr(self, name), example)
 
     @property
     def queue_names(self) -> list[str]:
@@ -68,6 +71,10 @@ class Settings:
         return [name.strip() for name in self.queues.split(",") if name.strip()]
 
 
+_JSON_OBJECTS = {
+    "kafka_config": '{"linger.ms": 5}',
+    "tls_certificates": '{"bank.example": "/etc/pgsched/bank.pem"}',
+}
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 _RANGES: list[tuple[str, float, float]] = [
     ("port", 0, 65535),
@@ -130,18 +137,18 @@ def _known(name: str, where: str) -> None:
         raise InvalidSettings(f"{where}there is no setting {name!r}; the settings are {', '.join(sorted(_TYPES))}")
 
 
-def _check_json_object(name: str, text: str) -> None:
+def _check_json_object(name: str, text: str, example: str) -> None:
     try:
         found = json.loads(text)
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise InvalidSettings(f'{name} is {text!r}; it must be a JSON object, such as {{"linger.ms": 5}}')
+        raise InvalidSettings(f"{name} is {text!r}; it must be a JSON object, such as {example}")
 
 
 def _convert(name: str, value: Any) -> Any:
     kind = _TYPES[name]
-    if name == "kafka_config" and isinstance(value, dict):  # a table of the file
+    if name in _JSON_OBJECTS and isinstance(value, dict):  # a table of the file
         return json.dumps(value)
     try:
         if kind is bool:

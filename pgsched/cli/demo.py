@@ -160,7 +160,7 @@ async def _show(arrivals: "Arrivals", reply: Reply) -> None:
     while True:
         if live:
             text = arrivals.rows(_expected())
-            reply.note(f"\x1b[{drawn}F\x1b[J{text}" if drawn else text)
+            reply.redraw(text, over=drawn)
             drawn = text.count("\n") + 1
         else:
             late = arrivals.lateness("once")

@@ -14,10 +14,18 @@ from pgsched.cli.configuration import API, WORKER, load_settings, settings_optio
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.supervisor import Program, Supervisor
 from pgsched.errors import Unavailable
+from pgsched.events import printable
 from pgsched.settings import Settings
 
 supervised_option = click.option("--supervised", is_flag=True, hidden=True)
 alone_option = click.option("--alone", type=int, hidden=True)
+
+
+class Printable(logging.Formatter):
+    """Escapes what a terminal would take for more than characters, whoever logged it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n".join(map(printable, super().format(record).split("\n")))
 
 
 @click.command()
@@ -116,7 +124,9 @@ def _begin(settings: Settings, *, supervised: bool) -> None:
     # Until it serves nothing is in hand, so it may end on the spot. Raising SystemExit would be no safer: what is being
     # started may swallow it.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-    logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(Printable("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
     # That a connection broke is said once, as an event of ours; psycopg's own lines would only repeat it.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
     if supervised:

@@ -1,4 +1,8 @@
-"""A command's one answer: text for people, or with ``--json`` exactly one object on standard output."""
+"""A command's one answer: text for people, or with ``--json`` exactly one object on standard output.
+
+What is shown may come from anybody who schedules, answers or names something: whatever is not plainly a character is
+shown escaped, in each form and on either output.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,18 +27,22 @@ class Reply:
     def give(self, value: Mapping[str, Any], text: str) -> None:
         """Answers with ``value`` as JSON, or with ``text``."""
         self._given = True
-        click.echo(_dumps(value) if self.as_json else text)
+        click.echo(_dumps(value) if self.as_json else _lines(text))
 
     def fail(self, code: str, message: str) -> None:
         """Answers with an error; after an answer was given it goes to standard error in either form."""
         if self.as_json and not self._given:
             self.give({"error": {"code": code, "message": message}}, "")
         else:
-            click.echo("error: " + "\n".join(map(printable, message.split("\n"))), err=True)
+            click.echo(f"error: {_lines(message)}", err=True)
 
     def note(self, text: str) -> None:
         """A remark beside the answer; never on standard output."""
-        click.echo(text, err=True)
+        click.echo(_lines(text), err=True)
+
+    def redraw(self, text: str, *, over: int) -> None:
+        """A note in the place of the last lines of the one before."""
+        click.echo(f"\x1b[{over}F\x1b[J{_lines(text)}" if over else _lines(text), err=True)
 
 
 def json_option(command: Command) -> Command:
@@ -61,6 +69,10 @@ def listing(fields: Mapping[str, object]) -> str:
     """One ``name  value`` a line."""
     width = max(map(len, fields))
     return "\n".join(f"{name.ljust(width)}  {_cell(value)}" for name, value in fields.items())
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def _choose(context: click.Context, _: click.Parameter, chosen: bool) -> None:

@@ -8,6 +8,7 @@ from pgsched.domain.outcome import LONGEST_ERROR, Deferred, Failed, Outcome, Suc
 from pgsched.domain.policy import Options
 
 _LONGEST_REASON = 200
+_LONGEST_DATE = 100
 _ACCEPTED = 202
 _RETRYABLE = frozenset({408, 425, 429})
 
@@ -37,7 +38,7 @@ def outcome_of_answer(
 
 def parse_retry_after(text: str | None, now: int) -> timedelta | None:
     """The wait a Retry-After header asks for, in seconds or as a date; None where it is missing or makes no
-    sense.
+    sense. Never raises: whatever it says, the status decides.
 
     ``now`` is seconds since 1970. A date in the past asks for no wait.
     """
@@ -45,14 +46,16 @@ def parse_retry_after(text: str | None, now: int) -> timedelta | None:
         return None
     text = text.strip()
     if text.isascii() and text.isdigit():
-        return timedelta(seconds=min(int(text[:10]), 10**9))
+        return timedelta(seconds=min(int(text.lstrip("0")[:10] or "0"), 10**9))
+    if len(text) > _LONGEST_DATE:
+        return None
     try:
         moment = parsedate_to_datetime(text)
-    except ValueError:
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return max(moment - datetime.fromtimestamp(now, UTC), timedelta(0))
+    except (ValueError, OverflowError, TypeError, IndexError):  # numbers that no date has
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(moment - datetime.fromtimestamp(now, UTC), timedelta(0))
 
 
 @lru_cache(maxsize=100)

@@ -9,7 +9,9 @@ What happens on each failure:
 
 - the peer closes a used connection before it has said anything: it had done so before the request reached it, or it did
   not take the request. The exchange is sent once more, on a fresh connection; a second time it has failed.
-- the peer closes, or babbles, before the head of the answer is complete: the exchange has failed.
+- the peer closes before the head of the answer is complete, or says what has no status: the exchange has failed.
+- the parser refuses the head: it is read once more in a form it takes (``mending``), and the connection is not used
+  again.
 - anything after the head is complete: its status decides, and the connection is not used again.
 - the exchange is cancelled or expires: the connection is aborted, with whatever is unread on it.
 """
@@ -21,12 +23,9 @@ from typing import Protocol, cast
 from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from pgsched.delivery.exchange import Dropped, Exchange, Malformed
+from pgsched.delivery.mending import LONGEST_HEAD, MOST_HEADERS, mend
 from pgsched.domain.outcome import LONGEST_ERROR
 
-LONGEST_HEAD = 65_536
-"""Bytes the head of an answer may have, interim answers before it included."""
-MOST_HEADERS = 256
-"""Header lines an answer may have."""
 LONGEST_BODY = 65_536
 """Bytes of an answer's body that are read at most."""
 
@@ -88,11 +87,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._state = State.NEW
         self._used = self._keep = False
-        self._parser = HttpResponseParser(self)
-        # What a target did counts, also where its lines end or its header values look a little odd.
-        self._parser.set_dangerous_leniencies(
-            lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
-        )
+        self._parser = self._new_parser()
 
     def start(self, exchange: Exchange) -> None:
         """Sends the request. The exchange ends by what comes back."""
@@ -139,10 +134,13 @@ class Connection(asyncio.Protocol):
             else:
                 self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade, Malformed) as error:
-            self.discard(_malformed(error))
-            return
+            if not self._mend(exchange, data, error):
+                return
         if exchange.complete:
             self._finish(exchange)
+        elif not exchange.status:
+            exchange.head = exchange.head or bytearray()
+            exchange.head += data
         elif exchange.received > _LONGEST_ANSWER:
             self.discard()
 
@@ -208,6 +206,36 @@ class Connection(asyncio.Protocol):
         if not exchange.status:
             raise Malformed(f"its head is over {LONGEST_HEAD} bytes")
         self._parser.feed_data(data[room:])
+
+    def _new_parser(self) -> HttpResponseParser:
+        parser = HttpResponseParser(self)
+        # What a target did counts, also where its lines end or its header values look a little odd.
+        parser.set_dangerous_leniencies(
+            lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
+        )
+        return parser
+
+    def _mend(self, exchange: Exchange, data: bytes, error: Exception) -> bool:
+        """Reads a head that the parser refused once more, mended; False where that ended the connection.
+
+        As long as the head is not complete the parser goes on refusing, and each piece gets here.
+        """
+        if exchange.status or exchange.mended or isinstance(error, (HttpParserCallbackError, Malformed)):
+            self.discard(_malformed(error))
+            return False
+        if exchange.head and b"\n" not in data and exchange.received <= LONGEST_HEAD:
+            return True  # another piece of a line
+        try:
+            mended = mend(bytes(exchange.head) + data)
+            if mended is not None:
+                exchange.mended, exchange.headers = True, 0
+                exchange.reason, exchange.retry_after = b"", None
+                self._parser = self._new_parser()
+                self._parser.feed_data(mended)
+        except (HttpParserError, HttpParserUpgrade, Malformed) as final:
+            self.discard(_malformed(final))
+            return False
+        return True
 
     def _finish(self, exchange: Exchange) -> None:
         all_sent = len(exchange.request) <= _SMALL_REQUEST or not self._transport.get_write_buffer_size()

@@ -7,7 +7,7 @@ connection when the one it went out on had been closed by then; another try is t
 
 import random
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pgsched.delivery.answer import outcome_of_answer, parse_retry_after
 from pgsched.delivery.channel import outcome_of
@@ -16,8 +16,10 @@ from pgsched.delivery.exchange import Exchange
 from pgsched.delivery.opener import Opener
 from pgsched.delivery.places import NoPlace
 from pgsched.delivery.pool import Pool
+from pgsched.delivery.proxy import WANTS_CREDENTIALS, Proxy, ProxyFailed, Tunneller
 from pgsched.delivery.request import compose
-from pgsched.delivery.url import parse_url
+from pgsched.delivery.tls import shown_to
+from pgsched.delivery.url import Url, parse_url
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Outcome
 from pgsched.domain.policy import Options
@@ -29,7 +31,8 @@ class HttpChannel:
     ``connections_per_host`` bounds the connections to one scheme, host and port; ``concurrency`` those in all, as long
     as the caller makes no more attempts than that at once. ``secrets`` answers with the keys that sign a client's
     callbacks, none where they are not signed; ``now`` is the database's time in seconds since 1970. ``tls`` replaces
-    the default context: for an authority of one's own, or a client certificate.
+    the default context, for authorities of one's own; ``certificates`` has the context of each host, or
+    ``client@host``, to which a certificate is shown. With a ``proxy`` every callback goes through it.
     """
 
     def __init__(
@@ -41,10 +44,19 @@ class HttpChannel:
         secrets: Callable[[str], Sequence[bytes]],
         now: Callable[[], int],
         tls: ssl.SSLContext | None = None,
+        certificates: Mapping[str, ssl.SSLContext] | None = None,
+        proxy: Proxy | None = None,
         rng: random.Random | None = None,
     ) -> None:
-        opener = Opener(Egress(allow_private=allow_private), tls=tls)
-        self._pool = Pool(opener, per_host=connections_per_host, connections=concurrency)
+        egress = Egress(allow_private=allow_private)
+
+        def pool(tls: ssl.SSLContext | None) -> Pool:
+            opener = Tunneller(egress, proxy, tls=tls) if proxy else Opener(egress, tls=tls)
+            return Pool(opener, per_host=connections_per_host, connections=concurrency)
+
+        self._certificates, self._proxy = certificates or {}, proxy
+        self._pool = pool(tls)
+        self._introduced = {whom: pool(context) for whom, context in self._certificates.items()}
         self._secrets, self._now = secrets, now
         self._rng = rng or random.Random()
 
@@ -53,17 +65,19 @@ class HttpChannel:
         try. Raises NoPlace where all connections to the host are at work."""
         try:
             url = parse_url(execution.target)
-            self._pool.require_place(url.origin)
+            pool = self._pool if not self._introduced else self._pool_for(url, execution.client_id)
+            pool.require_place(url.origin)
             request = compose(
                 execution,
-                url,
+                url if self._proxy is None else self._proxy.asked_for(url),
                 options,
                 now=self._now(),
                 deadline=deadline,
                 secrets=self._secrets(execution.client_id),
                 rng=self._rng,
+                hop=self._proxy.hop(url) if self._proxy else "",
             )
-            answer = await self._pool.exchange(
+            answer = await pool.exchange(
                 url.origin, request, bodiless=options.method == "HEAD", deadline=deadline, client=execution.client_id
             )
         except NoPlace:
@@ -73,9 +87,16 @@ class HttpChannel:
         return self._outcome(answer, options)
 
     async def close(self) -> None:
-        await self._pool.close()
+        for pool in (self._pool, *self._introduced.values()):
+            await pool.close()
+
+    def _pool_for(self, url: Url, client: str) -> Pool:
+        whom = shown_to(url.origin.host, client, self._certificates) if url.origin.tls else None
+        return self._introduced[whom] if whom else self._pool
 
     def _outcome(self, answer: Exchange, options: Options) -> Outcome:
+        if self._proxy is not None and answer.status == WANTS_CREDENTIALS:
+            return outcome_of(ProxyFailed("the proxy wants credentials: give them in the setting proxy"))
         retry_after = answer.retry_after
         return outcome_of_answer(
             answer.status,

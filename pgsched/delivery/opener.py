@@ -16,6 +16,7 @@ from pgsched.delivery.connection import Connection
 from pgsched.delivery.egress import AddressInfo, AddressRefused, Egress
 from pgsched.delivery.exchange import Unreachable
 from pgsched.delivery.resolver import Resolver
+from pgsched.delivery.tls import trusting
 from pgsched.delivery.url import Origin
 
 _HEAD_START_SECONDS = 0.25
@@ -33,17 +34,20 @@ class Opener:
         """A connection made by ``new``, after the handshake. Raises AddressRefused or Unreachable, and NoPlace while
         too many names are asked for on behalf of the client."""
         try:
-            addresses = await self._resolver.resolve(origin.host, origin.port, client)
-            try:
-                sock = await self._connect(addresses[:_MOST_ADDRESSES])
-            except OSError:
-                self._resolver.forget(origin.host)
-                raise
-            return await self._shake_hands(sock, origin, new)
+            return await self._shake_hands(await self.reach(origin, client), origin, new)
         except Verdict:
             raise
         except (OSError, ValueError) as error:  # ValueError: a name that TLS cannot ask for
             raise Unreachable(origin.host, origin.port, error) from error
+
+    async def reach(self, origin: Origin, client: str) -> socket.socket:
+        """A socket that is connected to the origin. Raises AddressRefused, OSError and NoPlace."""
+        addresses = await self._resolver.resolve(origin.host, origin.port, client)
+        try:
+            return await self._connect(addresses[:_MOST_ADDRESSES])
+        except OSError:
+            self._resolver.forget(origin.host)
+            raise
 
     def close(self) -> None:
         """Asks no more names."""
@@ -54,7 +58,7 @@ class Opener:
         loop = asyncio.get_running_loop()
         if not origin.tls:
             return (await loop.create_connection(new, sock=sock))[1]
-        self._tls = self._tls or _trusting_the_system()
+        self._tls = self._tls or trusting()
         _, connection = await loop.create_connection(
             new,
             sock=sock,
@@ -116,9 +120,3 @@ def _close_late(attempt: asyncio.Task[socket.socket]) -> None:
     """Closes what an attempt brought after another had won."""
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result().close()
-
-
-def _trusting_the_system() -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.set_alpn_protocols(["http/1.1"])
-    return context

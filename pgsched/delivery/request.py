@@ -18,6 +18,8 @@ from pgsched.version import __version__
 _LONGEST_REMEMBERED = 2_048  # characters of headers that are kept for the next callback that has the same
 _UNIX_TO_2000 = 946_684_800
 _WITHOUT_BODY = frozenset({"GET", "HEAD"})
+# The libraries of Standard Webhooks parse the body that they have verified, and fail where there is none.
+_SIGNED_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _VALUE = re.compile(r"[\t -~]*")
 _NEVER_SCHEDULED = frozenset(
@@ -37,22 +39,25 @@ def compose(
     deadline: float,
     secrets: Sequence[bytes],
     rng: random.Random,
+    hop: str = "",
 ) -> bytes:
     """The whole request of one attempt. ``now`` is the database's time in seconds since 1970, ``deadline``
-    seconds from it.
+    seconds from it. ``hop`` is a header line for a proxy on the way.
 
     The trace id is the execution's id, so that all attempts, and whatever they cause, are one trace; the
     span is new. Raises Uncallable for a method or header that cannot be sent.
     """
     method = options.method
     body = None if method in _WITHOUT_BODY else execution.payload
+    if body is None and secrets and method in _SIGNED_WITH_BODY:
+        body = b"{}"
     id = uuid_text(execution.id)
     signature = f"webhook-signature: {sign_by_each(secrets, id, now, body or b'')}\r\n" if secrets else ""
     completion = "" if options.deferred is None else f"pgsched-completion-token: {execution.token}\r\n"
     length = "" if method in _WITHOUT_BODY else f"Content-Length: {len(body or b'')}\r\n"
     head = (
         f"{method} {url.path} HTTP/1.1\r\n"
-        f"Host: {url.authority}\r\n"
+        f"Host: {url.authority}\r\n{hop}"
         f"{_constant_lines(method, options.headers, body is not None)}"
         f"Idempotency-Key: {id}\r\n"
         f"webhook-id: {id}\r\n"

@@ -5,10 +5,12 @@ from collections.abc import Callable, Sequence
 from pgsched.delivery.channel import Completion
 from pgsched.delivery.failures import Failures
 from pgsched.delivery.http import HttpChannel
+from pgsched.delivery.proxy import parse_proxy
 from pgsched.delivery.pushing import pushing_channels
 from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.router import Channels
 from pgsched.delivery.threads import Threads
+from pgsched.delivery.tls import introducing, trusting
 from pgsched.settings import Settings
 from pgsched.worker.circuits import Circuits, Sparing
 from pgsched.worker.clock import DatabaseClock
@@ -28,13 +30,17 @@ def make_channels(
     failures: Failures,
 ) -> Channels:
     """``secrets`` and ``role_of`` are what is known of a client. Raises InvalidSettings for a ``sql_login`` that
-    cannot be meant."""
+    cannot be meant, and for certificates that cannot be read."""
+    authorities = settings.tls_authorities
     http = HttpChannel(
         connections_per_host=settings.connections_per_host,
         concurrency=settings.concurrency,
         allow_private=settings.allow_private_targets,
         secrets=secrets,
         now=clock.epoch_seconds,
+        tls=trusting(authorities) if authorities else None,
+        certificates=introducing(settings.tls_certificates, authorities),
+        proxy=parse_proxy(settings.proxy) if settings.proxy else None,
     )
     python = PythonChannel(app, completion=completion, threads=threads, failures=failures)
     others = pushing_channels(settings, url, role_of=role_of)

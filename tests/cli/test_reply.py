@@ -1,9 +1,11 @@
 """What is stored may have been written by anybody; a terminal sees none of it as it is."""
 
 import json
+import logging
 
 import pytest
 
+from pgsched.cli.processes import Printable
 from pgsched.cli.reply import Reply, listing, table
 
 HARMFUL = "no\x1b[2J\x9b31m\u202e\u2028\n\r\U000e0001"
@@ -25,6 +27,20 @@ def test_json_is_printable_and_means_the_same(capsys: pytest.CaptureFixture[str]
     assert said.isprintable()
     assert "Zoë" in said
     assert json.loads(said) == {"reason": HARMFUL, "name": "Zoë"}
+
+
+def test_an_answer_and_a_note_are_printable_on_each_of_their_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    reply = Reply(as_json=False)
+    reply.give({}, f"cancelled\n{HARMFUL}")
+    reply.note(f"more of {HARMFUL}")
+    reply.redraw(f"{HARMFUL}", over=0)
+    said = capsys.readouterr()
+    assert all(line.isprintable() for line in (said.out + said.err).split("\n"))
+
+
+def test_a_log_line_is_printable_whoever_wrote_it() -> None:
+    record = logging.LogRecord("asyncio", logging.ERROR, "", 0, HARMFUL, None, None)
+    assert all(line.isprintable() for line in Printable("%(message)s").format(record).split("\n"))
 
 
 def test_an_error_is_printable_on_each_of_its_lines(capsys: pytest.CaptureFixture[str]) -> None:

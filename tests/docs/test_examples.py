@@ -15,9 +15,10 @@ from pgsched.api.app import create_app
 from pgsched.settings import Settings, load
 from tests.docs.console import check, commands_of
 from tests.docs.fences import ROOT, SHOP, Block, anchors_of, blocks, blocks_of, links_of, pages, prelude_of
+from tests.node.running import node
 
 # A block without a language, or of text, shows what a program answers.
-_LANGUAGES = {"sql", "python", "console", "toml", "json", "text", ""}
+_LANGUAGES = {"sql", "python", "js", "console", "toml", "json", "text", ""}
 _OF_ONE_MACHINE = re.compile(r"(?<![\w.:/-])/(?:work|root|home|tmp|Users)/|\b(?:pypi|pythonhosted|npmjs)\.(?:org|com)")
 _TRANSACTION = re.compile(r"^\s*(?:begin|commit|rollback)\s*;\s*$", re.MULTILINE | re.IGNORECASE)
 
@@ -75,6 +76,13 @@ def _run_sql(db: psycopg.Connection[Any], block: Block) -> None:
 @pytest.mark.parametrize("block", blocks("python"), ids=_named)
 def test_python_compiles(block: Block) -> None:
     compile(block.text, str(block), "exec")
+
+
+@pytest.mark.parametrize("block", blocks("js"), ids=_named)
+def test_javascript_compiles(block: Block, tmp_path: Path) -> None:
+    script = tmp_path / "example.mjs"
+    script.write_text(block.text, encoding="utf-8")
+    node("--check", str(script))
 
 
 @pytest.mark.parametrize("page", [page for page in _with("python") if any(map(_runs, blocks_of(page)))], ids=_named)

@@ -1,0 +1,133 @@
+"""Callbacks through a proxy, where the setting ``proxy`` names one; the environment never does.
+
+To ``https:`` targets the proxy opens a tunnel (CONNECT), in which TLS is spoken with the target itself. For ``http:``
+targets it is asked for the whole URL. Names are the proxy's to resolve, so it also decides which of them may be
+reached; what is plainly an address is judged here as it is without a proxy.
+"""
+
+import asyncio
+import base64
+import ipaddress
+import re
+import socket
+import ssl
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from pgsched.delivery.egress import Egress
+from pgsched.delivery.exchange import DeliveryFailed
+from pgsched.delivery.opener import Opener
+from pgsched.delivery.url import Origin, Url
+from pgsched.errors import InvalidSettings
+
+WANTS_CREDENTIALS = 407
+_LONGEST_HEAD = 16_384
+_STATUS = re.compile(rb"HTTP/1\.[0-9] +([0-9]{3}) ?([^\r\n]{0,200})")
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """Where it is, and the header line by which it knows us, or nothing."""
+
+    host: str
+    port: int
+    line: str
+
+    def asked_for(self, url: Url) -> Url:
+        """The URL as the proxy is asked for it."""
+        if url.origin.tls:
+            return url
+        return url._replace(path=f"http://{url.authority}{url.path}")
+
+    def hop(self, url: Url) -> str:
+        """The header line that goes with a request which the proxy reads."""
+        return "" if url.origin.tls else self.line
+
+
+class ProxyFailed(DeliveryFailed):
+    """The proxy did not let us through; another try may fare better."""
+
+
+class Tunneller(Opener):
+    """Opens connections to targets by way of the proxy."""
+
+    def __init__(self, egress: Egress, proxy: Proxy, *, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(egress, tls=tls)
+        self._proxy = proxy
+        self._way = Opener(_Anywhere(allow_private=True))
+
+    async def reach(self, origin: Origin, client: str) -> socket.socket:
+        """A socket on which the target, or for ``http:`` the proxy in its place, is listening."""
+        _judge(origin.host, self._egress)
+        proxy = self._proxy
+        sock = await self._way.reach(Origin(False, proxy.host, proxy.port), "")
+        if not origin.tls:
+            return sock
+        try:
+            await self._dig(sock, origin)
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+
+    def close(self) -> None:
+        super().close()
+        self._way.close()
+
+    async def _dig(self, sock: socket.socket, origin: Origin) -> None:
+        loop = asyncio.get_running_loop()
+        host = f"[{origin.host}]" if ":" in origin.host else origin.host
+        asked = f"CONNECT {host}:{origin.port} HTTP/1.1\r\nHost: {host}:{origin.port}\r\n{self._proxy.line}\r\n"
+        await loop.sock_sendall(sock, asked.encode("ascii"))
+        head = b""
+        while b"\r\n\r\n" not in head:
+            piece = await loop.sock_recv(sock, 4096)
+            head += piece
+            if not piece or len(head) > _LONGEST_HEAD:
+                raise ProxyFailed(f"the proxy let nobody through to {host}:{origin.port}, and did not say why")
+        found = _STATUS.match(head)
+        if found is None or not 200 <= int(found[1]) < 300:
+            said = b" ".join(found.groups()) if found else head[:200]
+            raise ProxyFailed(
+                f"the proxy let nobody through to {host}:{origin.port}: {said.decode('utf-8', 'replace').strip()}"
+            )
+
+
+def parse_proxy(text: str) -> Proxy:
+    """The proxy that ``http://[user:password@]host[:port]`` names. Raises InvalidSettings; the message does not show a
+    password."""
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port or 3128
+    except ValueError:
+        host, parts, port = None, urlsplit(""), 0
+    if parts.scheme != "http" or not host or parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise InvalidSettings("proxy must be written http://host:port, or http://user:password@host:port")
+    line = ""
+    if parts.username is not None:
+        said = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+        line = f"Proxy-Authorization: Basic {base64.b64encode(said).decode('ascii')}\r\n"
+    return Proxy(host, port, line)
+
+
+class _Anywhere(Egress):
+    """The operator chose where the proxy is."""
+
+    def check(self, address: str) -> None:
+        """All is allowed."""
+
+
+def _judge(host: str, egress: Egress) -> None:
+    """Raises AddressRefused for an address in any spelling that callbacks may not go to, and for names of the machine
+    that they are looked up on."""
+    name = host.lower().removesuffix(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        egress.check("127.0.0.1")
+    try:
+        address = str(ipaddress.ip_address(name))
+    except ValueError:
+        try:
+            address = socket.inet_ntoa(socket.inet_aton(name))
+        except OSError:
+            return
+    egress.check(address)

@@ -1,0 +1,62 @@
+"""Whom callbacks trust, and as whom they introduce themselves.
+
+A certificate is shown to the hosts it is meant for and to nobody else, and on connections of its own: a callback of a
+client that has none never goes out on a connection that was opened in another's name.
+"""
+
+import json
+import ssl
+from collections.abc import Mapping
+
+from pgsched.errors import InvalidSettings
+
+
+def trusting(authorities: str | None = None) -> ssl.SSLContext:
+    """Trusts the system's authorities, and those in the file beside them. Raises InvalidSettings for a file that has
+    none."""
+    context = ssl.create_default_context()
+    # Since Python 3.13 authorities are refused that do not follow RFC 5280 to the letter. Many private ones do not, and
+    # nothing else refuses them.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.set_alpn_protocols(["http/1.1"])
+    if authorities is not None:
+        try:
+            context.load_verify_locations(authorities)
+        except (OSError, ssl.SSLError) as error:
+            raise InvalidSettings(f"tls_authorities: {authorities} cannot be used: {_why(error)}") from error
+    return context
+
+
+def introducing(certificates: str, authorities: str | None = None) -> dict[str, ssl.SSLContext]:
+    """A context for each host, or client and host, that the setting ``tls_certificates`` names. Raises
+    InvalidSettings for a file that cannot be used."""
+    return {
+        whom.lower() if "@" not in whom else _lower_host(whom): _with_certificate(trusting(authorities), whom, file)
+        for whom, file in json.loads(certificates).items()
+    }
+
+
+def shown_to(host: str, client: str, certificates: Mapping[str, ssl.SSLContext]) -> str | None:
+    """Under which name there is a certificate for a client's callbacks to this host; its own counts first."""
+    host = host.removesuffix(".")
+    own = f"{client}@{host}"
+    return own if own in certificates else host if host in certificates else None
+
+
+def _lower_host(whom: str) -> str:
+    client, _, host = whom.rpartition("@")
+    return f"{client}@{host.lower()}"
+
+
+def _with_certificate(context: ssl.SSLContext, whom: str, file: object) -> ssl.SSLContext:
+    try:
+        # Without a password OpenSSL would ask for one on the terminal.
+        context.load_cert_chain(str(file), password=b"")
+    except (OSError, ssl.SSLError) as error:
+        wanted = "it must be a PEM file with the certificate and its key, without a password"
+        raise InvalidSettings(f"tls_certificates: {file} for {whom} cannot be used: {_why(error)}; {wanted}") from error
+    return context
+
+
+def _why(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or getattr(error, "reason", None) or error)

@@ -1,0 +1,92 @@
+"""Callbacks through a proxy."""
+
+import base64
+
+import pytest
+
+from pgsched.delivery.proxy import parse_proxy
+from pgsched.delivery.tls import trusting
+from pgsched.domain.outcome import Failed, Succeeded
+from pgsched.domain.policy import Options
+from pgsched.errors import InvalidSettings
+from tests.delivery.proxying import proxying
+from tests.delivery.receiver import TLS, calling, execution, receiving, server_tls
+
+DONE = Succeeded(status_code=200)
+
+
+async def test_an_http_target_is_asked_of_the_proxy_by_its_whole_url() -> None:
+    async with proxying() as proxy, receiving() as receiver:
+        way = parse_proxy(f"http://worker:p%40ss@127.0.0.1:{proxy.port}")
+        async with calling(proxy=way, allow_private=False) as channel:
+            row = execution(f"http://shop.example:{receiver.port}/settle?a=1")
+            assert [await channel.deliver(row, Options(), 5) for _ in range(2)] == [DONE, DONE]
+    assert proxy.asked == [f"POST http://shop.example:{receiver.port}/settle?a=1 HTTP/1.1"]
+    assert proxy.credentials == ["Basic " + base64.b64encode(b"worker:p@ss").decode()]
+    assert receiver.requests[0].headers["host"] == f"shop.example:{receiver.port}"
+
+
+async def test_an_https_target_is_reached_by_a_tunnel_and_is_itself_whom_tls_is_spoken_with() -> None:
+    async with proxying() as proxy, receiving(tls=server_tls()) as receiver:
+        way = parse_proxy(f"http://worker:secret@127.0.0.1:{proxy.port}/")
+        async with calling(proxy=way, tls=trusting(str(TLS / "authority.pem"))) as channel:
+            row = execution(f"https://localhost:{receiver.port}/settle")
+            assert [await channel.deliver(row, Options(), 5) for _ in range(2)] == [DONE, DONE]
+    assert proxy.asked == [f"CONNECT localhost:{receiver.port} HTTP/1.1"]
+    assert proxy.credentials == ["Basic " + base64.b64encode(b"worker:secret").decode()]
+    assert [(request.path, request.connection) for request in receiver.requests] == [("/settle", 1)] * 2
+    assert "proxy-authorization" not in receiver.requests[0].headers
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "407 Proxy Authentication"),
+        (b"HTTP/1.0 403 Not for you\r\n\r\n", "443: 403 Not for you"),
+        (b"", "did not say why"),
+        (b"SSH-2.0\r\n\r\n", "SSH-2.0"),
+    ],
+)
+async def test_a_proxy_that_lets_nobody_through_is_worth_another_try_and_says_why(answer: bytes, said: str) -> None:
+    async with proxying(answer) as proxy, calling(proxy=parse_proxy(f"http://127.0.0.1:{proxy.port}")) as channel:
+        outcome = await channel.deliver(execution("https://shop.example/"), Options(), 5)
+    assert isinstance(outcome, Failed)
+    assert outcome.retryable
+    assert said in outcome.error
+
+
+async def test_a_proxy_that_wants_credentials_is_not_taken_for_the_target() -> None:
+    answer = b"HTTP/1.1 407 Who are you\r\nContent-Length: 0\r\n\r\n"
+    async with proxying(answer) as proxy, calling(proxy=parse_proxy(f"http://127.0.0.1:{proxy.port}")) as channel:
+        outcome = await channel.deliver(execution("http://shop.example/"), Options(), 5)
+    assert outcome == Failed(
+        error="the proxy wants credentials: give them in the setting proxy", retryable=True, status_code=None
+    )
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["169.254.169.254", "10.0.0.1", "127.1", "0x7f000001", "[::1]", "localhost", "metadata.localhost", "2130706433"],
+)
+async def test_an_address_is_judged_before_the_proxy_is_asked(host: str) -> None:
+    async with proxying() as proxy:
+        way = parse_proxy(f"http://127.0.0.1:{proxy.port}")
+        async with calling(proxy=way, allow_private=False) as channel:
+            outcome = await channel.deliver(execution(f"http://{host}/"), Options(), 5)
+    assert isinstance(outcome, Failed)
+    assert not outcome.retryable
+    assert proxy.asked == []
+
+
+async def test_the_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with proxying() as proxy, receiving() as receiver, calling() as channel:
+        for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+        assert await channel.deliver(execution(receiver.url), Options(), 5) == DONE
+    assert proxy.asked == []
+
+
+@pytest.mark.parametrize("text", ["proxy:3128", "https://proxy:3128", "socks5://proxy", "http://", "http://a:b:c", "x"])
+def test_a_proxy_that_cannot_be_used_is_refused_without_its_password(text: str) -> None:
+    with pytest.raises(InvalidSettings, match=r"proxy must be written http://host:port"):
+        parse_proxy(text)

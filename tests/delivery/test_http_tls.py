@@ -1,0 +1,105 @@
+"""Whom callbacks trust, and to whom they show a certificate."""
+
+import json
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pgsched.delivery.tls import introducing, trusting
+from pgsched.domain.outcome import Failed, Succeeded
+from pgsched.domain.policy import Options
+from pgsched.errors import InvalidSettings
+from tests.delivery.receiver import TLS, calling, execution, receiving, server_tls
+
+DONE = Succeeded(status_code=200)
+AUTHORITY, CLIENT = str(TLS / "authority.pem"), str(TLS / "client.pem")
+
+
+@pytest.fixture
+def to_the_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Python 3.13 and later take for granted."""
+    made = ssl.create_default_context
+
+    def strict(*args: Any, **kwargs: Any) -> ssl.SSLContext:
+        context = made(*args, **kwargs)
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        return context
+
+    monkeypatch.setattr(ssl, "create_default_context", strict)
+
+
+@pytest.mark.usefixtures("to_the_letter")
+async def test_an_authority_that_is_not_marked_as_one_to_the_letter_is_trusted() -> None:
+    loose = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    loose.load_cert_chain(TLS / "loose-server.pem")
+    authorities = str(TLS / "loose-authority.pem")
+    with pytest.raises(ssl.SSLError, match="Basic Constraints"):
+        await _call(loose, tls=ssl.create_default_context(cafile=authorities), raising=True)
+    assert await _call(loose, tls=trusting(authorities)) == DONE
+
+
+async def test_the_systems_authorities_are_trusted_beside_those_of_a_file() -> None:
+    both = {tuple(one["subject"]) for one in trusting(AUTHORITY).get_ca_certs()}
+    alone = {tuple(one["subject"]) for one in trusting().get_ca_certs()}
+    assert len(both - alone) == 1
+    assert alone <= both
+
+
+async def test_a_name_that_the_certificate_does_not_have_is_refused_all_the_same() -> None:
+    async with receiving(tls=server_tls()) as receiver, calling(tls=trusting(AUTHORITY)) as channel:
+        row = execution(f"https://127.0.0.2:{receiver.port}/")
+        assert isinstance(await channel.deliver(row, Options(), 5), Failed)
+
+
+@pytest.mark.parametrize(
+    ("whom", "client", "shown"),
+    [
+        ("localhost", "shop", True),
+        ("LOCALHOST", "shop", True),
+        ("shop@localhost", "shop", True),
+        ("shop@localhost", "other", False),
+        ("bank.example", "shop", False),
+    ],
+)
+async def test_a_certificate_is_shown_to_the_hosts_it_is_for(whom: str, client: str, shown: bool) -> None:
+    outcome = await _call(
+        server_tls(ask_for_certificate=True),
+        client=client,
+        tls=trusting(AUTHORITY),
+        certificates=introducing(json.dumps({whom: CLIENT}), AUTHORITY),
+    )
+    assert (outcome == DONE) is shown
+
+
+async def test_a_client_without_a_certificate_gets_no_connection_that_was_opened_with_one() -> None:
+    certificates = introducing(json.dumps({"shop@localhost": CLIENT}), AUTHORITY)
+    async with (
+        receiving(tls=server_tls()) as receiver,
+        calling(tls=trusting(AUTHORITY), certificates=certificates) as channel,
+    ):
+        row = execution(f"https://localhost:{receiver.port}/")
+        for client in ("shop", "other", "shop", "other"):
+            assert await channel.deliver(row._replace(client_id=client), Options(), 5) == DONE
+    assert [request.connection for request in receiver.requests] == [1, 2, 1, 2]
+
+
+@pytest.mark.parametrize("text", ["", "no certificate"])
+def test_a_file_that_cannot_be_used_is_named(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "own.pem"
+    if text:
+        file.write_text(text)
+    with pytest.raises(InvalidSettings, match=f"tls_authorities: {file}"):
+        trusting(str(file))
+    with pytest.raises(InvalidSettings, match=f"tls_certificates: {file} for bank.example"):
+        introducing(json.dumps({"bank.example": str(file)}))
+
+
+async def _call(server: ssl.SSLContext, *, client: str = "shop", raising: bool = False, **given: Any) -> Any:
+    async with receiving(tls=server) as receiver, calling(**given) as channel:
+        url = f"https://localhost:{receiver.port}/"
+        outcome = await channel.deliver(execution(url, client_id=client), Options(), 5)
+    if raising and isinstance(outcome, Failed):
+        raise ssl.SSLError(outcome.error)
+    return outcome

