@@ -176,7 +176,7 @@ create index jobs_ended on pgsched.jobs (updated_at) where state in ('finished',
 create index jobs_client on pgsched.jobs (client_id, id, state);
 create index jobs_key on pgsched.jobs (client_id, key) where key is not null;
 create index jobs_invalid on pgsched.jobs (client_id, id) where state = 'invalid';
-create index jobs_unplanned on pgsched.jobs (id) where state = 'active' and planned_revision <> revision;
+create index jobs_unplanned on pgsched.jobs (client_id, id) where state = 'active' and planned_revision <> revision;
 
 -- The live rows only. Fixed-width columns first; no lease column is in any index, so that a claim is a HOT update. Only
 -- the index of instants begins with the partition: what is found by id, key or job can then take no other index than

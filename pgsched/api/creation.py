@@ -1,5 +1,6 @@
 """POST /v1/jobs: one statement for a one-shot; for a job one transaction in which it is also planned."""
 
+import asyncio
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -123,7 +124,7 @@ async def next_fires(connection: AsyncConnection[Any], job: JobRow) -> list[date
         return []
     planned, now = await planned_instant(connection, job.id)
     try:
-        following = job.recurrence().instants(planned or now, SHOWN)
+        following = await asyncio.to_thread(lambda: job.recurrence().instants(planned or now, SHOWN))
     except InvalidSchedule:  # inserted by SQL just now: the next planner marks it invalid
         return []
     fires = following if planned is None else [planned, *following]

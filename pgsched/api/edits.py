@@ -1,5 +1,6 @@
 """Changing a job, and seeing beforehand when it would fire."""
 
+import asyncio
 from datetime import datetime
 from typing import Annotated
 
@@ -58,7 +59,8 @@ async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview
         async with database.connection() as connection:
             start = await listings.time_of(connection)
     asked = data.schedule
-    fires = preview(
+    fires = await asyncio.to_thread(
+        preview,
         after=start,
         count=data.count,
         at=asked.at,

@@ -16,7 +16,8 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 
-from pgsched.domain.expression import FIRST_WALL_TIME, Matches
+from pgsched.domain.expression import FIRST_WALL_TIME, Matches, read
+from pgsched.domain.wall import names_a_day
 from pgsched.domain.zone import LAST_YEAR, Span, spans, zone_named
 from pgsched.errors import InvalidSchedule
 
@@ -129,4 +130,5 @@ def _clock_face(local: datetime) -> str:
 
 @lru_cache(maxsize=16384)
 def _occurs(cron: Cron) -> bool:
-    return next_occurrence(cron, _SOME_DAY) is not None
+    read(cron.expression)
+    return names_a_day(cron.expression) and next_occurrence(cron, _SOME_DAY) is not None

@@ -53,11 +53,16 @@ class Pattern:
 Exclusion = Days | Between | Pattern
 
 
+def begins_with_a_date(text: str) -> bool:
+    """Whether an item of ``exclude`` is a date or a range; otherwise it is a cron expression."""
+    return _BEGINS_WITH_A_DATE.match(text.strip()) is not None
+
+
 @lru_cache(maxsize=16384)
 def parse_exclusion(text: str) -> Exclusion:
     """What one item of ``exclude`` means. Raises InvalidSchedule, with what to write instead."""
     stripped = text.strip()
-    if not _BEGINS_WITH_A_DATE.match(stripped):
+    if not begins_with_a_date(stripped):
         return _pattern(stripped)
     first, *rest = (end.strip() for end in stripped.split("/"))
     if len(rest) > 1 or (not rest and not _DATE.fullmatch(first)):
@@ -101,7 +106,10 @@ class Excluded:
         return seconds & ~self._matching(day) if seconds else 0
 
     def _matching(self, day: int) -> int:
-        return matching(wall(self.patterns, whole_minutes=True), self.timezone, day) if self.patterns else 0
+        found = 0
+        for pattern in self.patterns:
+            found |= matching(wall(pattern, whole_minutes=True), self.timezone, day)
+        return found
 
 
 def excluded(exclusions: tuple[Exclusion, ...], timezone: str) -> Excluded | None:

@@ -2,9 +2,11 @@
 
 Where nothing is excluded the next instant is the earliest that any of the schedules has. Stretches of time that are
 excluded are jumped over at once. Where patterns are excluded a day is looked at as a set of seconds, so that even a job
-that fires each second and is excluded for months costs microseconds a day. After 200 days with instants, all of them
-excluded, and five years more, the search ends: patterns know no years, so that what they leave of a schedule which
-fires that often they leave within the four years between two leap years.
+that fires each second and is excluded for months costs microseconds a day.
+
+A search takes milliseconds, whatever the rules: it ends after some days with instants, all of them excluded, and after
+five years more for a few schedules and patterns, or fewer for many. Patterns know no years: what they leave of a
+schedule that fires often they leave within the four years between two leap years.
 """
 
 from collections.abc import Iterable
@@ -22,8 +24,9 @@ from pgsched.errors import InvalidSchedule
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_RARE = 200
-_PATIENCE = timedelta(days=5 * 366)
+_RARE = 200  # days with instants, by the number of schedules and patterns
+_PATIENCE = 6000  # days, likewise
+_LONGEST_PATIENCE = 5 * 366
 _SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -98,14 +101,16 @@ class Recurrence:
 
     def _not_excluded(self, after: datetime, excluded: Excluded) -> datetime | None:
         found = self._outside_stretches(after, excluded)
-        for _ in range(_RARE):
+        parts = len(self.specs) + len(excluded.patterns)
+        for _ in range(max(_RARE // parts, 1)):
             if found is None or found.year >= LAST_YEAR:
                 return None
             midnight = found.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
             if left := first_between(self.specs, excluded, found, midnight):
                 return left
             found = self._outside_stretches(midnight - _MICROSECOND, excluded)
-        return None if found is None else first_between(self.specs, excluded, found, found + _PATIENCE)
+        patience = timedelta(days=min(_PATIENCE // parts, _LONGEST_PATIENCE))
+        return None if found is None else first_between(self.specs, excluded, found, found + patience)
 
     def _outside_stretches(self, after: datetime, excluded: Excluded) -> datetime | None:
         found = self._of_any(after)

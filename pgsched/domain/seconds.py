@@ -72,7 +72,7 @@ def _comb(interval: int) -> int:
 
 
 def _occurrences(cron: Cron, day: int) -> int:
-    clock, found = wall((cron.expression,)), 0
+    clock, found = wall(cron.expression), 0
     stretches, openings = _firing_stretches(cron, year_of(day))
     for stretch in stretches:
         found |= _seen_in_utc(clock, stretch, day)

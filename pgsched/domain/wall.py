@@ -17,6 +17,7 @@ DAY = 86_400
 ALL_DAY = (1 << DAY) - 1
 
 _EPOCH = date(1970, 1, 1).toordinal()
+_LEAP_YEAR = 2024
 _ONE_DAY = timedelta(days=1)
 
 
@@ -27,33 +28,35 @@ def year_of(day: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wall:
-    """Times on the wall clock that match any of some expressions; days are numbered from 1 January 1970.
+    """Times on the wall clock that match an expression: the seconds of a day, on the days that three fields name.
 
-    ``parts`` are the seconds that match on the days that three day fields name.
+    Days are numbered from 1 January 1970.
     """
 
-    parts: tuple[tuple[str, int], ...]
+    days: str
+    in_day: int
 
     def seconds(self, day: int) -> int:
         """A bit for each second of the day that matches."""
         year = year_of(day)
         bit = day + _EPOCH - date(year, 1, 1).toordinal()
-        found = 0
-        for days, seconds in self.parts:
-            if days_of_year(days, year) >> bit & 1:
-                found = found | seconds if found else seconds
-        return found
+        return self.in_day if days_of_year(self.days, year) >> bit & 1 else 0
 
 
 @lru_cache(maxsize=2048)
-def wall(expressions: tuple[str, ...], *, whole_minutes: bool = False) -> Wall:
-    """The times that match any of the expressions; of five fields the minute's first second, or all of them."""
-    parts = dict[str, int]()
-    for expression in expressions:
-        fields = fields_of(expression)
-        days = " ".join(fields[-3:])
-        parts[days] = parts.get(days, 0) | _seconds_of_day(fields, whole_minutes)
-    return Wall(parts=tuple(parts.items()))
+def wall(expression: str, *, whole_minutes: bool = False) -> Wall:
+    """The times that match the expression; of five fields the minute's first second, or all of them."""
+    fields = fields_of(expression)
+    return Wall(days=" ".join(fields[-3:]), in_day=_seconds_of_day(fields, whole_minutes))
+
+
+def names_a_day(expression: str) -> bool:
+    """False where no year has a day that the expression names, such as 30 February. To look for one takes long."""
+    in_month, month, weekday = fields_of(expression)[-3:]
+    either = not in_month.startswith("*") and not weekday.startswith("*")
+    if either or any(sign in in_month + weekday for sign in ("L", "W", "#")):
+        return True  # every month has each day of the week
+    return days_of_year(f"{in_month} {month} *", _LEAP_YEAR) > 0
 
 
 def _seconds_of_day(fields: list[str], whole_minutes: bool) -> int:

@@ -5,6 +5,7 @@ So a crash between two chunks loses and doubles nothing, however many workers th
 when the backfill is cancelled.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -115,7 +116,7 @@ async def _take(connection: AsyncConnection[Any], id: UUID) -> Taken | None:
 
 
 async def _plan(connection: AsyncConnection[Any], taken: Taken, recurrence: Recurrence, most: int) -> Chunk:
-    asked = taken.instants_after(recurrence, most)
+    asked = await asyncio.to_thread(taken.instants_after, recurrence, most)
     run = await _taken_instants(connection, taken.job_id, asked)
     fresh = [at for at in asked if at not in run]
     chosen = fresh[: taken.room]
@@ -123,7 +124,7 @@ async def _plan(connection: AsyncConnection[Any], taken: Taken, recurrence: Recu
     planned = await _insert(connection, taken, chosen)
     instants = taken.instants
     if instants is None:
-        instants = instants_in(recurrence, Range(start=taken.starts_at, end=taken.ends_at))
+        instants = await asyncio.to_thread(instants_in, recurrence, Range(start=taken.starts_at, end=taken.ends_at))
     await connection.execute(
         statement("advance_backfill"),
         {

@@ -121,7 +121,7 @@ async def of_job(
 
 async def recurrence_of(connection: AsyncConnection[Any], job_id: UUID) -> Recurrence:
     """When a job fires. Raises NotFound, and InvalidSchedule for one that makes no sense."""
-    return (await _job(connection, job_id)).recurrence()
+    return await asyncio.to_thread((await _job(connection, job_id)).recurrence)
 
 
 async def _job(connection: AsyncConnection[Any], job_id: UUID) -> Recurring:

@@ -5,7 +5,7 @@ Jobs whose instants follow from cron or interval alone are planned on the wire's
 """
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -13,16 +13,20 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution
+from pgsched.domain.memo import Memo
 from pgsched.domain.reckoning import Reckoning, reckon, reckon_put_off
 from pgsched.domain.recurrence import Recurrence, recurrence
-from pgsched.domain.rules import NO_RULES, Rules, parse_rules
+from pgsched.domain.rules import NO_RULES, Rules, is_parsed, parse_rules
 from pgsched.domain.schedule import from_parts, next_instant
 from pgsched.domain.spread import identity_of, spread
 from pgsched.errors import InvalidSchedule
 from pgsched.store.sql import statement
 from pgsched.store.wire import Uuids, to_datetime, to_instant
 
-_MOST = 50_000  # about 400 bytes each
+_ENTRY = 400  # bytes that a job without rules takes
+_TIMES_ITS_TEXT = 12
+_MOST_BYTES = 32 * 1024 * 1024
+_MOST_COUNTING = 100_000
 
 
 class Definition(NamedTuple):
@@ -67,9 +71,24 @@ class Definition(NamedTuple):
 
     def recurrence(self) -> Recurrence:
         """Raises InvalidSchedule."""
-        anchor = to_datetime(self.anchor)
-        return _recurrence(
-            self.cron, self.timezone, self.gap, self.overlap, self.interval, anchor, self.identity, self.rules
+        key = (self.cron, self.timezone, self.gap, self.overlap, self.every, self.anchor, self.identity, self.rules)
+        return _recurrences.get(key) or _recurrences.put(key, self._recurrence(), self.weight)
+
+    @property
+    def weight(self) -> int:
+        """The bytes it takes here, about; more of them what is read from its rules."""
+        return _ENTRY + _TIMES_ITS_TEXT * len(self.rules or b"")
+
+    def _recurrence(self) -> Recurrence:
+        return recurrence(
+            cron=self.cron,
+            every=self.interval,
+            timezone=self.timezone,
+            gap=self.gap,
+            overlap=self.overlap,
+            anchor=to_datetime(self.anchor),
+            identity=self.identity,
+            rules=self.parsed(),
         )
 
     def following(self, instant: int) -> int | None:
@@ -95,9 +114,11 @@ class Definition(NamedTuple):
         return reckon(self.recurrence(), rules, nominal, moment)
 
     def put_off(self, row: Execution) -> bool:
-        """Whether a row fires later than planned (``was_put_off``)."""
+        """Whether a row fires later than planned (``was_put_off``), or may do so: rules are not parsed to find out."""
         if row.fire_at <= row.scheduled_for:
             return False
+        if self.rules is not None and not is_parsed(self.rules):
+            return True
         try:
             return was_put_off(row, self.parsed())
         except InvalidSchedule:  # raised again, and dealt with, by ``reckoned``
@@ -117,30 +138,8 @@ def _following(cron: str, timezone: str, gap: str, overlap: str, instant: int) -
     return None if found is None else to_instant(found)
 
 
-@lru_cache(maxsize=4096)
-def _recurrence(
-    cron: str | None,
-    timezone: str,
-    gap: str,
-    overlap: str,
-    every: timedelta | None,
-    anchor: datetime,
-    identity: str,
-    rules: bytes | None,
-) -> Recurrence:
-    return recurrence(
-        cron=cron,
-        every=every,
-        timezone=timezone,
-        gap=gap,
-        overlap=overlap,
-        anchor=anchor,
-        identity=identity,
-        rules=parse_rules(rules),
-    )
-
-
-_known: dict[tuple[bytes | None, int | None], Definition] = {}
+_known = Memo[Definition](_MOST_BYTES)
+_recurrences = Memo[Recurrence](_MOST_BYTES)
 _counting: dict[bytes, bool] = {}
 
 
@@ -164,13 +163,12 @@ async def define(connection: AsyncConnection[Any], rows: Iterable[Execution]) ->
 
 
 async def _read(connection: AsyncConnection[Any], rows: list[Execution]) -> dict[bytes | None, Definition]:
-    if len(_known) > _MOST:
-        _known.clear()
+    if len(_counting) > _MOST_COUNTING:
         _counting.clear()
     named = {"jobs": Uuids(row.job_id for row in rows if row.job_id is not None)}
     cursor = await connection.execute(statement("jobs_in_hand"), named, binary=True)
     read: dict[bytes | None, Definition] = {}
     for found in map(Definition._make, await cursor.fetchall()):
-        read[found.id] = _known[found.id, found.revision] = found.resolved()
+        read[found.id] = _known.put((found.id, found.revision), found.resolved(), found.weight)
         _counting[found.id] = found.rules is not None and b'"pause_after"' in found.rules
     return read

@@ -1,5 +1,6 @@
 """Editing a job: what ``pgsched.edit`` is told, and the edit together with the planning that it asks for."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -57,7 +58,7 @@ async def edit_job(connection: AsyncConnection[Any], job_id: UUID, changes: str,
         row = await get_job(connection, job_id) if changed else None
         if row is None:
             return False
-        row.recurrence()
+        await asyncio.to_thread(row.recurrence)
         if await calls.may_plan(connection):
             await plan_job(connection, job_id)
     return True
@@ -75,7 +76,8 @@ async def preview_job(
     if before is None or after is None:
         raise NotFound(f"there is no job {job_id}: look it up among the jobs")
     moment = start or await time_of(connection)
-    return EditPreview(before=_as_it_is(before, moment, count), after=after.fires(moment, count))
+    unchanged = await asyncio.to_thread(_as_it_is, before, moment, count)
+    return EditPreview(before=unchanged, after=await asyncio.to_thread(after.fires, moment, count))
 
 
 def _as_it_is(row: JobRow, after: datetime, count: int) -> list[Fire]:

@@ -1,8 +1,14 @@
-"""Recurring jobs: planning their first row, and that of each edit; from then on claims carry them on."""
+"""Recurring jobs: planning their first row, and that of each edit; from then on claims carry them on.
 
-from collections.abc import Collection, Iterator, Sequence
+What a schedule means is worked out in a thread: a client decides how long that takes, and the loop goes on.
+"""
+
+import asyncio
+import time
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import inf
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -49,39 +55,51 @@ class _Plan:
     ended: str | None = None
 
 
-async def plan_jobs(connection: AsyncConnection[Any], *, batch: int) -> tuple[int, list[tuple[Any, str]]]:
-    """Plans jobs that are new or were edited, in one transaction.
+class Planned(NamedTuple):
+    """How many jobs were taken up, (id, reason) of those whose schedule makes no sense, and whether there are more."""
 
-    Returns how many were taken up, and (id, reason) of those whose schedule makes no sense.
-    """
-    try:
-        async with connection.transaction():
-            jobs = await _fetch(connection, statement("jobs_to_plan"), {"batch": batch})
-            invalid = await _plan(connection, jobs)
-    except Exception as error:
-        if not is_of_a_row(error):
-            raise
-        return await _plan_apart(connection, batch)
-    return len(jobs), invalid
+    jobs: int
+    invalid: list[tuple[Any, str]]
+    more: bool
 
 
-async def _plan_apart(connection: AsyncConnection[Any], batch: int) -> tuple[int, list[tuple[Any, str]]]:
-    """After an error that one of them has caused: job by job, so that only that one is left out, and says so."""
+async def plan_jobs(connection: AsyncConnection[Any], *, batch: int, seconds: float = 0.2) -> Planned:
+    """Plans jobs that are new or were edited, in one transaction, for about so long; clients take turns."""
     async with connection.cursor(row_factory=tuple_row) as cursor:
         await cursor.execute(statement("unplanned_jobs"), {"batch": batch})
         ids = [row[0] for row in await cursor.fetchall()]
-    invalid: list[tuple[Any, str]] = []
-    for id in ids:
+    until = time.monotonic() + seconds
+    try:
+        async with connection.transaction():
+            jobs = await _fetch(connection, statement("jobs_to_plan"), {"jobs": ids})
+            taken, invalid = await _plan(connection, jobs, until)
+    except Exception as error:
+        if not is_of_a_row(error):
+            raise
+        taken, invalid = await _plan_apart(connection, ids, until)
+    return Planned(taken, invalid, taken > 0 and (taken < len(ids) or taken == batch))
+
+
+async def _plan_apart(
+    connection: AsyncConnection[Any], ids: Sequence[UUID], until: float
+) -> tuple[int, list[tuple[Any, str]]]:
+    """After an error that one of them has caused: job by job, so that only that one is left out, and says so."""
+    invalid, taken = list[tuple[Any, str]](), 0
+    for number, id in enumerate(ids):
+        if number and time.monotonic() > until:
+            break
         try:
             async with connection.transaction():
-                invalid += await _plan(connection, await _fetch(connection, statement("job_to_plan"), {"job": id}))
+                invalid += await _plan_one(connection, id)
         except Exception as error:
             if not is_of_a_row(error):
                 raise
-            if not is_a_lock(error) and not took_too_long(error):
-                await mark_invalid(connection, id, None, error)
-                invalid.append((id, str(error)))
-    return len(ids), invalid
+            if is_a_lock(error) or took_too_long(error):
+                continue
+            await mark_invalid(connection, id, None, error)
+            invalid.append((id, str(error)))
+        taken += 1
+    return taken, invalid
 
 
 async def plan_job(connection: AsyncConnection[Any], job_id: UUID) -> None:
@@ -89,9 +107,7 @@ async def plan_job(connection: AsyncConnection[Any], job_id: UUID) -> None:
 
     Raises InvalidSchedule for a schedule that makes no sense.
     """
-    jobs = await _fetch(connection, statement("job_to_plan"), {"job": job_id})
-    invalid = await _plan(connection, jobs)
-    if invalid:
+    if invalid := await _plan_one(connection, job_id):
         raise InvalidSchedule(invalid[0][1])
 
 
@@ -110,11 +126,21 @@ async def repair_jobs(connection: AsyncConnection[Any], *, after: UUID = FIRST, 
     return Repaired(row[1], row[0]) if row else Repaired(0, None)
 
 
-async def _plan(connection: AsyncConnection[Any], jobs: Sequence[Job]) -> list[tuple[Any, str]]:
-    """Returns (id, reason) of those whose schedule makes no sense."""
+async def _plan_one(connection: AsyncConnection[Any], id: UUID) -> list[tuple[Any, str]]:
+    _, invalid = await _plan(connection, await _fetch(connection, statement("jobs_to_plan"), {"jobs": [id]}), inf)
+    return invalid
+
+
+async def _plan(
+    connection: AsyncConnection[Any], jobs: Sequence[Job], until: float
+) -> tuple[int, list[tuple[Any, str]]]:
+    """Returns how many there was time for, and (id, reason) of those whose schedule makes no sense."""
     plans: dict[UUID, _Plan] = {}
     invalid: list[tuple[Any, str]] = []
-    for job in jobs:
+    for taken, job in enumerate(jobs):
+        if taken and time.monotonic() > until:
+            jobs = jobs[:taken]
+            break
         try:
             plans[job.id] = await _plan_of(connection, job)
         except (InvalidSchedule, OverflowError) as error:
@@ -127,39 +153,47 @@ async def _plan(connection: AsyncConnection[Any], jobs: Sequence[Job]) -> list[t
         await finish_jobs(connection, ended)
     if plans:
         await connection.execute(statement("mark_planned"), {"jobs": list(plans)})
-    return invalid
+    return len(jobs), invalid
 
 
 async def _plan_of(connection: AsyncConnection[Any], job: Job) -> _Plan:
     """Raises InvalidSchedule."""
-    rules, schedule = job.parsed(), job.recurrence()
+    schedule = await asyncio.to_thread(job.recurrence)
+    rules = job.parsed()
     begin, paused = job.accounted_to, tuple[Range, ...]()
     if rules.after_completion and job.planned_revision > 0 and job.paused_at is None:
         begin = await _last_end(connection, job)
     taken = await _taken(connection, job, min(begin, job.accounted_to))
     if job.paused_at is not None:
         begin = max(begin, job.updated_at)
-        paused = tuple(_without_row(schedule, job.accounted_to, begin, taken))
+        paused = await asyncio.to_thread(_without_row, schedule, job.accounted_to, begin, taken)
     if rules.max_runs is not None and job.runs >= rules.max_runs:
         return _Plan(paused=paused, ended="max_runs")
-    instant = schedule.next_instant(begin)
-    while instant is not None and instant in taken:
-        instant = schedule.next_instant(instant)
+    instant = await asyncio.to_thread(_first_free, schedule, begin, taken)
     if instant is None or instant > to_datetime(LAST):
         return _Plan(paused=paused, ended="no instant is left")
     start = await start_of(connection, job, job.partition, to_instant(instant))
     return _Plan(instant=instant, start=to_datetime(start), paused=paused)
 
 
+def _first_free(schedule: Recurrence, after: datetime, taken: Collection[datetime]) -> datetime | None:
+    instant = schedule.next_instant(after)
+    while instant is not None and instant in taken:
+        instant = schedule.next_instant(instant)
+    return instant
+
+
 def _without_row(
     schedule: Recurrence, after: datetime, until: datetime, taken: Collection[datetime]
-) -> Iterator[Range]:
+) -> tuple[Range, ...]:
     """The instants of a pause, but those that have their row already."""
+    found = []
     for edge in [*sorted(at for at in taken if after < at < until), until]:
         missed = schedule.missed(after, edge - _MICROSECOND if edge in taken else edge)
         if missed is not None:
-            yield Range.of(missed, "paused")
+            found.append(Range.of(missed, "paused"))
         after = edge
+    return tuple(found)
 
 
 async def _taken(connection: AsyncConnection[Any], job: Job, begin: datetime) -> set[datetime]:

@@ -91,7 +91,10 @@ async def plan_successors(
     definitions = await define(connection, rows)
     rows = await _as_planned(connection, rows, definitions)
     turn = _Turn(again=again)
-    reckoned = await reckon_rows(connection, rows, definitions, now)
+    reckoned, left = await reckon_rows(connection, rows, definitions, now)
+    for row in left:
+        turn.idle.add(row.id)
+        turn.locked.append(PutOff(row, row.fire_at <= row.scheduled_for))
     changed = await changed_since(connection, reckoned, now)
     for one in reckoned:
         if one.row.id in changed.locked:

@@ -4,6 +4,7 @@ A job is locked before its row, and both until the row stands right and the move
 right by itself, so that a crash in the middle leaves nothing behind but the rest of the work.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -108,7 +109,7 @@ async def recheck(connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old
         moves = []
         for row in await _planned(connection, list(taken)):
             job = taken[row.job_id]
-            becomes = _next(job, row.accounted)
+            becomes = await asyncio.to_thread(_next, job, row.accounted)
             if becomes != row.scheduled_for:
                 moves.append(_Move(row, job.timezone, becomes))
         await _apply(connection, moves)

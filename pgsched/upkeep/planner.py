@@ -33,10 +33,10 @@ class Planner(Service):
         connection = await self._link.get()
         if time.monotonic() >= self._sweep_at:
             await self._sweep(connection)
-        taken, invalid = await jobs.plan_jobs(connection, batch=_BATCH)
-        for job, reason in invalid:
+        planned = await jobs.plan_jobs(connection, batch=_BATCH)
+        for job, reason in planned.invalid:
             self.events.emit("job.invalid", job=str(job), reason=reason)
-        if taken == _BATCH:
+        if planned.more:
             return 0.0
         return min(self._every, max(self._sweep_at - time.monotonic(), 0.0))
 

@@ -81,8 +81,9 @@ def theirs(expression: str, zone: str, after: datetime) -> list[datetime]:
         instant = at.astimezone(UTC)
         if instant > after + _SPAN or len(found) > 4 * _COUNT:
             break
-        found.add(instant)
-    return sorted(instant for instant in found if instant > after)[:_COUNT]
+        if instant > after:  # it begins with the first pass of an hour that comes twice
+            found.add(instant)
+    return sorted(found)[:_COUNT]
 
 
 def _minutes_that_match(clock: CronSim, zone: ZoneInfo, after: datetime) -> list[datetime]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pgsched.domain.exclusion import Between, Days, Pattern
-from pgsched.domain.rules import Also, OnMissed, OnOverlap, Rules, parse_rules
+from pgsched.domain.rules import MOST_PATTERNS, Also, OnMissed, OnOverlap, Rules, parse_rules
 from pgsched.errors import InvalidSchedule
 
 
@@ -89,3 +89,11 @@ def test_a_refusal_says_what_to_write(raw: Any, advice: str) -> None:
     with pytest.raises(InvalidSchedule) as refusal:
         parse_rules(raw)
     assert advice in str(refusal.value)
+
+
+def test_dates_are_excluded_by_the_hundred_and_patterns_by_the_twenty() -> None:
+    dates = [f"2026-{month:02}-{day:02}" for month in range(1, 13) for day in range(1, 29)]
+    patterns = [f"* {hour} * * *" for hour in range(MOST_PATTERNS)]
+    assert len(parse_rules({"exclude": dates + patterns}).exclude) == len(dates) + MOST_PATTERNS
+    with pytest.raises(InvalidSchedule, match="over 20 cron expressions"):
+        parse_rules({"exclude": [*dates, *patterns, "* 22 * * *"]})

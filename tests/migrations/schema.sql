@@ -420,7 +420,7 @@ CREATE INDEX jobs_ended ON pgsched.jobs USING btree (updated_at) WHERE ((state =
 CREATE INDEX jobs_invalid ON pgsched.jobs USING btree (client_id, id) WHERE (state = 'invalid'::pgsched.job_state)
 CREATE INDEX jobs_key ON pgsched.jobs USING btree (client_id, key) WHERE (key IS NOT NULL)
 CREATE INDEX jobs_labels ON pgsched.jobs USING gin (labels jsonb_path_ops) WHERE (labels IS NOT NULL)
-CREATE INDEX jobs_unplanned ON pgsched.jobs USING btree (id) WHERE ((state = 'active'::pgsched.job_state) AND (planned_revision <> revision))
+CREATE INDEX jobs_unplanned ON pgsched.jobs USING btree (client_id, id) WHERE ((state = 'active'::pgsched.job_state) AND (planned_revision <> revision))
 CREATE INDEX kept_dead_letters_finished_at ON pgsched_internal.kept_dead_letters USING btree (finished_at)
 CREATE INDEX keys_look_at ON pgsched_internal.keys USING btree (look_at)
 CREATE INDEX replays_active ON pgsched.replays USING btree (id) WHERE (state = 'active'::text)

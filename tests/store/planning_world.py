@@ -159,7 +159,7 @@ class World:
             await reap(self.planners[0], partition, owners)
 
     async def plan(self, planner: int) -> None:
-        _, invalid = await jobs.plan_jobs(self.planners[planner], batch=100)
+        _, invalid, _ = await jobs.plan_jobs(self.planners[planner], batch=100)
         assert not invalid, invalid
 
     async def release(self) -> None:

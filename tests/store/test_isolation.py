@@ -112,7 +112,7 @@ async def test_jobs_are_planned_beside_one_that_cannot_be(db: Session, planning:
     db.execute("alter table pgsched.executions add constraint odd check (job_id is null or target <> 'python:odd')")
     db.execute("update pgsched.jobs set target = 'python:odd' where id = %s", [odd])
     try:
-        taken, invalid = await jobs.plan_jobs(planning, batch=10)
+        taken, invalid, _ = await jobs.plan_jobs(planning, batch=10)
     finally:
         db.execute("alter table pgsched.executions drop constraint odd")
     assert (taken, [id for id, _ in invalid]) == (5, [odd])

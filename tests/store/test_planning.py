@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
@@ -171,7 +172,7 @@ async def test_a_held_row_that_is_cancelled_keeps_nobody_from_planning(db: Sessi
     await claim(worker)
     call(db, "cancel", id=waiting_id(db, counted))
     other = job(db, planned_revision=0)
-    assert await jobs.plan_jobs(worker, batch=10) == (2, [])
+    assert (await jobs.plan_jobs(worker, batch=10))[:2] == (2, [])
     assert len(waiting(db, counted)) == len(waiting(db, other)) == 1
 
 
@@ -298,3 +299,32 @@ async def test_a_row_claimed_ahead_parts_what_was_paused(db: Session, worker: Co
         (BEGAN, None, None, "skipped", "paused"),
         (BEGAN + timedelta(seconds=1), ahead + timedelta(seconds=2), 4, "skipped", "paused"),
     ]
+
+
+async def test_the_first_job_of_each_client_is_planned_before_the_second_of_any(
+    db: Session, worker: Connection
+) -> None:
+    of_many = [job(db, client_id="many", planned_revision=0) for _ in range(5)]
+    of_one = job(db, client_id="one", planned_revision=0)
+    assert await jobs.plan_jobs(worker, batch=2) == (2, [], True)
+    assert len(waiting(db, of_one)) == 1
+    assert sum(len(waiting(db, many)) for many in of_many) == 1
+
+
+async def test_when_the_time_of_a_turn_is_over_the_rest_is_planned_in_the_next(db: Session, worker: Connection) -> None:
+    new = [job(db, planned_revision=0) for _ in range(3)]
+    assert await jobs.plan_jobs(worker, batch=10, seconds=0) == (1, [], True)
+    assert sum(len(waiting(db, one)) for one in new) == 1
+    assert await jobs.plan_jobs(worker, batch=10) == (2, [], False)
+
+
+async def test_jobs_that_somebody_has_locked_are_left_for_later(
+    db: Session, store_url: str, worker: Connection
+) -> None:
+    locked, free = job(db, planned_revision=0), job(db, planned_revision=0)
+    with psycopg.connect(store_url) as other:
+        other.execute("select from pgsched.jobs where id = %s for update", [locked])
+        assert await jobs.plan_jobs(worker, batch=10) == (1, [], True)
+        assert await jobs.plan_jobs(worker, batch=10) == (0, [], False)
+    assert len(waiting(db, free)) == 1
+    assert await jobs.plan_jobs(worker, batch=10) == (1, [], False)

@@ -9,11 +9,11 @@ import pytest
 
 from pgsched.domain.spread import spread
 from pgsched.errors import InvalidSchedule
-from pgsched.store import definitions, executions
+from pgsched.store import definitions, executions, reckoned
 from pgsched.store.connect import Connection
 from pgsched.store.executions import Claimed, Lease, Share
 from pgsched.store.sql import statement
-from pgsched.store.wire import LONG_AGO, to_instant
+from pgsched.store.wire import LONG_AGO, to_datetime, to_instant
 from tests.store.jobs_arrange import ALLOWED, BEGAN, HOUR, claim, job, planned_row, waiting
 from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import call, column, counts, row, schedule, value, wait_until_blocked
@@ -274,3 +274,31 @@ async def test_a_claim_at_once_leaves_recurring_rows_to_one_that_plans(db: Sessi
     lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
     answer = await executions.claim_at_once(worker, lease, Share(partition, LONG_AGO, 100))
     assert (answer, waiting(db, recurring), counts(db)[0]) == (Claimed([], [], {}), [BEGAN], 1)
+
+
+async def test_what_a_claim_has_no_time_to_reckon_is_put_off_the_plainest_first(
+    db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reckoned, "_SECONDS", 0.0)
+    plain = job(db, every=HOUR)
+    ruled = [job(db, every=HOUR, rules={"exclude": [f"* {hour} * * *"]}) for hour in (3, 4)]
+    for one in (plain, *ruled):
+        planned_row(db, one, BEGAN)
+    answer = await claim(worker)
+    assert [row.job_id for row in answer.rows] == [plain.bytes]
+    later = "select count(*) from pgsched.executions where job_id = any(%s) and gate = 'busy' and fire_at > now()"
+    assert value(db, later, [ruled]) == 2
+
+
+async def test_what_was_put_off_for_want_of_time_runs_for_its_own_instant(
+    db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reckoned, "_SECONDS", 0.0)
+    ruled = [job(db, every=HOUR, rules={"exclude": [f"* {hour} * * *"]}) for hour in (3, 4)]
+    for one in ruled:
+        planned_row(db, one, BEGAN)
+    runs = (await claim(worker)).rows
+    db.execute("update pgsched.executions set fire_at = now() where gate = 'busy'")
+    runs += (await claim(worker)).rows
+    assert {run.job_id for run in runs} == {one.bytes for one in ruled}
+    assert [to_datetime(run.scheduled_for) for run in runs] == [BEGAN, BEGAN]

@@ -151,6 +151,9 @@ begin
     problem := 'also is a list of 1 to 20 schedules';
   elsif problem is null and rules ? 'exclude' and (jsonb_typeof(rules -> 'exclude') <> 'array' or jsonb_array_length(rules -> 'exclude') not between 1 and 1000) then
     problem := 'exclude is a list of 1 to 1000 dates, ranges and cron expressions';
+  elsif problem is null and (select count(*) from jsonb_array_elements_text(rules -> 'exclude') as item where btrim(item) !~ '^\d{4}-\d') > 20 then
+    problem := 'exclude has over 20 cron expressions';
+    hint := 'join some with lists and ranges';
   end if;
   if problem is not null then
     return pgsched_internal.refuse('PS002', problem, coalesce(hint, 'look it up in the reference of schedules'));

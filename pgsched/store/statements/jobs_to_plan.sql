@@ -1,8 +1,9 @@
--- plan: jobs whose newest revision has no row yet. Locks the jobs it takes; skips those another planner has.
--- Index: jobs_unplanned.
+-- plan: those of the jobs whose newest revision has no row yet, in the order given. Locks the jobs it takes; skips those
+-- that somebody else has locked. Index: the primary key.
 select j.id, j.cron, j.timezone, j.every, j.anchor, j.gap, j.overlap, j.planned_revision,
        j.client_id as client, j.key, j.rules, j.runs, j.paused_at, j.accounted_to, j.updated_at, j.revision,
        pgsched_internal.partition_of(j) as partition
-  from pgsched.jobs j
+  from unnest(%(jobs)s::uuid[]) with ordinality as wanted(id, number)
+  join pgsched.jobs j on j.id = wanted.id
  where j.state = 'active' and j.planned_revision <> j.revision
- order by j.id limit %(batch)s for update skip locked
+ order by wanted.number for update of j skip locked

@@ -1,0 +1,41 @@
+"""Results that are remembered up to a total size.
+
+``functools.lru_cache`` counts entries. Where a client decides how large an entry is, their number bounds no memory.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from threading import Lock
+from typing import Generic, TypeVar
+
+V = TypeVar("V")
+
+
+class Memo(Generic[V]):
+    """Values by key, of a total weight of at most ``most``; the ones used longest ago go first. For all threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self.weight = most, 0
+        self._known: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable) -> V | None:
+        """The value; None where it is not known, or no longer."""
+        with self._lock:
+            found = self._known.get(key)
+            if found is None:
+                return None
+            self._known.move_to_end(key)
+            return found[0]
+
+    def put(self, key: Hashable, value: V, weight: int) -> V:
+        """Remembers the value, and returns it."""
+        with self._lock:
+            if (before := self._known.pop(key, None)) is not None:
+                self.weight -= before[1]
+            self._known[key] = (value, weight)
+            self.weight += weight
+            while self.weight > self._most:
+                _, (_, freed) = self._known.popitem(last=False)
+                self.weight -= freed
+        return value
