@@ -26,6 +26,7 @@ _WARNINGS = frozenset(
         "service.failed",
         "job.invalid",
         "backfill.invalid",
+        "replay.given_up",
         "tzdata.behind",
         "api.failed",
         "listener.lost",

@@ -244,6 +244,13 @@ create table pgsched_internal.job_moves (
 -- What scheduling came to, and where.
 create type pgsched_internal.placement as (id uuid, outcome text, fires_at timestamptz, partition smallint);
 
+-- Who claims from a queue that is pulled, and what is handed out.
+create type pgsched_internal.consumer as (name text, token bigint, until timestamptz);
+create type pgsched_internal.handed as (
+  id uuid, token bigint, attempt smallint, scheduled_for timestamptz, client text, key text, ordering_key text, job_id uuid,
+  payload jsonb, target text, options jsonb, lease_expires_at timestamptz
+);
+
 do $$
 begin
   for n in 0..15 loop
@@ -406,6 +413,15 @@ create table pgsched.replays (
   updated_at  timestamptz not null default pgsched.now()
 );
 create index replays_active on pgsched.replays (id) where state = 'active';
+
+-- Dead letters that somebody had locked when it was their turn to be replayed.
+create table pgsched_internal.letters_to_come_back_to (
+  replay_id   uuid not null references pgsched.replays on delete cascade,
+  id          uuid not null,
+  finished_at timestamptz not null,
+  tried_at    timestamptz not null default clock_timestamp(),
+  primary key (replay_id, id)
+);
 
 -- What the whole installation has agreed on, such as the version of the time zone rules that rows are planned by.
 create table pgsched_internal.facts (

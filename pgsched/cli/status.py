@@ -9,8 +9,8 @@ from pgsched.cli.reply import Reply, json_option, listing, table
 
 _ZONE_RULES = "select value from pgsched_internal.facts where name = 'tzdata'"
 _WORKERS = """
-select id, name, queues, release, started_at from pgsched.workers
- where lost_since is null and expires_at > clock_timestamp() order by id
+select w.id, w.name, w.queues, w.release, w.started_at from pgsched.workers w
+ where pgsched_internal.is_living(w) order by w.id
 """
 _UNDELIVERABLE = "select needs, held, workers from pgsched.undeliverable limit 20"
 

@@ -38,9 +38,19 @@ async def release(connection: Connection, *, most: int, after: UUID | None = Non
     return Released(noted, decided, UUID(bytes=read_to) if isinstance(read_to, bytes) else read_to)
 
 
-async def release_abandoned(connection: Connection, *, most: int) -> int:
-    """The same for what waits for executions that are nowhere any more."""
-    return int(await _value(connection, "release_abandoned", {"most": most}))
+class Abandoned(NamedTuple):
+    """How many executions were released or skipped, and behind which one that is waited for to go on if there may be
+    more."""
+
+    decided: int = 0
+    read_to: UUID | None = None
+
+
+async def release_abandoned(connection: Connection, *, most: int, after: UUID | None = None) -> Abandoned:
+    """The same for what waits for executions that are nowhere any more, looking at so many that are waited for."""
+    cursor = await connection.execute(statement("release_abandoned"), {"most": most, "after": after})
+    decided, read_to = await cursor.fetchone() or (0, None)
+    return Abandoned(decided, UUID(bytes=read_to) if isinstance(read_to, bytes) else read_to)
 
 
 async def waits_for(connection: AsyncConnection[Any], id: UUID) -> list[UUID]:

@@ -10,6 +10,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
 
+from pgsched.store.isolation import reason_of
 from pgsched.store.sql import statement
 
 MOST = 50
@@ -34,6 +35,12 @@ async def active(connection: AsyncConnection[Any]) -> list[UUID]:
     async with connection.cursor(row_factory=tuple_row) as cursor:
         await cursor.execute(statement("active_replays"))
         return [row[0] for row in await cursor.fetchall()]
+
+
+async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) -> bool:
+    """Ends a replay that cannot go on, with the reason; whether it did."""
+    parameters = {"replay": id, "reason": reason_of(error)}
+    return (await connection.execute(statement("give_up_replay"), parameters)).rowcount > 0
 
 
 async def advance(connection: AsyncConnection[Any], id: UUID) -> Chunk:

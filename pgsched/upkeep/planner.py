@@ -8,9 +8,8 @@ import time
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import jobs
+from pgsched.store import jobs, sweeping
 from pgsched.store.connect import Connection, Link
-from pgsched.store.isolation import is_of_a_row
 
 _BATCH = 500
 _SWEPT = 2000  # jobs that one part of the sweep looks at
@@ -41,17 +40,12 @@ class Planner(Service):
         return min(self._every, max(self._sweep_at - time.monotonic(), 0.0))
 
     async def _sweep(self, connection: Connection) -> None:
-        """A part of all jobs; after the last one begins at the first again. Planning goes on also where a row is at
-        fault that the sweep meets."""
+        """A part of all jobs, but for those with which that fails; after the last one begins at the first again."""
         started = time.monotonic()
         self._sweep_at = started + self._sweep_every
-        try:
-            repaired, after = await jobs.repair_jobs(connection, after=self._swept_to, most=_SWEPT)
-        except Exception as error:
-            if not is_of_a_row(error):
-                raise
-            self.events.emit("service.failed", service=self.name, error=f"{type(error).__name__}: {error}"[:500])
-            return
+        (repaired, after), invalid = await sweeping.repair_others(connection, after=self._swept_to, most=_SWEPT)
+        for job, reason in invalid:
+            self.events.emit("job.invalid", job=str(job), reason=reason)
         self._swept_to = after or jobs.FIRST
         if after:
             self._sweep_at = time.monotonic() + (_SHARE_OF_TIME - 1) * (time.monotonic() - started)

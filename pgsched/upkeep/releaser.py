@@ -28,6 +28,7 @@ class Releaser(Service):
         self._link, self._every, self._sweep_every = link, every, sweep_every
         self._open = False
         self._after: UUID | None = None  # what stands before it may be locked: nobody waits behind that
+        self._swept_to: UUID | None = None
         self._turned_at = self._swept_at = float("-inf")
 
     def settled(self) -> None:
@@ -57,10 +58,13 @@ class Releaser(Service):
         return _APART if noted or decided or self._after else self._every
 
     async def _sweep(self) -> int:
+        """A part of all that is waited for; after the last one begins at the first again."""
         started = time.monotonic()
-        decided = await dependencies.release_abandoned(await self._link.get(), most=_MOST)
+        connection = await self._link.get()
+        decided, self._swept_to = await dependencies.release_abandoned(connection, most=_MOST, after=self._swept_to)
         # Never more than a twentieth of the time, however many wait.
-        self._swept_at = started + max(0.0, _SHARE_OF_TIME * (time.monotonic() - started) - self._sweep_every)
+        pause = _SHARE_OF_TIME * (time.monotonic() - started)
+        self._swept_at = started + (pause if self._swept_to else max(pause, self._sweep_every)) - self._sweep_every
         return decided
 
     async def recover(self, error: Exception) -> None:

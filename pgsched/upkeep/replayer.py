@@ -22,6 +22,10 @@ class Replayer(Advancing):
     async def active(self, connection: Connection) -> Sequence[UUID]:
         return await replay_chunks.active(connection)
 
+    async def give_up(self, id: UUID, error: Exception) -> None:
+        if await replay_chunks.give_up(await self._link.get(), id, error):
+            self.events.emit("replay.given_up", replay=str(id), reason=str(error)[:200])
+
     async def advance(self, id: UUID) -> bool:
         for _ in range(_CHUNKS):
             chunk = await replay_chunks.advance(await self._link.get(), id)

@@ -26,6 +26,7 @@ CLAIMING_PATIENCE: LiteralString = "'100ms'"
 _MOST_REFUSED = 1000
 _AT_THE_END, _PARTS_AT_THE_END = 5, 1000  # seconds; they end it before
 _PART = 1000  # rows of each partition
+_LOCKED = 0.05  # seconds until what somebody has locked is looked for once more
 
 
 class Leases:
@@ -40,6 +41,7 @@ class Leases:
         self._refused: dict[bytes, None] = {}
         self._looking_for: list[int] = []
         self._marks: dict[int, int] = {}
+        self._locked: dict[int, int] = {}
 
     def ask(self, ahead: timedelta) -> Lease:
         """A lease under a token that no claim has had, for rows that are due so far ahead."""
@@ -87,16 +89,24 @@ class Leases:
 
     async def give_back(self, *, parts: int = 1) -> None:
         """Hands back what claims took whose answers never came: looks at so many parts of what is due, and goes on from
-        there the next time. Returns at once where all claims were answered."""
+        there the next time. What somebody has locked is passed over, and looked for once more after the rest. Returns
+        at once where all claims were answered."""
         while self._unanswered and parts > 0:
             if self._looking_for != self._unanswered:
                 self._looking_for = list(self._unanswered)
-                self._marks = dict.fromkeys(self._roster.partitions, LONG_AGO)
+                self._marks, self._locked = dict.fromkeys(self._roster.partitions, LONG_AGO), {}
             tokens, connection = self._looking_for, await self.link.get()
-            self._marks = await executions.release_claims(connection, self._marks, tokens, depth=_PART)
+            found = await executions.release_claims(connection, self._marks, tokens, depth=_PART)
+            self._marks, self._locked = found.read_to, {**found.locked, **self._locked}
             parts -= 1
-            if not self._marks:
+            if self._marks:
+                continue
+            if not self._locked:
                 self._unanswered = [token for token in self._unanswered if token not in tokens]
+                continue
+            self._marks, self._locked = self._locked, {}
+            if parts > 0:
+                await asyncio.sleep(_LOCKED)  # whoever has it may have it for long: nobody waits for that
 
     async def close(self) -> None:
         """After the last claim: what has no answer is given back, the connection closed."""

@@ -46,6 +46,7 @@ table pgsched_internal.gates with (fillfactor=50, autovacuum_vacuum_scale_factor
 table pgsched_internal.job_moves
 table pgsched_internal.kept_dead_letters row level security
 table pgsched_internal.keys with (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
+table pgsched_internal.letters_to_come_back_to
 table pgsched_internal.locks
 table pgsched_internal.orderings
 view pgsched.dead_letters with (security_invoker=true)
@@ -332,6 +333,10 @@ column pgsched_internal.keys.02 key pgsched_internal.key not null
 column pgsched_internal.keys.03 id uuid not null
 column pgsched_internal.keys.04 partition smallint
 column pgsched_internal.keys.05 look_at timestamp with time zone not null default (pgsched.now() + '24:00:00'::interval)
+column pgsched_internal.letters_to_come_back_to.01 replay_id uuid not null
+column pgsched_internal.letters_to_come_back_to.02 id uuid not null
+column pgsched_internal.letters_to_come_back_to.03 finished_at timestamp with time zone not null
+column pgsched_internal.letters_to_come_back_to.04 tried_at timestamp with time zone not null default clock_timestamp()
 column pgsched_internal.locks.01 name text not null
 column pgsched_internal.orderings.01 partition smallint not null
 
@@ -399,6 +404,8 @@ constraint pgsched_internal.job_moves.job_moves_job_id_fkey FOREIGN KEY (job_id)
 constraint pgsched_internal.job_moves.job_moves_pkey PRIMARY KEY (job_id, partition)
 constraint pgsched_internal.kept_dead_letters.kept_dead_letters_pkey PRIMARY KEY (id)
 constraint pgsched_internal.keys.keys_pkey PRIMARY KEY (client_id, key)
+constraint pgsched_internal.letters_to_come_back_to.letters_to_come_back_to_pkey PRIMARY KEY (replay_id, id)
+constraint pgsched_internal.letters_to_come_back_to.letters_to_come_back_to_replay_id_fkey FOREIGN KEY (replay_id) REFERENCES pgsched.replays(id) ON DELETE CASCADE
 constraint pgsched_internal.locks.locks_pkey PRIMARY KEY (name)
 constraint pgsched_internal.orderings.orderings_pkey PRIMARY KEY (partition)
 
@@ -447,6 +454,7 @@ CREATE UNIQUE INDEX jobs_client_key ON pgsched.jobs USING btree (client_id, key)
 CREATE UNIQUE INDEX jobs_pkey ON pgsched.jobs USING btree (id)
 CREATE UNIQUE INDEX kept_dead_letters_pkey ON pgsched_internal.kept_dead_letters USING btree (id)
 CREATE UNIQUE INDEX keys_pkey ON pgsched_internal.keys USING btree (client_id, key)
+CREATE UNIQUE INDEX letters_to_come_back_to_pkey ON pgsched_internal.letters_to_come_back_to USING btree (replay_id, id)
 CREATE UNIQUE INDEX locks_pkey ON pgsched_internal.locks USING btree (name)
 CREATE UNIQUE INDEX orderings_pkey ON pgsched_internal.orderings USING btree (partition)
 CREATE UNIQUE INDEX queues_first_partition_key ON pgsched.queues USING btree (first_partition)
@@ -531,7 +539,7 @@ function pgsched.cancel(uuid,text,text) returns boolean volatility v parallel u 
 function pgsched.cancel_all(text,jsonb,text,text) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.cancel_backfill(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.cancel_replay(uuid,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched.claim(text,text,integer,interval) returns TABLE(id uuid, token bigint, attempt smallint, scheduled_for timestamp with time zone, client text, key text, ordering_key text, job_id uuid, payload jsonb, target text, options jsonb, lease_expires_at timestamp with time zone) volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_generic_plan
+function pgsched.claim(text,text,integer,interval) returns TABLE(id uuid, token bigint, attempt smallint, scheduled_for timestamp with time zone, client text, key text, ordering_key text, job_id uuid, payload jsonb, target text, options jsonb, lease_expires_at timestamp with time zone) volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan, enable_seqscan=off, enable_bitmapscan=off, enable_hashjoin=off, enable_mergejoin=off
 function pgsched.complete(uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, plan_cache_mode=force_custom_plan
 function pgsched.count_dead_letters(jsonb,interval) returns record volatility v parallel u security definer set search_path=pg_catalog, pg_temp, enable_sort=off, enable_hashjoin=off
 function pgsched.create_queue(text,jsonb,text) returns smallint volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=1s
@@ -586,6 +594,7 @@ function pgsched_internal.attempts_in(jsonb) returns numeric volatility i parall
 function pgsched_internal.backoff(jsonb,integer,double precision) returns double precision volatility i parallel s
 function pgsched_internal.block_key(smallint,text,text,uuid,text) returns void volatility v parallel u
 function pgsched_internal.bring_along(uuid) returns void volatility v parallel u
+function pgsched_internal.bury(smallint,uuid,text) returns void volatility v parallel u
 function pgsched_internal.cancel_waiting(text,text,integer) returns integer volatility v parallel u
 function pgsched_internal.carry_on(uuid,timestamp with time zone) returns void volatility v parallel u
 function pgsched_internal.check_acts_for(text) returns boolean volatility s parallel s
@@ -641,7 +650,8 @@ function pgsched_internal.drop_day(text) returns boolean volatility v parallel u
 function pgsched_internal.drop_partitions(pgsched.queues) returns void volatility v parallel u
 function pgsched_internal.dropped_day_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.dropped_queue_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched_internal.due_to_pull(smallint,integer,integer,text[],boolean) returns record volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off, enable_hashjoin=off, enable_mergejoin=off, plan_cache_mode=force_generic_plan
+function pgsched_internal.due_in(smallint,integer,text[],text[],boolean,uuid[]) returns TABLE(id uuid, fire_at timestamp with time zone, is_large boolean) volatility v parallel u
+function pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],boolean,uuid[]) returns record volatility v parallel u
 function pgsched_internal.duration_text(double precision) returns text volatility i parallel s
 function pgsched_internal.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
 function pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns void volatility v parallel u
@@ -659,14 +669,18 @@ function pgsched_internal.grant_execute(text[],regrole) returns void volatility 
 function pgsched_internal.has_ended(uuid) returns boolean volatility v parallel u
 function pgsched_internal.homes_of(uuid) returns smallint[] volatility s parallel u
 function pgsched_internal.in_history(uuid) returns pgsched.history volatility v parallel u
-function pgsched_internal.in_partition(smallint) returns text volatility s parallel u
+function pgsched_internal.in_partition(smallint,text) returns text volatility s parallel u
 function pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint) returns void volatility v parallel u
+function pgsched_internal.is_a_lock(text) returns boolean volatility i parallel s
 function pgsched_internal.is_current(bigint) returns boolean volatility v parallel u
 function pgsched_internal.is_day(text) returns boolean volatility i parallel s
 function pgsched_internal.is_duration(jsonb,interval,interval) returns boolean volatility i parallel s
 function pgsched_internal.is_instant(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.is_kept(text,timestamp with time zone) returns boolean volatility s parallel u
 function pgsched_internal.is_live(pgsched_internal.keys) returns boolean volatility v parallel u
+function pgsched_internal.is_living(pgsched.workers) returns boolean volatility s parallel u
+function pgsched_internal.is_lost(pgsched.executions) returns boolean volatility v parallel u
+function pgsched_internal.is_of_a_row(text) returns boolean volatility i parallel s
 function pgsched_internal.is_of_key(smallint,uuid,text,text) returns boolean volatility s parallel u
 function pgsched_internal.is_privileged(name) returns boolean volatility s parallel u
 function pgsched_internal.is_watched(integer) returns boolean volatility v parallel u
@@ -680,6 +694,8 @@ function pgsched_internal.keys_inserted() returns trigger volatility v parallel 
 function pgsched_internal.laid_over(jsonb,jsonb) returns jsonb volatility i parallel s
 function pgsched_internal.last_under(text,text) returns uuid volatility v parallel u
 function pgsched_internal.lateness(jsonb,integer,double precision) returns record volatility i parallel s
+function pgsched_internal.lease_in(pgsched_internal.consumer,smallint,uuid[]) returns pgsched_internal.handed[] volatility v parallel u
+function pgsched_internal.lease_to(pgsched_internal.consumer,smallint[],uuid[]) returns record volatility v parallel u set lock_timeout=50ms
 function pgsched_internal.leave_watch(integer,integer) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, synchronous_commit=off
 function pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.length_of(text) returns interval volatility i parallel s
@@ -701,7 +717,7 @@ function pgsched_internal.log_setting(text,text,jsonb) returns void volatility v
 function pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) returns TABLE(id uuid, finished_at timestamp with time zone, named boolean) volatility s parallel u
 function pgsched_internal.lose_in_hand(pgsched.executions) returns pgsched.execution_status volatility v parallel u
 function pgsched_internal.make_day(text,date) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=50ms
-function pgsched_internal.make_partition(integer) returns void volatility v parallel u
+function pgsched_internal.make_partition(integer,boolean) returns void volatility v parallel u
 function pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) returns void volatility v parallel u
 function pgsched_internal.may_be_handed_out(smallint,uuid) returns boolean volatility v parallel u
 function pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
@@ -722,6 +738,7 @@ function pgsched_internal.owner_of_job(uuid) returns text volatility s parallel 
 function pgsched_internal.partition_in(uuid) returns smallint volatility i parallel s
 function pgsched_internal.partition_of(pgsched.jobs) returns smallint volatility s parallel s
 function pgsched_internal.partition_with(uuid) returns smallint volatility v parallel u
+function pgsched_internal.put_away(smallint,uuid,text) returns void volatility v parallel u
 function pgsched_internal.queue_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.queue_to_tell(smallint,text) returns smallint volatility s parallel s
 function pgsched_internal.queues_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -729,16 +746,16 @@ function pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone
 function pgsched_internal.refuse(text,text,text) returns boolean volatility v parallel s set search_path=pg_catalog, pg_temp
 function pgsched_internal.refuse_full(integer) returns void volatility s parallel u
 function pgsched_internal.refuse_taken(pgsched_internal.keys,text) returns void volatility v parallel u
-function pgsched_internal.release_abandoned(integer) returns integer volatility v parallel u
+function pgsched_internal.release_abandoned(integer,uuid) returns record volatility v parallel u
 function pgsched_internal.release_dependents(integer,uuid) returns record volatility v parallel u
 function pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) returns void volatility v parallel u
-function pgsched_internal.replay_next(pgsched.replays,uuid,timestamp with time zone) returns uuid volatility v parallel u set lock_timeout=200ms
+function pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) returns text volatility v parallel u set lock_timeout=5ms
 function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
 function pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.seconds_in(jsonb,text) returns double precision volatility i parallel s
-function pgsched_internal.set_aside(pgsched.executions,text) returns void volatility v parallel u
+function pgsched_internal.set_aside(smallint,uuid,text) returns void volatility v parallel u
 function pgsched_internal.setting(text,text) returns text volatility s parallel s
 function pgsched_internal.shut_gate(text,timestamp with time zone,text) returns boolean volatility v parallel u
 function pgsched_internal.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
@@ -752,6 +769,7 @@ function pgsched_internal.take_turn(pgsched.executions) returns boolean volatili
 function pgsched_internal.take_watch(integer,integer) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, synchronous_commit=off
 function pgsched_internal.target_host(text) returns text volatility i parallel s
 function pgsched_internal.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) returns uuid volatility v parallel u
+function pgsched_internal.that_fit(smallint[],uuid[],boolean[],integer) returns record volatility v parallel u
 function pgsched_internal.tidy_keys(integer) returns integer volatility v parallel u
 function pgsched_internal.trim_default_days(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.try_lock(text) returns boolean volatility v parallel u
@@ -777,6 +795,7 @@ grant delete, insert, select, update on pgsched_internal.gate_use to pgsched_wor
 grant delete, insert, select, update on pgsched_internal.gates to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.job_moves to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.keys to pgsched_worker
+grant delete, insert, select, update on pgsched_internal.letters_to_come_back_to to pgsched_worker
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
 grant execute on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_client
@@ -871,6 +890,7 @@ grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_worker
 grant execute on pgsched_internal.block_key(smallint,text,text,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.bring_along(uuid) to pgsched_worker
+grant execute on pgsched_internal.bury(smallint,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.cancel_waiting(text,text,integer) to pgsched_worker
 grant execute on pgsched_internal.carry_on(uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.check_acts_for(text) to pgsched_worker
@@ -929,7 +949,6 @@ grant execute on pgsched_internal.detail_of(text) to pgsched_worker
 grant execute on pgsched_internal.digits_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.drop_day(text) to pgsched_worker
 grant execute on pgsched_internal.drop_partitions(pgsched.queues) to pgsched_worker
-grant execute on pgsched_internal.due_to_pull(smallint,integer,integer,text[],boolean) to pgsched_worker
 grant execute on pgsched_internal.duration_text(double precision) to pgsched_worker
 grant execute on pgsched_internal.edited(pgsched.jobs,jsonb) to pgsched_worker
 grant execute on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_worker
@@ -945,14 +964,18 @@ grant execute on pgsched_internal.give_key(text,text,uuid,smallint) to pgsched_w
 grant execute on pgsched_internal.has_ended(uuid) to pgsched_worker
 grant execute on pgsched_internal.homes_of(uuid) to pgsched_worker
 grant execute on pgsched_internal.in_history(uuid) to pgsched_worker
-grant execute on pgsched_internal.in_partition(smallint) to pgsched_worker
+grant execute on pgsched_internal.in_partition(smallint,text) to pgsched_worker
 grant execute on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint) to pgsched_worker
+grant execute on pgsched_internal.is_a_lock(text) to pgsched_worker
 grant execute on pgsched_internal.is_current(bigint) to pgsched_worker
 grant execute on pgsched_internal.is_day(text) to pgsched_worker
 grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_worker
 grant execute on pgsched_internal.is_instant(jsonb) to pgsched_worker
 grant execute on pgsched_internal.is_kept(text,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.is_live(pgsched_internal.keys) to pgsched_worker
+grant execute on pgsched_internal.is_living(pgsched.workers) to pgsched_reader
+grant execute on pgsched_internal.is_living(pgsched.workers) to pgsched_worker
+grant execute on pgsched_internal.is_of_a_row(text) to pgsched_worker
 grant execute on pgsched_internal.is_of_key(smallint,uuid,text,text) to pgsched_worker
 grant execute on pgsched_internal.is_privileged(name) to pgsched_worker
 grant execute on pgsched_internal.is_watched(integer) to pgsched_worker
@@ -984,9 +1007,8 @@ grant execute on pgsched_internal.log_setting(text,text,jsonb) to pgsched_worker
 grant execute on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) to pgsched_worker
 grant execute on pgsched_internal.lose_in_hand(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.make_day(text,date) to pgsched_worker
-grant execute on pgsched_internal.make_partition(integer) to pgsched_worker
+grant execute on pgsched_internal.make_partition(integer,boolean) to pgsched_worker
 grant execute on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) to pgsched_worker
-grant execute on pgsched_internal.may_be_handed_out(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.my_clients() to pgsched_client
 grant execute on pgsched_internal.my_clients() to pgsched_worker
@@ -1006,22 +1028,23 @@ grant execute on pgsched_internal.owner_of_job(uuid) to pgsched_worker
 grant execute on pgsched_internal.partition_in(uuid) to pgsched_worker
 grant execute on pgsched_internal.partition_of(pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.partition_with(uuid) to pgsched_worker
+grant execute on pgsched_internal.put_away(smallint,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.queue_to_tell(smallint,text) to pgsched_worker
 grant execute on pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_client
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.refuse_full(integer) to pgsched_worker
 grant execute on pgsched_internal.refuse_taken(pgsched_internal.keys,text) to pgsched_worker
-grant execute on pgsched_internal.release_abandoned(integer) to pgsched_worker
+grant execute on pgsched_internal.release_abandoned(integer,uuid) to pgsched_worker
 grant execute on pgsched_internal.release_dependents(integer,uuid) to pgsched_worker
 grant execute on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) to pgsched_worker
-grant execute on pgsched_internal.replay_next(pgsched.replays,uuid,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) to pgsched_worker
 grant execute on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) to pgsched_worker
 grant execute on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_worker
-grant execute on pgsched_internal.set_aside(pgsched.executions,text) to pgsched_worker
+grant execute on pgsched_internal.set_aside(smallint,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.setting(text,text) to pgsched_worker
 grant execute on pgsched_internal.shut_gate(text,timestamp with time zone,text) to pgsched_worker
 grant execute on pgsched_internal.skip_dependents(uuid[]) to pgsched_worker
@@ -1172,7 +1195,7 @@ comment on pgsched.cancel(uuid,text,text) is 'Cancels a job, or an execution tha
 comment on pgsched.cancel_all(text,jsonb,text,text) is 'Cancels the jobs of a client and, 10,000 a call, its executions that wait; or the jobs with all of these labels. Returns how many it cancelled: call it until that is 0. PS000 without a filter.'
 comment on pgsched.cancel_backfill(uuid,text) is 'Ends a backfill: what it planned and still waits is cancelled, what runs goes on. False if it had ended before; PS010 for an unknown id.'
 comment on pgsched.cancel_replay(uuid,text) is 'Ends a replay of many: what it has not replayed yet stays a dead letter. False if it had ended before; PS010 for an unknown id.'
-comment on pgsched.claim(text,text,integer,interval) is 'Hands out what is due in a queue that is pulled, no more than batch, each under a lease and a token: what is not completed, failed, extended or released (pgsched.complete and so on) by then, the next claim has. Worker says who claims. Gives a client''s role its own executions alone. PS010 for an unknown queue, PS011 for one that workers serve.'
+comment on pgsched.claim(text,text,integer,interval) is 'Hands out what is due in a queue that is pulled, no more than batch and no more than 16 MiB of payloads, each under a lease and a token: what is not completed, failed, extended or released (pgsched.complete and so on) by then, a later claim has. Worker says who claims. Gives a client''s role its own executions alone. PS010 for an unknown queue, PS011 for one that workers serve.'
 comment on pgsched.complete(uuid,bigint,jsonb) is 'Says that an execution which was claimed, or deferred by its target, has succeeded, and what came of it. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.count_dead_letters(jsonb,interval) is 'How many open dead letters a filter names, as far as they can be counted in so long.'
 comment on pgsched.create_queue(text,jsonb,text) is 'Makes a queue with sixteen partitions of its own, while everything goes on; returns the first one''s number. What changes names is set as by pgsched.set_queue; pulled, which is so for good, leaves the queue to consumers: see pgsched.claim. PS000 for a name that cannot be, PS011 where there is a queue of this name.'
@@ -1231,6 +1254,7 @@ comment on pgsched_internal.attempts_in(jsonb) is 'How many attempts these optio
 comment on pgsched_internal.backoff(jsonb,integer,double precision) is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.'
 comment on pgsched_internal.block_key(smallint,text,text,uuid,text) is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.'
 comment on pgsched_internal.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit.'
+comment on pgsched_internal.bury(smallint,uuid,text) is 'Ends an execution that is locked and cannot even be held as failed, without what it carries.'
 comment on pgsched_internal.cancel_waiting(text,text,integer) is 'Cancels so many executions of a client that wait; returns how many of them were one-shots. Called by pgsched.cancel_all.'
 comment on pgsched_internal.carry_on(uuid,timestamp with time zone) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
 comment on pgsched_internal.check_acts_for(text) is 'True where the session acts for this client; raises PS012 otherwise.'
@@ -1286,7 +1310,8 @@ comment on pgsched_internal.drop_day(text) is 'Drops the table of a day, if the 
 comment on pgsched_internal.drop_partitions(pgsched.queues) is 'Drops the tables of a queue, which must be empty.'
 comment on pgsched_internal.dropped_day_followed() is 'Drops the tables of days that were dropped where the rows come from, up to this one.'
 comment on pgsched_internal.dropped_queue_followed() is 'Drops the tables of a queue that was dropped where the rows come from.'
-comment on pgsched_internal.due_to_pull(smallint,integer,integer,text[],boolean) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
+comment on pgsched_internal.due_in(smallint,integer,text[],text[],boolean,uuid[]) is 'Locks what is due in a partition of a queue, no more than so many. Called by pgsched.claim.'
+comment on pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],boolean,uuid[]) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
 comment on pgsched_internal.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.'
 comment on pgsched_internal.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
 comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place.'
@@ -1304,14 +1329,18 @@ comment on pgsched_internal.grant_execute(text[],regrole) is 'Grants all functio
 comment on pgsched_internal.has_ended(uuid) is 'Whether history knows an execution of a client that the session acts for.'
 comment on pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.'
 comment on pgsched_internal.in_history(uuid) is 'The row of an execution in history; null where it has none. Holds no lock afterwards.'
-comment on pgsched_internal.in_partition(smallint) is 'The part of a query that stands for the rows of a partition, up to its further conditions: … e where.'
+comment on pgsched_internal.in_partition(smallint,text) is 'The part of a query that stands for the rows of a partition, up to its further conditions: … e where; with what an update sets.'
 comment on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint) is 'Inserts an execution and wakes a worker for it; called by pgsched.schedule_outcome. PS014 where its queue is full.'
+comment on pgsched_internal.is_a_lock(text) is 'Whether an error, by its SQLSTATE, says that somebody else held what was needed: the same may be done a moment later.'
 comment on pgsched_internal.is_current(bigint) is 'Whether a watch that says this is being kept.'
 comment on pgsched_internal.is_day(text) is 'True for text such as 2026-12-25.'
 comment on pgsched_internal.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
 comment on pgsched_internal.is_instant(jsonb) is 'True for JSON text such as "2026-03-01T09:00:00+01:00".'
 comment on pgsched_internal.is_kept(text,timestamp with time zone) is 'Whether a dead letter of this client that failed then has not expired.'
 comment on pgsched_internal.is_live(pgsched_internal.keys) is 'Whether what stands under a key is a job that is not cancelled, or an execution that waits or runs.'
+comment on pgsched_internal.is_living(pgsched.workers) is 'Whether a worker is there, as far as its lease and its sessions tell.'
+comment on pgsched_internal.is_lost(pgsched.executions) is 'Whether an execution that is locked, and whose lease ran out, was found so a while ago; its consumer has that while from now on otherwise.'
+comment on pgsched_internal.is_of_a_row(text) is 'Whether a single row can be at fault for an error, by its SQLSTATE.'
 comment on pgsched_internal.is_of_key(smallint,uuid,text,text) is 'Whether an execution has not ended and is of this ordering key.'
 comment on pgsched_internal.is_privileged(name) is 'Whether a role may do more than a client should; true too where there is no such role.'
 comment on pgsched_internal.is_watched(integer) is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.'
@@ -1325,6 +1354,8 @@ comment on pgsched_internal.keys_inserted() is 'Gives the keys of inserted execu
 comment on pgsched_internal.laid_over(jsonb,jsonb) is 'Options, and what the defaults have beside them.'
 comment on pgsched_internal.last_under(text,text) is 'The execution that was the last to end under a key, however long ago; null where history has none.'
 comment on pgsched_internal.lateness(jsonb,integer,double precision) is 'How an execution ends whose attempt of this number must not begin any more, so many seconds after its instant; null and null where it may.'
+comment on pgsched_internal.lease_in(pgsched_internal.consumer,smallint,uuid[]) is 'Leases those of these executions of a partition that the consumer may have; what they are to be handed out as.'
+comment on pgsched_internal.lease_to(pgsched_internal.consumer,smallint[],uuid[]) is 'Leases those of these executions, which are locked, that the consumer may have: what is to be handed out, and what could not be dealt with and is to be passed over.'
 comment on pgsched_internal.leave_watch(integer,integer) is 'Ends the watch of a worker over a queue.'
 comment on pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) is 'The answer where what stands under a key stays as it is; PS011 where that was to be refused.'
 comment on pgsched_internal.length_of(text) is 'How long an option says, such as PT5S or 1h30m.'
@@ -1346,7 +1377,7 @@ comment on pgsched_internal.log_setting(text,text,jsonb) is 'Writes into the aud
 comment on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) is 'The next open dead letters after an id, and which of them a filter names.'
 comment on pgsched_internal.lose_in_hand(pgsched.executions) is 'The same for one whose lease ran out.'
 comment on pgsched_internal.make_day(text,date) is 'Makes the table of a day, which stands by itself until it is attached; false where another worker is at it.'
-comment on pgsched_internal.make_partition(integer) is 'Makes the table of one more partition of pgsched.executions.'
+comment on pgsched_internal.make_partition(integer,boolean) is 'Makes the table of one more partition of pgsched.executions.'
 comment on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) is 'Notes on a dead letter that is locked what was done about it, and by whom; an ordering key that it blocked goes on.'
 comment on pgsched_internal.may_be_handed_out(smallint,uuid) is 'Whether a consumer may have a due execution that is locked; what it may not have ends, waits or is held.'
 comment on pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
@@ -1367,6 +1398,7 @@ comment on pgsched_internal.owner_of_job(uuid) is 'The client of a job, where th
 comment on pgsched_internal.partition_in(uuid) is 'The partition that an id carries; null where it carries none. A hint: an id made elsewhere may look as if it did.'
 comment on pgsched_internal.partition_of(pgsched.jobs) is 'The one partition in which all new rows of a job live.'
 comment on pgsched_internal.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.'
+comment on pgsched_internal.put_away(smallint,uuid,text) is 'Holds an execution for whose sake a batch failed, or ends it where it cannot even be held; it is locked. What can be neither stays.'
 comment on pgsched_internal.queue_followed() is 'Makes the tables of a queue that was made where the rows come from.'
 comment on pgsched_internal.queue_to_tell(smallint,text) is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where that one is pulled and the target is to be called.'
 comment on pgsched_internal.queues_changed() is 'Has the workers look at the queues again.'
@@ -1374,16 +1406,16 @@ comment on pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zo
 comment on pgsched_internal.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself. What it quotes may be of any length: it is cut off.'
 comment on pgsched_internal.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.'
 comment on pgsched_internal.refuse_taken(pgsched_internal.keys,text) is 'Raises PS011, which says what has the key.'
-comment on pgsched_internal.release_abandoned(integer) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled.'
+comment on pgsched_internal.release_abandoned(integer,uuid) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled. Looks at so many that are waited for, behind the id after; how many executions were decided by that, and where to go on if there may be more.'
 comment on pgsched_internal.release_dependents(integer,uuid) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends, those behind the id after; returns how many were noted with all that wait for them, how many executions were decided by that, and where to go on if there may be more.'
 comment on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) is 'Has an execution that waits, and is locked, begin anew with another content and instant.'
-comment on pgsched_internal.replay_next(pgsched.replays,uuid,timestamp with time zone) is 'Replays one of the dead letters of a replay of many; its new id, or null where it is passed over.'
+comment on pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) is 'Replays one of the dead letters of a replay of many: replayed, passed over, locked where somebody has it, or full where its queue is.'
 comment on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.'
 comment on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) is 'One execution that waits for others; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'A recurring job, new or edited; called by pgsched.schedule_outcome. A worker plans its first row.'
 comment on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) is 'One execution under a key; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.seconds_in(jsonb,text) is 'How long an option that is a duration is, in seconds; null where it is not given.'
-comment on pgsched_internal.set_aside(pgsched.executions,text) is 'Holds an execution that is locked and whose end cannot be recorded, with the reason, until its owner deals with it.'
+comment on pgsched_internal.set_aside(smallint,uuid,text) is 'Holds an execution that is locked, with the reason, until its owner deals with it.'
 comment on pgsched_internal.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
 comment on pgsched_internal.shut_gate(text,timestamp with time zone,text) is 'Lets nothing pass a gate before this instant; false if so it was.'
 comment on pgsched_internal.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
@@ -1397,6 +1429,7 @@ comment on pgsched_internal.take_turn(pgsched.executions) is 'Whether it is the 
 comment on pgsched_internal.take_watch(integer,integer) is 'Has a worker be on watch over a queue for the next one and a half seconds; false where another is.'
 comment on pgsched_internal.target_host(text) is 'The host that an http: or https: target names, in lower case; null for others.'
 comment on pgsched_internal.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome. A failure is told to its client''s dead_letter_target where they name none.'
+comment on pgsched_internal.that_fit(smallint[],uuid[],boolean[],integer) is 'How many of these executions are handed out together, by the size of what they carry: the first that takes what room is left is the last; and how much room is left then.'
 comment on pgsched_internal.tidy_keys(integer) is 'Forgets keys under which nothing lives and nothing has ended lately; looks at no more than so many, and returns at how many.'
 comment on pgsched_internal.trim_default_days(integer,integer) is 'Deletes what is older than so many days from the default partitions, no more than so many rows of each; how many of the one that had more.'
 comment on pgsched_internal.try_lock(text) is 'Takes one of the locks of this name for the transaction, unless somebody has it; whether it did. Waits for nobody.'

@@ -36,11 +36,13 @@ def pulled_queue(db: Connection, name: str = "orders", first: int = FIRST) -> st
         "insert into pgsched.queues (name, first_partition, pulled) values (%s, %s, true) on conflict do nothing",
         [name, first],
     )
-    for partition in range(first, first + 16):
-        db.execute(
-            f"create table if not exists pgsched_internal.executions_{partition} partition of pgsched.executions"
-            f" for values in ({partition}) with (fillfactor = 50)".encode()
-        )
+    db.execute("set role pgsched_owner")  # as pgsched.create_queue does it, at partitions that a test can name
+    db.execute(
+        "select pgsched_internal.make_partition(p, true) from generate_series(%s::int, %s::int) p"
+        " where to_regclass('pgsched_internal.executions_' || p) is null",
+        [first, first + 15],
+    )
+    db.execute("reset role")
     return name
 
 
@@ -81,12 +83,18 @@ def fail(db: Connection, handed: Handed, **arguments: Any) -> str:
     return str(call(db, "fail", id=handed.id, token=handed.token, **{"error": "no paper", **arguments}))
 
 
-def run_out(db: Connection, handed: Handed, *, ago: str = "1 second") -> None:
+def run_out(db: Connection, handed: Handed) -> None:
+    """Travels to the moment at which a lease that ran out has been doubted for long enough."""
+    end_lease(db, handed)
+    db.execute("update pgsched.executions set fire_at = pgsched.now() where id = %s", [handed.id])
+
+
+def end_lease(db: Connection, handed: Handed) -> None:
     """Travels to a moment after the end of a lease."""
     db.execute(
-        "update pgsched.executions set lease_expires_at = pgsched.now() - %s::interval,"
-        " fire_at = pgsched.now() - %s::interval where id = %s",
-        [ago, ago, handed.id],
+        "update pgsched.executions set lease_expires_at = pgsched.now() - interval '10 s',"
+        " fire_at = pgsched.now() - interval '10 s' where id = %s",
+        [handed.id],
     )
 
 

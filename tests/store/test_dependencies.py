@@ -222,9 +222,20 @@ def test_what_is_deleted_by_hand_counts_as_cancelled(db: Connection) -> None:
     last = after(db, first)
     db.execute("delete from pgsched.executions where id = %s", [first])
     assert release(db) == 0
-    assert value(db, "select pgsched_internal.release_abandoned(100)") == 1
+    assert value(db, "select decided from pgsched_internal.release_abandoned(100, null)") == 1
     assert status(db, last) == "skipped"
     assert "was cancelled" in value(db, "select reason from pgsched.status where id = %s", [last])
+
+
+def test_what_is_nowhere_is_looked_for_part_by_part(db: Connection) -> None:
+    before = sorted(schedule(db) for _ in range(5))
+    waiting = {id: [after(db, id) for _ in range(3)] for id in before}
+    db.execute("delete from pgsched.executions where id = any (%s)", [[before[0], before[3]]])
+    assert row(db, "select * from pgsched_internal.release_abandoned(2, null)") == (3, before[1])
+    assert row(db, "select * from pgsched_internal.release_abandoned(2, %s)", [before[1]]) == (3, before[3])
+    assert row(db, "select * from pgsched_internal.release_abandoned(2, %s)", [before[3]]) == (0, None)
+    assert {status(db, id) for id in waiting[before[3]]} == {"skipped"}
+    assert {status(db, id) for id in waiting[before[4]]} == {"held"}
 
 
 def test_wait_for_holds_it_back_so_long_after_the_end(db: Connection) -> None:

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from pgsched.domain.execution import Execution
-from pgsched.store import dependencies, executions, jobs
+from pgsched.store import dependencies, executions, jobs, sweeping
 from pgsched.store.connect import Connection
 from pgsched.store.executions import Group, Lease, Share
 from pgsched.store.isolation import by_halves, is_of_a_row
@@ -136,3 +136,25 @@ async def test_whoever_waits_is_released_beside_any_number_whom_somebody_has_loc
         for _ in range(4):
             _, _, after = await dependencies.release(worker, most=5, after=after)
         assert status(db, following) == "scheduled"
+
+
+async def test_jobs_that_nothing_carries_on_are_taken_up_beside_one_that_cannot_be(
+    db: Session, planning: Connection
+) -> None:
+    ids = sorted(schedule(db, every="1 hour", key=f"k-{n}") for n in range(9))
+    db.execute("update pgsched.jobs set planned_revision = revision")
+    db.execute(f"alter table pgsched.jobs add constraint odd check (id <> '{ids[4]}' or planned_revision > 0)".encode())
+    try:
+        (repaired, after), invalid = await sweeping.repair_others(planning, after=jobs.FIRST, most=100)
+    finally:
+        db.execute("alter table pgsched.jobs drop constraint odd")
+    assert (repaired, after, [id for id, _ in invalid]) == (8, None, [ids[4]])
+    found = row(db, "select state::text, reason from pgsched.jobs where id = %s", [ids[4]])
+    assert (found[0], "odd" in found[1]) == ("invalid", True)
+
+
+async def test_failures_in_a_row_are_counted_no_further_than_can_be(db: Session) -> None:
+    id = schedule(db, every="1 hour", rules={"pause_after": 1000})
+    db.execute("update pgsched.jobs set failures = 2147483647, rules = rules || '{\"pause_after\": 1000}'")
+    assert call(db, "pgsched_internal.count_outcome", job_id=id, status="failed")
+    assert row(db, "select state::text, failures from pgsched.jobs") == ("paused", 0)

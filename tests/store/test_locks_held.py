@@ -14,6 +14,7 @@ from tests.store.store_arrange import TARGET, Connection, call, column, finish, 
 
 QUEUES = 11  # and the queues default and pulled
 MOST = 80
+MOST_OF_A_QUEUE = 200  # sixteen tables with nine indexes each, and others
 BY_HAND = "insert into pgsched.executions (target, fire_at) values (%s, now() + interval '1 hour') returning id"
 
 
@@ -174,6 +175,33 @@ def test_handing_out_and_settling_what_is_pulled_holds_few_locks(db: Connection)
             db.execute(f"select pgsched.{verb}(%s, %s{also})".encode(), taken)
             assert locks(db) <= MOST, verb
         db.execute("delete from pgsched.executions")
+
+
+@pytest.mark.parametrize("waiting", [0, 1, 200])
+def test_a_claim_of_a_consumer_holds_locks_on_its_own_queue_alone(db: Connection, waiting: int) -> None:
+    first = value(db, "select first_partition from pgsched.queues where name = 'pulled'")
+    db.execute(
+        "insert into pgsched.executions (target, fire_at, partition, ordering_key)"
+        " select 'queue:', now(), pgsched.partition_for('pulled', 'default', null, o), o"
+        "   from generate_series(1, %s) as n, lateral (select case n %% 3 when 0 then 'o' || n end as o) drawn",
+        [waiting],
+    )
+    with db.transaction():
+        db.execute("select pgsched.claim('pulled', 'me', 100)")
+        held = value(db, "select count(distinct l.relation) from pg_locks l where l.pid = pg_backend_pid()")
+        others = value(
+            db,
+            "select count(*) from pg_locks l join pg_class c on c.oid = l.relation where l.pid = pg_backend_pid()"
+            " and c.relname ~ '^executions_[0-9]+' and substring(c.relname from '[0-9]+')::int / 16 <> %s",
+            [first // 16],
+        )
+    assert (others, held <= (MOST if waiting < 16 else MOST_OF_A_QUEUE)) == (0, True), held
+
+
+def test_asking_when_the_next_is_due_holds_locks_on_its_own_queue_alone(db: Connection) -> None:
+    with db.transaction():
+        db.execute("select pgsched_internal.until_next('pulled')")
+        assert locks(db) <= MOST_OF_A_QUEUE
 
 
 def test_cancelling_all_of_a_client_holds_few_locks(db: Connection) -> None:

@@ -230,7 +230,7 @@ async def test_a_part_of_giving_claims_back_reads_no_more_than_its_depth(worker:
         await lease(worker)
         plan = await explain(worker, "release_claim", {**every, "tokens": Tokens([7]), "depth": 2 * BATCH})
     assert "Seq Scan" not in plan.kinds
-    assert plan.rows_read <= 2 * BATCH + 2 * BATCH
+    assert plan.rows_read <= 2 * BATCH + 3 * BATCH  # the edge, what nobody has locked of it, and what is handed back
 
 
 async def test_forgetting_a_worker_reads_no_executions(worker: Connection) -> None:

@@ -11,6 +11,7 @@ from tests.store.pull_arrange import (
     claim,
     claim_one,
     complete,
+    end_lease,
     fail,
     pulled_queue,
     put,
@@ -118,6 +119,36 @@ def test_a_lease_that_ran_out_is_handed_out_again_and_was_an_attempt(db: Connect
     assert (second.id, second.attempt) == (first.id, 2)
     assert second.token != first.token
     assert column(db, "select error from pgsched.attempts") == ["the lease of svc-1 ran out"]
+
+
+def test_a_lease_that_ran_out_is_doubted_before_anybody_else_has_it(db: Connection) -> None:
+    put(db)
+    first = claim_one(db)
+    end_lease(db, first)
+    assert claim(db, worker="svc-2") == []
+    until = call(db, "extend", id=first.id, token=first.token)
+    assert until == value(db, "select fire_at from pgsched.executions where lease_expires_at = fire_at")
+    complete(db, first)
+    assert column(db, "select error from pgsched.attempts") == []
+
+
+def test_what_is_doubted_is_looked_at_again_a_moment_later(db: Connection) -> None:
+    put(db)
+    end_lease(db, claim_one(db))
+    claim(db)
+    assert 4 < value(db, "select pgsched_internal.until_next('orders')") <= 5
+    db.execute("update pgsched.executions set fire_at = pgsched.now()")
+    assert claim_one(db, worker="svc-2").attempt == 2
+
+
+def test_no_more_is_handed_out_together_than_sixteen_mebibytes(db: Connection) -> None:
+    db.execute(
+        "insert into pgsched.executions (target, payload, fire_at, partition)"
+        " select 'queue:', to_jsonb(repeat(n::text, 400000)), pgsched.now(), %s + n %% 16"
+        " from generate_series(10, 40) as n",
+        [FIRST],
+    )
+    assert [len(claim(db, 100)) for _ in range(3)] == [21, 10, 0]
 
 
 def test_a_lease_that_ran_out_on_the_last_attempt_has_failed_for_good(db: Connection) -> None:

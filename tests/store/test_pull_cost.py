@@ -1,9 +1,11 @@
 """What a claim reads: as much as it hands out, whatever waits, is to come, or is in others' hands."""
 
 import pytest
+from psycopg import sql
 
-from tests.store.pull_arrange import FIRST, claim, pulled_queue, put_many
+from tests.store.pull_arrange import FIRST, claim, pulled_queue, put, put_many
 from tests.store.store_arrange import Connection, row
+from tests.store.test_roles import acting, login_role
 
 SLACK = 1_000  # indexes of more levels, new pages; reading past all of them would be many thousands
 _BLOCKS = "explain (analyze, buffers, timing off, format json) select * from pgsched.claim('orders', 'svc-1', 10)"
@@ -47,3 +49,17 @@ def test_a_claim_reads_no_more_where_much_is_to_come(db: Connection) -> None:
         [FIRST],
     )
     assert blocks(db) < few + SLACK
+
+
+def test_a_client_reads_no_more_where_others_have_a_backlog(db: Connection, store_url: str) -> None:
+    role = login_role(db, "pgsched_client")
+    db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s)", [role])
+    put_many(db, 30_000)
+    for _ in range(3):
+        put(db, client="payments")
+    db.execute("vacuum analyze pgsched.executions")
+    with acting(store_url, role) as payments:
+        claim(payments, 1)
+        plan = row(payments, _BLOCKS)[0][0]["Plan"]
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+    assert (plan["Actual Rows"], plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 3_000) == (2, True)

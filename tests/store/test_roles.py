@@ -395,7 +395,7 @@ def test_a_client_sees_nothing_of_who_else_waits(db: Connection, payments: Conne
             payments.execute(statement.encode())
 
 
-@pytest.mark.parametrize("step", ["release_dependents(1, null)", "release_abandoned(1)"])
+@pytest.mark.parametrize("step", ["release_dependents(1, null)", "release_abandoned(1, null)"])
 def test_a_client_releases_nobody(payments: Connection, step: str) -> None:
     with refused(DENIED):
         payments.execute(f"select pgsched_internal.{step}".encode())

@@ -1,5 +1,6 @@
 """pgsched.status: every execution in one view, with what became of it."""
 
+import psycopg
 import pytest
 
 from tests.store.store_arrange import Connection, call, column, finish, lease, row, schedule, status, value
@@ -77,6 +78,23 @@ def test_a_triggered_execution_names_its_job(db: Connection) -> None:
     job = schedule(db, every="1 hour")
     id = call(db, "trigger", job_id=job)
     assert value(db, "select job_id from pgsched.status where id = %s", [id]) == job
+
+
+def test_a_worker_whose_end_has_passed_serves_its_queues_as_long_as_its_session_is_there(
+    db: Connection, store_url: str
+) -> None:
+    schedule(db, fire_at="2040-01-01Z")
+    db.execute(
+        "insert into pgsched.workers (name, queues, release, instance, login, expires_at)"
+        " select 'late', '{default}', '0', 'abc123', usesysid, now() - interval '1 minute' from pg_stat_activity"
+        "  where pid = pg_backend_pid()"
+    )
+    reason = "select reason from pgsched.status"
+    assert value(db, reason) == "waits: no worker serves the queue"
+    with psycopg.connect(store_url, application_name="pgsched claim abc123"):
+        assert value(db, reason) is None
+        db.execute("update pgsched.workers set lost_since = now()")
+        assert value(db, reason) == "waits: no worker serves the queue"
 
 
 def test_what_waits_where_nothing_begins_says_why(db: Connection) -> None:

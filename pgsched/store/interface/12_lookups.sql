@@ -89,13 +89,13 @@ comment on function pgsched_internal.last_under(text, text)
 
 -- Its own table is named, so that an id has no other index than its own to take, however few rows the statistics tell of; where
 -- that is somebody else's, or is none, the whole with the partition.
-create or replace function pgsched_internal.in_partition(partition smallint) returns text language sql stable as $$
+create or replace function pgsched_internal.in_partition(partition smallint, change text default '') returns text language sql stable as $$
   select case when has_table_privilege(to_regclass('pgsched_internal.executions_' || partition), 'UPDATE')
-              then format('pgsched_internal.executions_%s e where', partition)
-              else format('pgsched.executions e where e.partition = %s and', partition) end
+              then format('pgsched_internal.executions_%s e %s where', partition, change)
+              else format('pgsched.executions e %s where e.partition = %s and', change, partition) end
 $$;
-comment on function pgsched_internal.in_partition(smallint)
-  is 'The part of a query that stands for the rows of a partition, up to its further conditions: … e where.';
+comment on function pgsched_internal.in_partition(smallint, text)
+  is 'The part of a query that stands for the rows of a partition, up to its further conditions: … e where; with what an update sets.';
 
 create or replace function pgsched_internal.live_execution(partition smallint, id uuid) returns pgsched.executions
   language plpgsql volatile as $$

@@ -12,7 +12,7 @@ begin
   elsif status <> 'failed' then
     return false;
   end if;
-  update pgsched.jobs j set failures = j.failures + 1
+  update pgsched.jobs j set failures = least(j.failures, 2147483646) + 1
    where j.id = count_outcome.job_id and j.state = 'active' and j.rules ? 'pause_after' returning * into counted;
   most := (counted.rules ->> 'pause_after')::integer;
   if counted.failures >= most then

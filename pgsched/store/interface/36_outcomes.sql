@@ -107,14 +107,19 @@ begin
   begin
     decided := pgsched_internal.note_ends(ids, statuses, ends, clients);
   exception when others then
+    if not pgsched_internal.is_of_a_row(sqlstate) then
+      raise;
+    end if;
     for n in 1..cardinality(ids) loop  -- one of them cannot be noted, such as where two rows were given one id
       begin
         decided := decided + pgsched_internal.note_ends(ids[n:n], statuses[n:n], ends[n:n], clients[n:n]);
-      exception when lock_not_available or deadlock_detected then
-        continue;  -- a later turn finds it as it is
-      when others then
-        raise warning 'what waits for execution % stays held: %', ids[n], sqlerrm;
-        unclear := unclear || ids[n];
+      exception when others then
+        if not pgsched_internal.is_of_a_row(sqlstate) then
+          raise;
+        elsif not pgsched_internal.is_a_lock(sqlstate) then  -- a later turn finds what is locked as it is
+          raise warning 'what waits for execution % stays held: %', ids[n], sqlerrm;
+          unclear := unclear || ids[n];
+        end if;
       end;
     end loop;
   end;
@@ -131,22 +136,42 @@ comment on function pgsched_internal.release_dependents(integer, uuid)
 the id after; returns how many were noted with all that wait for them, how many executions were decided by that, and where to go
 on if there may be more.';
 
--- What was deleted by hand, or taken back before its instant, leaves nothing in history that would be found.
-create or replace function pgsched_internal.release_abandoned(most integer) returns integer language plpgsql volatile as $$
+-- What was deleted by hand, or taken back before its instant, leaves nothing in history that would be found. Of those that are
+-- waited for so many are looked at, however many wait for each: the index is probed for the next one.
+create or replace function pgsched_internal.release_abandoned(most integer, after uuid, out decided integer, out read_to uuid)
+  language plpgsql volatile as $$
 declare
+  awaited uuid[];
   gone uuid[];
 begin
   perform set_config('pgsched.notify', 'on', true);
-  gone := array(select distinct d.after_id from pgsched.dependencies d
-                 where d.status is null
-                   and (select e.id from pgsched.executions e where e.id = d.after_id limit 1) is null
-                   and (select h.id from pgsched.history h where h.id = d.after_id limit 1) is null
-                 limit most);
-  return pgsched_internal.note_ends(gone, array_fill('cancelled'::pgsched.execution_status, array[cardinality(gone)]),
-    array_fill(pgsched.now(), array[cardinality(gone)]), array_fill(null::text, array[cardinality(gone)]));
+  with recursive next(id) as (
+    (select d.after_id from pgsched.dependencies d where after is null or d.after_id > after order by d.after_id limit 1)
+    union all
+    select (select d.after_id from pgsched.dependencies d where d.after_id > n.id order by d.after_id limit 1) from next n where n.id is not null
+  )
+  select array_agg(n.id) into awaited from (select next.id from next limit most) n where n.id is not null;
+  if cardinality(awaited) = most then
+    read_to := awaited[most];
+  end if;
+  gone := array(select a.id from unnest(awaited) as a(id)
+                 where pgsched_internal.partition_with(a.id) is null and (pgsched_internal.in_history(a.id)).id is null
+                   and exists (select from pgsched.dependencies d where d.after_id = a.id and d.status is null));
+  decided := 0;
+  for n in 1..cardinality(gone) loop
+    begin
+      decided := decided + pgsched_internal.note_ends(gone[n:n], '{cancelled}', array[pgsched.now()], array[null::text]);
+    exception when others then
+      if not pgsched_internal.is_of_a_row(sqlstate) then
+        raise;
+      end if;
+      raise warning 'what waits for execution %, which is nowhere, stays held: %', gone[n], sqlerrm;
+    end;
+  end loop;
 end $$;
-comment on function pgsched_internal.release_abandoned(integer)
-  is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled.';
+comment on function pgsched_internal.release_abandoned(integer, uuid)
+  is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled. Looks at so many that are waited for,
+behind the id after; how many executions were decided by that, and where to go on if there may be more.';
 
 create or replace function pgsched_internal.tell_outcome(
   id uuid, job_id uuid, client_id text, key text, target text, options jsonb, partition smallint, scheduled_for timestamptz,

@@ -179,6 +179,7 @@ begin
     return false;
   end if;
   update pgsched.replays r set state = 'cancelled', updated_at = pgsched.now() where r.id = asked.id;
+  delete from pgsched_internal.letters_to_come_back_to l where l.replay_id = asked.id;
   perform pgsched_internal.write_log('cancel replay', asked.id, cancel_replay.actor, null);
   return true;
 end $$;
@@ -186,32 +187,44 @@ comment on function pgsched.cancel_replay(uuid, text)
   is 'Ends a replay of many: what it has not replayed yet stays a dead letter. False if it had ended before; PS010 for an
 unknown id.';
 
--- One of these cannot be scheduled, such as where its queue is gone: it is passed over, and stays a dead letter.
-create or replace function pgsched_internal.replay_next(asked pgsched.replays, id uuid, finished_at timestamptz) returns uuid
-  language plpgsql volatile set lock_timeout = '200ms' as $$
+-- One of these cannot be scheduled, such as where its queue is gone: it is passed over, and stays a dead letter. One that
+-- its client has locked, or whose key, is not waited for.
+create or replace function pgsched_internal.replay_letter(asked pgsched.replays, id uuid, finished_at timestamptz) returns text
+  language plpgsql volatile set lock_timeout = '5ms' as $$
 declare
   letter pgsched.history;
 begin
   select h.* into letter from pgsched.history h
-   where h.id = replay_next.id and h.finished_at = replay_next.finished_at and h.status = 'failed' limit 1 for update;
+   where h.id = replay_letter.id and h.finished_at = replay_letter.finished_at and h.status = 'failed' limit 1 for update skip locked;
   if not found then
-    select k.* into letter from pgsched_internal.kept_dead_letters k where k.id = replay_next.id for update;
+    select k.* into letter from pgsched_internal.kept_dead_letters k where k.id = replay_letter.id for update skip locked;
   end if;
-  if letter.id is null or letter.dealt_with_at is not null then
-    return null;
+  if not found and (exists (select from pgsched.history h where h.id = replay_letter.id and h.finished_at = replay_letter.finished_at
+                               and h.status = 'failed' and h.dealt_with_at is null)
+                    or exists (select from pgsched_internal.kept_dead_letters k where k.id = replay_letter.id and k.dealt_with_at is null)) then
+    return 'locked';
+  elsif letter.id is null or letter.dealt_with_at is not null
+     or pgsched_internal.revive(letter, asked.paced_until, asked.target, null, null, asked.actor) is null then
+    return 'passed over';
   end if;
-  return pgsched_internal.revive(letter, asked.paced_until, asked.target, null, null, asked.actor);
-exception when sqlstate 'PS014' then  -- before PS000, which stands for all of its class
-  raise;
-when data_exception or check_violation or lock_not_available or sqlstate 'PS000' then  -- its client has its key, or itself, open
-  raise warning 'dead letter % is passed over: %', replay_next.id, sqlerrm;
-  return null;
+  return 'replayed';
+exception when others then
+  if sqlstate = 'PS014' then
+    return 'full';
+  elsif not pgsched_internal.is_of_a_row(sqlstate) then
+    raise;
+  elsif pgsched_internal.is_a_lock(sqlstate) then
+    return 'locked';
+  end if;
+  raise warning 'dead letter % is passed over: %', replay_letter.id, sqlerrm;
+  return 'passed over';
 end $$;
-comment on function pgsched_internal.replay_next(pgsched.replays, uuid, timestamptz)
-  is 'Replays one of the dead letters of a replay of many; its new id, or null where it is passed over.';
+comment on function pgsched_internal.replay_letter(pgsched.replays, uuid, timestamptz)
+  is 'Replays one of the dead letters of a replay of many: replayed, passed over, locked where somebody has it, or full where its queue is.';
 
--- Two seconds ahead of its pace at most, so that little is left to run once it is cancelled. The next chunk begins behind
--- what this one has looked at, in the same transaction: a crash between two loses and doubles nothing.
+-- First those that were locked when it was their turn, so many of them in each chunk, then the next. Two seconds ahead of its
+-- pace at most, so that little is left to run once it is cancelled. The next chunk begins behind what this one has looked at,
+-- in the same transaction: a crash between two loses and doubles nothing.
 create or replace function pgsched_internal.advance_replay(
   id uuid, most integer, out replayed integer, out more boolean, out finished boolean
 ) language plpgsql volatile set enable_sort = off set enable_hashjoin = off as $$
@@ -221,8 +234,8 @@ declare
   room integer;
   looked integer := 0;
   passed integer := 0;
-  is_full boolean := false;
-  before uuid;
+  locked integer := 0;
+  outcome text := '';
 begin
   replayed := 0;
   more := false;
@@ -239,32 +252,42 @@ begin
     return;
   end if;
   for letter in
-    select f.* from pgsched_internal.look_through_dead_letters(asked.filter, asked.clients, asked.reached, asked.created_at, 1000) f
+    (select l.id, l.finished_at, true as named, true as again from pgsched_internal.letters_to_come_back_to l
+      where l.replay_id = asked.id order by l.tried_at limit 10)
+    union all
+    (select f.id, f.finished_at, f.named, false
+       from pgsched_internal.look_through_dead_letters(asked.filter, asked.clients, asked.reached, asked.created_at, 1000) f)
   loop
-    looked := looked + 1;
-    before := asked.reached;
-    asked.reached := letter.id;
     if letter.named then
-      begin
-        if pgsched_internal.replay_next(asked, letter.id, letter.finished_at) is null then
-          passed := passed + 1;
-        else
-          replayed := replayed + 1;
-          asked.paced_until := asked.paced_until + make_interval(secs => 1 / asked.rate);
-        end if;
-      exception when sqlstate 'PS014' then  -- its queue is full: it goes on from here once there is room
-        asked.reached := before;
-        is_full := true;
-      end;
+      outcome := pgsched_internal.replay_letter(asked, letter.id, letter.finished_at);
+      exit when outcome = 'full';  -- it goes on from here once there is room
+      replayed := replayed + (outcome = 'replayed')::integer;
+      passed := passed + (outcome = 'passed over')::integer;
+      locked := locked + (outcome = 'locked')::integer;
+      if outcome = 'replayed' then
+        asked.paced_until := asked.paced_until + make_interval(secs => 1 / asked.rate);
+      end if;
+      if outcome = 'locked' then
+        insert into pgsched_internal.letters_to_come_back_to (replay_id, id, finished_at) values (asked.id, letter.id, letter.finished_at)
+            on conflict on constraint letters_to_come_back_to_pkey do update set tried_at = clock_timestamp();
+      elsif letter.again then
+        delete from pgsched_internal.letters_to_come_back_to l where l.replay_id = asked.id and l.id = letter.id;
+      end if;
     end if;
-    exit when is_full or replayed >= room or replayed + passed >= most;
+    if not letter.again then
+      looked := looked + 1;
+      asked.reached := letter.id;
+    end if;
+    exit when replayed >= room or replayed + passed + locked >= most;
   end loop;
-  finished := looked < 1000 and replayed < room and replayed + passed < most and not is_full;
-  more := replayed < room and not finished and not is_full;
+  more := outcome <> 'full' and replayed < room and (looked >= 1000 or replayed + passed + locked >= most);
+  finished := outcome <> 'full' and replayed < room and not more
+    and not exists (select from pgsched_internal.letters_to_come_back_to l where l.replay_id = asked.id);
   update pgsched.replays r
      set reached = asked.reached, paced_until = asked.paced_until, replayed = r.replayed + advance_replay.replayed,
-         passed_over = r.passed_over + passed, reason = case when is_full then 'waits: its queue is full' end,
-         state = case when finished then 'finished' else r.state end, updated_at = pgsched.now()
+         passed_over = r.passed_over + passed, updated_at = pgsched.now(),
+         reason = case when outcome = 'full' then 'waits: its queue is full' when locked > 0 then 'waits: somebody has dead letters of it open' end,
+         state = case when finished then 'finished' else r.state end
    where r.id = asked.id;
 end $$;
 comment on function pgsched_internal.advance_replay(uuid, integer)

@@ -72,8 +72,9 @@ comment on function pgsched_internal.next_queue_number() is 'The number of the n
 
 -- A table that stands by itself is made and then attached: that takes a lock which lets others go on reading and writing,
 -- while a table made as a partition would lock all of them out. It has what the tables of the queue default have: the
--- same storage settings and rights.
-create or replace function pgsched_internal.make_partition(partition integer) returns void
+-- same storage settings and rights. Consumers that act for some of the clients find these ones' rows by an index; where
+-- workers claim nobody would use it.
+create or replace function pgsched_internal.make_partition(partition integer, pulled boolean) returns void
   language plpgsql volatile as $$
 declare
   model constant regclass := 'pgsched_internal.executions_0';
@@ -87,9 +88,12 @@ begin
   loop
     execute format('grant %s on %s to %s', item.privilege, made, item.grantee);
   end loop;
+  if pulled then
+    execute format('create index executions_%s_client on %s (client_id, fire_at)', partition, made);
+  end if;
   execute format('alter table pgsched.executions attach partition %s for values in (%s)', made, partition);
 end $$;
-comment on function pgsched_internal.make_partition(integer) is 'Makes the table of one more partition of pgsched.executions.';
+comment on function pgsched_internal.make_partition(integer, boolean) is 'Makes the table of one more partition of pgsched.executions.';
 
 create or replace function pgsched.create_queue(name text, changes jsonb default '{}', actor text default null) returns smallint
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
@@ -114,7 +118,7 @@ begin
   first := pgsched_internal.next_queue_number() * 16;
   for try in 1..10 loop
     begin
-      perform pgsched_internal.make_partition(p) from generate_series(first, first + 15) p;
+      perform pgsched_internal.make_partition(p, pulled::boolean) from generate_series(first, first + 15) p;
       exit;
     exception when lock_not_available then
       if try = 10 then

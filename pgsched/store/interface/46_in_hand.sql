@@ -127,20 +127,6 @@ begin
 end $$;
 comment on function pgsched_internal.lose_in_hand(pgsched.executions) is 'The same for one whose lease ran out.';
 
-create or replace function pgsched_internal.set_aside(held pgsched.executions, reason text) returns void
-  language plpgsql volatile as $$
-begin
-  update pgsched.executions e
-     set scheduled_for = coalesce(e.scheduled_for, e.fire_at), fire_at = 'infinity', gate = 'error', reason = left(set_aside.reason, 500),
-         at_head = null, attempt = greatest(e.attempt - 1, 0), lease_owner = null, lease_token = null, lease_expires_at = null,
-         consumer = null, plan = -abs(e.plan)
-   where e.partition = held.partition and e.id = held.id;
-exception when others then
-  raise warning 'execution % can neither be done nor held: %', held.id, sqlerrm;
-end $$;
-comment on function pgsched_internal.set_aside(pgsched.executions, text)
-  is 'Holds an execution that is locked and whose end cannot be recorded, with the reason, until its owner deals with it.';
-
 create or replace function pgsched_internal.reap_in_hand(partition smallint, most integer, ended_by timestamptz) returns integer
   language plpgsql volatile as $$
 declare
@@ -160,10 +146,12 @@ begin
     begin
       perform pgsched_internal.lose_in_hand(held);
       count := count + 1;
-    exception when lock_not_available then  -- a later turn finds it as it is
-      continue;
-    when others then
-      perform pgsched_internal.set_aside(held, sqlerrm);
+    exception when others then
+      if not pgsched_internal.is_of_a_row(sqlstate) then
+        raise;
+      elsif not pgsched_internal.is_a_lock(sqlstate) then  -- a later turn finds what is locked as it is
+        perform pgsched_internal.put_away(held.partition, held.id, sqlerrm);
+      end if;
     end;
   end loop;
   return count;

@@ -3,6 +3,16 @@
 -- Each part reads one table, and all have the same types: so conditions and the order of ids reach the tables' own indexes. A
 -- join within a part, or a domain beside its base type, would keep them above the union, where every row has been read.
 
+-- As workers judge each other: one whose end has passed has its rows as long as its sessions are there and nobody found it lost.
+create or replace function pgsched_internal.is_living(worker pgsched.workers) returns boolean language sql stable as $$
+  select worker.lost_since is null
+     and (worker.expires_at > pgsched.now()
+          or exists (select from pg_catalog.pg_stat_activity a
+                      where a.usesysid = worker.login and worker.instance <> ''
+                        and pg_catalog.substring(a.application_name, '^pgsched [a-z]+ ([0-9a-f]+)') = worker.instance))
+$$;
+comment on function pgsched_internal.is_living(pgsched.workers) is 'Whether a worker is there, as far as its lease and its sessions tell.';
+
 -- Asked once a statement, and only where a row that waits is shown.
 create or replace function pgsched_internal.stalls() returns jsonb
   language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -10,7 +20,7 @@ create or replace function pgsched_internal.stalls() returns jsonb
                                                            else 'waits: no worker serves the queue' end), '{}')
     from pgsched.queues q
    where q.paused_at is not null
-      or not q.pulled and not exists (select from pgsched.workers w where q.name = any (w.queues) and w.expires_at > pgsched.now())
+      or not q.pulled and not exists (select from pgsched.workers w where q.name = any (w.queues) and pgsched_internal.is_living(w))
 $$;
 comment on function pgsched_internal.stalls()
   is 'Why nothing begins in a queue though it is due, by the queue''s first partition: it is paused, or no worker serves it.';

@@ -7,7 +7,7 @@ create or replace function pgsched_internal.queue_followed() returns trigger
 begin
   for partition in new.first_partition..new.first_partition + 15 loop
     if to_regclass('pgsched_internal.executions_' || partition) is null then
-      perform pgsched_internal.make_partition(partition);
+      perform pgsched_internal.make_partition(partition, new.pulled);
     end if;
   end loop;
   execute format('create sequence if not exists pgsched_internal.watch_%s', new.first_partition / 16);

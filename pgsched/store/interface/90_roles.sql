@@ -69,7 +69,8 @@ begin
   end if;
   grant usage on schema pgsched, pgsched_internal to pgsched_worker;
   grant select, insert, update, delete on pgsched.executions, pgsched.jobs, pgsched.dependencies, pgsched.workers, pgsched.audit_log,
-    pgsched.blocked_keys, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts, pgsched_internal.keys, pgsched_internal.job_moves to pgsched_worker;
+    pgsched.blocked_keys, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts, pgsched_internal.keys, pgsched_internal.job_moves,
+    pgsched_internal.letters_to_come_back_to to pgsched_worker;
   grant select, update on pgsched_internal.locks, pgsched_internal.orderings to pgsched_worker;  -- to lock their rows
   grant select, insert, update on pgsched.history to pgsched_worker;
   grant select, update on pgsched.queues, pgsched.backfills, pgsched.replays, pgsched_internal.kept_dead_letters to pgsched_worker;
@@ -104,22 +105,22 @@ begin
     'pgsched_internal.check_length', 'pgsched_internal.check_result', 'pgsched_internal.check_rules', 'pgsched_internal.check_said', 'pgsched_internal.check_secret', 'pgsched_internal.check_spec', 'pgsched_internal.check_target',
     'pgsched_internal.check_told', 'pgsched_internal.check_zone', 'pgsched_internal.circuit_of', 'pgsched_internal.clients_acted_for',
     'pgsched_internal.count_live', 'pgsched_internal.count_outcome', 'pgsched_internal.default_attempts', 'pgsched_internal.detail_of', 'pgsched_internal.digits_in', 'pgsched_internal.drop_day',
-    'pgsched_internal.drop_partitions', 'pgsched_internal.due_to_pull', 'pgsched_internal.duration_text', 'pgsched_internal.edited',
+    'pgsched_internal.drop_partitions', 'pgsched_internal.duration_text', 'pgsched_internal.edited',
     'pgsched_internal.end_in_hand', 'pgsched_internal.expire_dead_letters', 'pgsched_internal.fail_in_hand', 'pgsched_internal.fault_of_json',
     'pgsched_internal.find_execution', 'pgsched_internal.finish_waiting', 'pgsched_internal.fire_dependents',
     'pgsched_internal.forget_dependencies', 'pgsched_internal.gate_of', 'pgsched_internal.has_ended',
-    'pgsched_internal.is_day', 'pgsched_internal.is_duration', 'pgsched_internal.is_instant', 'pgsched_internal.is_kept',
+    'pgsched_internal.bury', 'pgsched_internal.is_a_lock', 'pgsched_internal.is_living', 'pgsched_internal.is_of_a_row', 'pgsched_internal.put_away', 'pgsched_internal.is_day', 'pgsched_internal.is_duration', 'pgsched_internal.is_instant', 'pgsched_internal.is_kept',
     'pgsched_internal.is_of_key', 'pgsched_internal.is_privileged', 'pgsched_internal.is_watched', 'pgsched_internal.is_whole', 'pgsched_internal.keep_dead_letters', 'pgsched_internal.length_of',
     'pgsched_internal.laid_over', 'pgsched_internal.lateness', 'pgsched_internal.let_next', 'pgsched_internal.lock_dead_letter',
     'pgsched_internal.lock_execution', 'pgsched_internal.lock_job', 'pgsched_internal.lock_jobs', 'pgsched_internal.lock_queue',
     'pgsched_internal.log_setting', 'pgsched_internal.look_through_dead_letters', 'pgsched_internal.lose_in_hand',
-    'pgsched_internal.make_partition', 'pgsched_internal.mark_dead_letter', 'pgsched_internal.may_be_handed_out',
+    'pgsched_internal.make_partition', 'pgsched_internal.mark_dead_letter',
     'pgsched_internal.moves_instants', 'pgsched_internal.my_clients', 'pgsched_internal.new_secret', 'pgsched_internal.new_token',
     'pgsched_internal.next_queue_number', 'pgsched_internal.note_ends', 'pgsched_internal.notify_release', 'pgsched_internal.notify_turns',
     'pgsched_internal.notify_wake', 'pgsched_internal.notify_workers', 'pgsched_internal.open_gate', 'pgsched_internal.options_of', 'pgsched_internal.owner_of_job',
     'pgsched_internal.partition_of', 'pgsched_internal.partition_with', 'pgsched_internal.make_day', 'pgsched_internal.queue_to_tell',
     'pgsched_internal.reap_in_hand', 'pgsched_internal.refuse', 'pgsched_internal.refuse_full', 'pgsched_internal.release_abandoned',
-    'pgsched_internal.release_dependents', 'pgsched_internal.replay_next', 'pgsched_internal.revive', 'pgsched_internal.schedule_after',
+    'pgsched_internal.release_dependents', 'pgsched_internal.replay_letter', 'pgsched_internal.revive', 'pgsched_internal.schedule_after',
     'pgsched_internal.schedule_job', 'pgsched_internal.schedule_keyed', 'pgsched_internal.seconds_in', 'pgsched_internal.set_aside', 'pgsched_internal.setting',
     'pgsched_internal.shut_gate', 'pgsched_internal.skip_dependents', 'pgsched_internal.slot_for', 'pgsched_internal.stalls', 'pgsched_internal.superseded_by',
     'pgsched_internal.take_in_hand', 'pgsched_internal.take_turn', 'pgsched_internal.target_host', 'pgsched_internal.tell_outcome',
@@ -158,7 +159,7 @@ begin
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.gates to pgsched_reader;  -- read through views
   grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
     created_at) on pgsched.clients to pgsched_reader;
-  perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');
+  perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched_internal.is_living', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.dependencies',
                               'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.replays', 'pgsched.blocked_keys'] loop
     execute format('create policy reader on %s for select to pgsched_reader using (true)', item);

@@ -1,16 +1,27 @@
 -- release: hands back whatever a claim took whose answer never arrived, among the next due rows of each partition from its
--- mark on, depth of them and those of the same instant; answers with where those end that have more behind them. Runs only
--- after a connection broke in the middle of a claim. Index: executions_fire_at, and then their place.
+-- mark on, depth of them and those of the same instant. Passes over what somebody has locked. Answers with where those end
+-- that have more behind them, and from where on something was passed over. Runs only after a connection broke in the middle
+-- of a claim. Index: executions_fire_at, and then their place.
 with edge as materialized (
-  select p.partition, due.place, due.fire_at, due.taken
+  select p.partition, due.place, due.fire_at, due.id, due.taken
     from unnest(%(partitions)s::smallint[], %(lows)s) as p(partition, low),
-         lateral (select e.ctid as place, e.fire_at, e.lease_token = any (%(tokens)s) as taken from pgsched.executions e
+         lateral (select e.ctid as place, e.fire_at, e.id, e.lease_token = any (%(tokens)s) as taken from pgsched.executions e
                    where e.partition = p.partition and e.fire_at > p.low and e.fire_at <= pgsched.now() + interval '1 minute'
                    order by e.fire_at fetch first %(depth)s rows with ties) due
+), free as materialized (
+  select e.ctid as place from pgsched.executions e
+   where e.partition = any (%(partitions)s::smallint[]) and e.ctid = any (array(select place from edge where taken))
+     and e.lease_token = any (%(tokens)s) for update skip locked
 ), released as (
   update pgsched.executions e
      set lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1, plan = -abs(e.plan)
-   where e.partition = any (%(partitions)s::smallint[]) and e.ctid = any (array(select place from edge where taken))
+   where e.partition = any (%(partitions)s::smallint[]) and e.ctid = any (array(select place from free))
      and e.lease_token = any (%(tokens)s)
+  returning e.id
+), passed_over as (
+  select d.partition, min(d.fire_at) as first from edge d where d.taken and d.id not in (select id from released) group by d.partition
 )
-select partition, max(fire_at) from edge group by partition having count(*) >= %(depth)s
+select d.partition, case when count(*) >= %(depth)s then max(d.fire_at) end,
+       (select p.first from passed_over p where p.partition = d.partition)
+  from edge d group by d.partition
+having count(*) >= %(depth)s or d.partition in (select p.partition from passed_over p)
