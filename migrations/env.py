@@ -8,8 +8,8 @@ import os
 from alembic import context
 from sqlalchemy import NullPool, create_engine, event
 
-from pgsched.store.ddl import VERSION_TABLE, after_upgrade, before_upgrade, run, sqlalchemy_url
-from pgsched.store.pinned import PINNED, pin_now
+from pgsched.store.ddl import VERSION_TABLE, after_upgrade, before_upgrade, sqlalchemy_url
+from pgsched.store.pinned import pin_now
 from pgsched.store.tables import metadata
 
 config = context.config
@@ -18,7 +18,6 @@ config = context.config
 def offline() -> None:
     context.configure(dialect_name="postgresql", literal_binds=True, as_sql=True, **VERSION_TABLE)
     with context.begin_transaction():
-        run(PINNED.replace("set ", "set local ") + ";")
         before_upgrade()
         context.run_migrations()
         after_upgrade()

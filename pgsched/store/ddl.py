@@ -2,9 +2,14 @@
 
 Tables are migrated and their versions are frozen; functions, views, triggers and rights are *replaced* after every
 upgrade from ``interface/*.sql``, in the same transaction. An organisation with an Alembic environment of its own calls
-``before_upgrade`` and ``after_upgrade`` around ``context.run_migrations()`` there.
+``before_upgrade`` and ``after_upgrade`` around ``context.run_migrations()`` there. Its own versions may rely on what
+its sessions are set to, and ours must not: ours run under the settings that all sessions of pgsched have, and each time
+those that there were are put back.
 """
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any
 
@@ -12,6 +17,7 @@ import psycopg
 from alembic import context
 from sqlalchemy import text
 
+from pgsched.store.pinned import PINNED
 from pgsched.store.replacing import interface_sql, is_current, note_sql, replace
 
 SCHEMA = "pgsched"
@@ -32,6 +38,18 @@ do $$ begin
 exception when unique_violation or duplicate_table then null; end $$;
 lock table pgsched.schema_version in share row exclusive mode;
 """
+# As statements, so that offline they can be printed; the first looks nothing up by the path that it finds.
+_NAMES = ", ".join(f"'{name}'" for name in re.findall(r"set (\w+) =", PINNED))
+_PIN = f"""
+do $$ begin perform pg_catalog.set_config('pgsched.before', pg_catalog.jsonb_object_agg(
+  s.name, pg_catalog.current_setting(s.name))::pg_catalog.text, true)
+  from pg_catalog.unnest(array[{_NAMES}]::pg_catalog.text[]) as s(name); end $$;
+{PINNED.replace("set ", "set local ")};
+"""
+_PUT_BACK = """
+do $$ begin perform set_config(s.key, s.value, true)
+  from jsonb_each_text(current_setting('pgsched.before')::jsonb) as s; end $$;
+"""
 
 
 def sqlalchemy_url(url: str) -> str:
@@ -41,7 +59,20 @@ def sqlalchemy_url(url: str) -> str:
 
 
 def run(sql: str) -> None:
-    """Runs (or, offline, prints) SQL text of any number of statements in the migration's transaction."""
+    """Runs (or, offline, prints) SQL text of any number of statements in the migration's transaction, pinned."""
+    with pinned():
+        _execute(sql)
+
+
+@contextmanager
+def pinned() -> Iterator[None]:
+    """Has the transaction set as all sessions of pgsched are, and then as it was; where it fails it is over anyway."""
+    _execute(_PIN)
+    yield
+    _execute(_PUT_BACK)
+
+
+def _execute(sql: str) -> None:
     if context.is_offline_mode():
         context.get_context().impl.static_output(sql)  # as it is: compiled as a statement, its % would be doubled
         return
@@ -57,27 +88,33 @@ def _driver() -> psycopg.Connection[Any]:
 
 def before_upgrade() -> None:
     """Makes the schema and, where the migrating role may, the roles; from here on no other migration runs."""
-    run("set local client_min_messages = warning;\nset local lock_timeout = '120s';")
-    run(_SCHEMAS if context.is_offline_mode() else _ALONE)
-    run("set local lock_timeout = '10s';")
-    if context.is_offline_mode() or _may_create_roles():
-        run(roles_sql())
+    with pinned():
+        _execute("set local client_min_messages = warning;\nset local lock_timeout = '120s';")
+        _execute(_SCHEMAS if context.is_offline_mode() else _ALONE)
+        _execute("set local lock_timeout = '10s';")
+        if context.is_offline_mode() or _may_create_roles():
+            _execute(roles_sql())
 
 
 def after_upgrade() -> None:
     """Replaces functions, views, triggers and rights by those of this release, unless they are these already."""
     if context.is_offline_mode():
-        for sql in [*interface_sql(), note_sql() + ";"]:
-            run(sql)
+        run("\n".join([*interface_sql(), note_sql() + ";"]))
         return
-    _record_revision()
-    if not is_current(_driver()):
-        replace(_driver())
+    reached = _reached()
+    with pinned():
+        _record_revision(reached)
+        if not is_current(_driver()):
+            replace(_driver())
 
 
-def _record_revision() -> None:
+def _reached() -> list[str]:
+    """What the version table says, which may be one of their own, found by the settings of their sessions."""
+    return [head for head in context.get_context().get_current_heads() if head.startswith(f"{SCHEMA}_")]
+
+
+def _record_revision(reached: list[str]) -> None:
     """Says in our own version table what was reached, for an environment that keeps its versions in another one."""
-    reached = [head for head in context.get_context().get_current_heads() if head.startswith(f"{SCHEMA}_")]
     bind = context.get_bind()
     bind.execute(text("delete from pgsched.schema_version where version_num <> all (:reached)"), {"reached": reached})
     bind.execute(

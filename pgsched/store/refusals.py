@@ -14,6 +14,10 @@ from pgsched.errors import (
     error_for_sqlstate,
 )
 
+_ANOTHER = (
+    SchemaMismatch,
+    "run pgsched migrate: it upgrades an older database, and says what to install for a newer one",
+)
 _BY_STATE: dict[str, tuple[type[PgschedError], str]] = {
     "22P05": (InvalidPayload, "leave \\u0000 out, PostgreSQL cannot store it"),
     "22P02": (InvalidPayload, "write JSON as RFC 8259 has it"),
@@ -23,10 +27,10 @@ _BY_STATE: dict[str, tuple[type[PgschedError], str]] = {
     "54001": (InvalidPayload, "nest it less deeply"),
     "23505": (Conflict, "another request did the same at this moment: try again"),
     "42501": (Refused, "ask for the role pgsched_client, or for a client that is yours"),
-    "42883": (SchemaMismatch, "run pgsched migrate"),
-    "42P01": (SchemaMismatch, "run pgsched migrate"),
-    "42703": (SchemaMismatch, "run pgsched migrate"),
-    "3F000": (SchemaMismatch, "run pgsched migrate"),
+    "42883": _ANOTHER,
+    "42P01": _ANOTHER,
+    "42703": _ANOTHER,
+    "3F000": _ANOTHER,
 }
 _FULL = (Unavailable, "somebody keeps it from being read, and so from being emptied: try again")
 _BY_CLASS: dict[str, tuple[type[PgschedError], str]] = {

@@ -9,7 +9,10 @@ from alembic import command
 from alembic.config import Config
 
 from pgsched.store.ddl import sqlalchemy_url
-from pgsched.store.migrate import check_schema, migrate, migrations_dir
+from pgsched.store.migrate import check_schema, migrate, migration_sql, migrations_dir
+from pgsched.store.pinned import pin_now
+from tests.migrations.schema_catalog import dump
+from tests.migrations.test_schema import GOLDEN, HEADER
 
 ENV = """
 from alembic import context
@@ -82,3 +85,52 @@ def test_pgsched_migrate_afterwards_has_nothing_to_do(own_config: Config, empty_
     command.upgrade(own_config, "heads")
     with psycopg.connect(empty_database_url) as connection:
         check_schema(connection)
+
+
+_OF_THEIR_OWN = """
+create schema mine;
+create function mine.now() returns timestamptz language sql as 'select null::timestamptz';
+create function mine.length(text) returns integer language sql as 'select 0';
+create function mine.octet_length(text) returns integer language sql as 'select 0';
+create domain mine.text as pg_catalog.text check (value is null);
+do $$ begin
+  execute format('alter database %I set search_path = mine, public, pg_catalog', current_database());
+  execute format('alter database %I set client_encoding = LATIN1', current_database());
+  execute format('alter database %I set standard_conforming_strings = off', current_database());
+  execute format('alter database %I set datestyle = German', current_database());
+  execute format('alter database %I set intervalstyle = sql_standard', current_database());
+end $$;
+"""
+
+
+@pytest.fixture
+def settings_of_their_own(empty_database_url: str) -> None:
+    """Sessions look names up in a schema of theirs first, and read and write otherwise than pgsched's do."""
+    with psycopg.connect(empty_database_url) as connection:
+        connection.execute(_OF_THEIR_OWN)
+
+
+@pytest.mark.usefixtures("settings_of_their_own")
+def test_what_their_sessions_are_set_to_changes_nothing_of_ours(own_config: Config, empty_database_url: str) -> None:
+    command.upgrade(own_config, "heads")
+    with psycopg.connect(empty_database_url) as connection:
+        pin_now(connection)
+        found = HEADER + dump(connection)
+    assert found.splitlines() == GOLDEN.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.usefixtures("settings_of_their_own")
+def test_their_own_versions_find_their_own_settings(own_config: Config, empty_database_url: str) -> None:
+    command.upgrade(own_config, "heads")
+    with psycopg.connect(empty_database_url) as connection:
+        connection.execute("select id from mine.orders")
+
+
+@pytest.mark.usefixtures("settings_of_their_own")
+def test_as_text_ours_put_the_settings_back_as_well(empty_database_url: str) -> None:
+    script = migration_sql().replace("BEGIN;", "").replace("COMMIT;", "")
+    with psycopg.connect(empty_database_url) as connection:
+        connection.execute("set client_encoding = 'UTF8'")  # the file's own, as psql has it by \encoding
+        connection.execute(script.encode())
+        row = connection.execute("select current_setting('search_path'), current_setting('datestyle')").fetchone()
+    assert row == ("mine, public, pg_catalog", "German, DMY")
