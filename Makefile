@@ -6,6 +6,8 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 
 	$(shell $(python) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(python))))
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PYTEST_ARGS ?=
+# The tests start hundreds of processes; without bytecode each would compile every module anew.
+export PYTHONDONTWRITEBYTECODE :=
 # What tells the time is tested one by one, the rest on all cores.
 TIMED := $(addprefix tests/worker/test_,$(addsuffix .py,alarm circuits clock dispatcher gates stop watch worker))
 # An installation that is attacked mostly waits: two at a time.

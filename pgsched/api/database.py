@@ -13,7 +13,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from pgsched.errors import Unavailable
 from pgsched.events import Events
-from pgsched.store.listings import read_exactly
+from pgsched.store.exact import read_exactly
 from pgsched.store.pinned import pin
 from pgsched.store.refusals import refusal
 

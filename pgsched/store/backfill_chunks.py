@@ -18,7 +18,7 @@ from psycopg.rows import class_row, tuple_row
 from pgsched.domain.recurrence import Recurrence
 from pgsched.errors import InvalidSchedule
 from pgsched.store.backfills import MICROSECOND, Range, cancel, instants_in, recurrence_of
-from pgsched.store.listings import read_exactly
+from pgsched.store.exact import read_exactly
 from pgsched.store.sql import statement
 
 AHEAD = timedelta(seconds=2)

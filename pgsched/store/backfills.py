@@ -13,7 +13,7 @@ from psycopg.rows import class_row, tuple_row
 
 from pgsched.domain.recurrence import Recurrence
 from pgsched.errors import NotFound
-from pgsched.store.listings import read_exactly
+from pgsched.store.exact import read_exactly
 from pgsched.store.recurring import Recurring
 from pgsched.store.sql import statement
 

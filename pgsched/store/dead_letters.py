@@ -9,7 +9,7 @@ from psycopg import AsyncConnection
 from psycopg.rows import class_row, tuple_row
 
 from pgsched.errors import NotFound
-from pgsched.store.listings import read_exactly
+from pgsched.store.exact import read_exactly
 from pgsched.store.order import check_text
 from pgsched.store.rows import DeadLetterFilter, Json
 from pgsched.store.sql import statement

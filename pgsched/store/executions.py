@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, LiteralString, NamedTuple
-from uuid import UUID
 
 import psycopg
 from psycopg import AsyncCursor
@@ -298,39 +297,3 @@ async def still_leased(connection: Connection, group: Group) -> set[bytes]:
     """Which of these rows are still held under these tokens."""
     cursor = await connection.execute(statement("still_leased"), group.parameters())
     return {row[0] if isinstance(row[0], bytes) else row[0].bytes for row in await cursor.fetchall()}
-
-
-class Stretch(NamedTuple):
-    """A part of what is due in a partition: what begins behind ``low`` (wire count), ``depth`` rows of it."""
-
-    partition: int
-    low: int
-    depth: int
-
-
-class Reaped(NamedTuple):
-    """How many rows wait again, how many failed, where the part ends if there may be more behind it (wire count)."""
-
-    returned: int
-    failed: int
-    read_to: int | None
-
-
-async def reap(
-    connection: Connection,
-    where: Stretch,
-    owners: Sequence[int],
-    *,
-    ended_by: float,
-    only: Sequence[bytes] | None = None,
-) -> Reaped:
-    """Takes rows back from lost workers, and those whose lease had run out by that moment of the database, of all or
-    ``only`` of these; on a connection that speaks ``store.wire``."""
-    named = None if only is None else [UUID(bytes=id) for id in only]
-    parameters = {
-        "partition": where.partition, "low": Instant(where.low), "depth": where.depth, "owners": list(owners),
-        "ended_by": ended_by, "only": named,
-    }  # fmt: skip
-    cursor = await connection.execute(statement("reap"), parameters, binary=True)
-    row = await cursor.fetchone()
-    return Reaped(*row[:3]) if row else Reaped(0, 0, None)

@@ -6,19 +6,18 @@ Instants are in UTC. What Python cannot hold is read as None (``infinity``: held
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
+from functools import partial
 from typing import Any, LiteralString, TypeVar, cast
 from uuid import UUID
 
-import msgspec
 import sqlalchemy as sa
-from psycopg import AsyncConnection, AsyncCursor, DataError
-from psycopg.adapt import Buffer, Loader
+from psycopg import AsyncConnection
 from psycopg.rows import class_row, tuple_row
-from psycopg.types.datetime import TimestamptzLoader
 from sqlalchemy.dialects import postgresql
 
 from pgsched.store.dead_letter_pages import one_dead_letter, page_of_dead_letters
+from pgsched.store.exact import read_exactly
 from pgsched.store.job_pages import one_job, page_of_jobs
 from pgsched.store.pages import one_execution, page_of_executions
 from pgsched.store.reach import FIRST_LOOK, reach_of_dead_letters, reach_of_executions, reach_of_jobs
@@ -50,8 +49,8 @@ async def list_executions(
     """At most ``limit`` executions older than the one with the id ``after``, the newest first."""
     return await _look(
         connection,
-        lambda share: reach_of_executions(wanted, after=after, share=share),
-        lambda reach: page_of_executions(wanted, limit=limit + 1, after=after, reach=reach),
+        partial(reach_of_executions, wanted, after=after),
+        partial(page_of_executions, wanted, after=after),
         Execution,
         limit,
     )
@@ -76,8 +75,8 @@ async def list_dead_letters(
     """At most ``limit`` dead letters in this state, older than the one with the id ``after``, the newest first."""
     return await _look(
         connection,
-        lambda share: reach_of_dead_letters(wanted, state=state, after=after, share=share),
-        lambda reach: page_of_dead_letters(wanted, state=state, limit=limit + 1, after=after, reach=reach),
+        partial(reach_of_dead_letters, wanted, state=state, after=after),
+        partial(page_of_dead_letters, wanted, state=state, after=after),
         DeadLetter,
         limit,
     )
@@ -94,8 +93,8 @@ async def list_jobs(
     """At most ``limit`` jobs older than the one with the id ``after``, the newest first."""
     return await _look(
         connection,
-        lambda share: reach_of_jobs(wanted, after=after, share=share),
-        lambda reach: page_of_jobs(wanted, limit=limit + 1, after=after, reach=reach),
+        partial(reach_of_jobs, wanted, after=after),
+        partial(page_of_jobs, wanted, after=after),
         JobRow,
         limit,
     )
@@ -132,36 +131,10 @@ async def time_of(connection: AsyncConnection[Any]) -> datetime:
     return cast(datetime, now)
 
 
-class _Instant(TimestamptzLoader):
-    """In UTC; None for infinity; the last or first instant there is for one that Python cannot hold."""
-
-    def load(self, data: Buffer) -> datetime | None:  # type: ignore[override]
-        text = bytes(data)
-        if text.endswith(b"infinity"):
-            return None
-        try:
-            return super().load(data).astimezone(UTC)
-        except (DataError, OverflowError):
-            return (datetime.min if text.endswith(b"BC") else datetime.max).replace(tzinfo=UTC)
-
-
-class _Json(Loader):
-    """As it is stored, digit for digit."""
-
-    def load(self, data: Buffer) -> msgspec.Raw:
-        return msgspec.Raw(bytes(data))
-
-
-def read_exactly(reader: AsyncConnection[Any] | AsyncCursor[Any]) -> None:
-    """Makes a connection or cursor hand out instants in UTC, and JSON as its text."""
-    reader.adapters.register_loader("timestamptz", _Instant)
-    reader.adapters.register_loader("jsonb", _Json)
-
-
 async def _look(
     connection: AsyncConnection[Any],
-    reach_of: Callable[[int], sa.Select[Any] | None],
-    page_of: Callable[[UUID | None], sa.Select[Any]],
+    reach_of: Callable[..., sa.Select[Any] | None],
+    page_of: Callable[..., sa.Select[Any]],
     row: type[_Listed],
     limit: int,
 ) -> Page[_Listed]:
@@ -169,8 +142,8 @@ async def _look(
     reach = None
     found: list[_Listed] = []
     for share in (FIRST_LOOK, 1):
-        reach = await _reach(connection, reach_of(share))
-        found = await _fetch(connection, page_of(reach), row)
+        reach = await _reach(connection, reach_of(share=share))
+        found = await _fetch(connection, page_of(limit=limit + 1, reach=reach), row)
         if len(found) > limit or reach is None:
             break
     following = found[limit - 1].id if len(found) > limit else reach

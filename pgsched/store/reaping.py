@@ -1,19 +1,56 @@
-"""Taking rows back without those for whose sake it fails."""
+"""Taking rows back from workers that are lost, and what ran out; without those for whose sake it fails."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
 
 from pgsched.store.connect import Connection
-from pgsched.store.executions import Reaped, Stretch, reap
 from pgsched.store.isolation import by_halves, is_a_lock, is_of_a_row
 from pgsched.store.parking import Parked, park
 from pgsched.store.sql import statement
 from pgsched.store.wire import Instant
 
 
+class Stretch(NamedTuple):
+    """A part of what is due in a partition: what begins behind ``low`` (wire count), ``depth`` rows of it."""
+
+    partition: int
+    low: int
+    depth: int
+
+
+class Reaped(NamedTuple):
+    """How many rows wait again, how many failed, where the part ends if there may be more behind it (wire count)."""
+
+    returned: int
+    failed: int
+    read_to: int | None
+
+
+async def reap(
+    connection: Connection,
+    where: Stretch,
+    owners: Sequence[int],
+    *,
+    ended_by: float,
+    only: Sequence[bytes] | None = None,
+) -> Reaped:
+    """Takes rows back from lost workers, and those whose lease had run out by that moment of the database, of all or
+    ``only`` of these; on a connection that speaks ``store.wire``."""
+    named = None if only is None else [UUID(bytes=id) for id in only]
+    parameters = {
+        "partition": where.partition, "low": Instant(where.low), "depth": where.depth, "owners": list(owners),
+        "ended_by": ended_by, "only": named,
+    }  # fmt: skip
+    cursor = await connection.execute(statement("reap"), parameters, binary=True)
+    row = await cursor.fetchone()
+    return Reaped(*row[:3]) if row else Reaped(0, 0, None)
+
+
 async def reap_others(
     connection: Connection, where: Stretch, owners: Sequence[int], *, ended_by: float
 ) -> tuple[Reaped, list[Parked]]:
-    """``executions.reap``; a row for whose sake it fails is parked. What it did, and which are parked; after a failure
+    """``reap``; a row for whose sake it fails is parked. What it did, and which are parked; after a failure
     the part is to be read once more. The connection speaks ``store.wire``."""
     try:
         return await reap(connection, where, owners, ended_by=ended_by), []

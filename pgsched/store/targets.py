@@ -8,7 +8,7 @@ from psycopg import AsyncConnection
 from psycopg.rows import class_row
 
 from pgsched.store.calls import value
-from pgsched.store.listings import read_exactly
+from pgsched.store.exact import read_exactly
 from pgsched.store.order import check_text
 from pgsched.store.sql import statement
 

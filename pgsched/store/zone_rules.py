@@ -15,8 +15,8 @@ from psycopg import AsyncConnection
 from psycopg.rows import class_row, tuple_row
 
 from pgsched.errors import InvalidSchedule
+from pgsched.store.exact import read_exactly
 from pgsched.store.isolation import Culprit, by_halves, is_a_lock
-from pgsched.store.listings import read_exactly
 from pgsched.store.recurring import Recurring
 from pgsched.store.sql import statement
 

@@ -4,9 +4,8 @@ import time
 from collections.abc import Iterable, Sequence
 
 from pgsched.store.connect import Connection
-from pgsched.store.executions import Stretch
 from pgsched.store.parking import Parked
-from pgsched.store.reaping import reap_others
+from pgsched.store.reaping import Stretch, reap_others
 from pgsched.store.wire import LONG_AGO
 
 

@@ -11,9 +11,8 @@ import pytest
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from pgsched.store import executions
+from pgsched.store import reaping
 from pgsched.store.connect import Connection as Session
-from pgsched.store.executions import Stretch
 from pgsched.store.wire import LONG_AGO
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -162,5 +161,5 @@ async def reap(worker: Session, partition: int, owners: list[int]) -> tuple[int,
     and how many failed."""
     cursor = await worker.execute("select extract(epoch from clock_timestamp())::float8")
     [now] = await cursor.fetchone() or (0.0,)
-    part = Stretch(partition, LONG_AGO, 1_000_000)
-    return (await executions.reap(worker, part, owners, ended_by=now))[:2]
+    part = reaping.Stretch(partition, LONG_AGO, 1_000_000)
+    return (await reaping.reap(worker, part, owners, ended_by=now))[:2]

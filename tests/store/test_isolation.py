@@ -12,7 +12,7 @@ from pgsched.store import dependencies, executions, jobs, sweeping
 from pgsched.store.connect import Connection
 from pgsched.store.executions import Group, Lease, Share
 from pgsched.store.isolation import by_halves, is_of_a_row
-from pgsched.store.reaping import reap_others
+from pgsched.store.reaping import Stretch, reap_others
 from pgsched.store.wire import LONG_AGO
 from tests.store.store_arrange import TARGET, call, column, row, schedule, status, value
 from tests.store.store_arrange import Connection as Session
@@ -85,7 +85,7 @@ async def test_a_row_that_cannot_be_taken_back_is_parked_and_the_others_are_take
         " check (target <> 'python:odd' or lease_token is not null or fire_at = 'infinity')"
     )
     try:
-        part = executions.Stretch(rows[0].partition, LONG_AGO, 100)
+        part = Stretch(rows[0].partition, LONG_AGO, 100)
         (returned, failed, again), parked = await reap_others(worker, part, [5], ended_by=0.0)
     finally:
         db.execute("alter table pgsched.executions drop constraint odd")
