@@ -22,7 +22,9 @@ from pgsched.store import gates, workers
 from pgsched.store.connect import Link
 from pgsched.store.workers import PARTITIONS_PER_QUEUE, Worker
 
-_EVERY, _LOOK_EVERY, _NOT_YET = 1.0, 2.0, 0.1
+_EVERY, _NOT_YET = 1.0, 0.1
+_LOOK_EVERY, _LOOK_SELDOM = 2.0, 10.0
+_UNTIL_KNOWN = 4.0  # seconds after a change among the workers within which some may not have noticed it
 _MANY = 50  # misses of one capability within a turn after which claims read past it
 _MOST_MISSED = 16
 _READ_PAST_FOR = 5.0
@@ -63,7 +65,8 @@ class Capabilities(Service):
         self._declared: tuple[int, frozenset[str]] = (0, frozenset())
         self._misses: Counter[str] = Counter()
         self._read_past_until: dict[str, float] = {}
-        self._looked_at = float("-inf")
+        self._looked_at = self._changed_at = float("-inf")
+        self._others: dict[int, frozenset[str]] = {}
         self._turn = 0
 
     def gate_of(self, target: str) -> str | None:
@@ -79,6 +82,7 @@ class Capabilities(Service):
             if worker.id != number and not (worker.gone or worker.lost or worker.alone):
                 for first in worker.served:
                     peers.setdefault(first // PARTITIONS_PER_QUEUE, []).append(frozenset(worker.delivers))
+        self._note_changes({worker.id: frozenset(worker.delivers) for worker in alive if not worker.gone})
         self.mine = self._own_ones()
         left = {queue: rest for queue, some in peers.items() if (rest := left_to_others(self.mine, some))}
         self.to_try = self._to_try(alive, number)
@@ -86,6 +90,10 @@ class Capabilities(Service):
         self.left, self.known = left, True
         if is_news:
             self._host.changed()
+
+    def _note_changes(self, others: dict[int, frozenset[str]]) -> None:
+        if others != self._others:
+            self._others, self._changed_at = others, time.monotonic()
 
     def _to_try(self, alive: Sequence[Worker], number: int) -> frozenset[str]:
         """Where several could, the first of those that serve all this worker's queues does."""
@@ -113,7 +121,7 @@ class Capabilities(Service):
 
     def look(self) -> None:
         """This worker has registered: what waits for it is fed on at once."""
-        self._looked_at = float("-inf")
+        self._looked_at, self._changed_at = float("-inf"), time.monotonic()
         self.wake()
 
     def _read_past(self, capabilities: Sequence[str]) -> None:
@@ -134,7 +142,7 @@ class Capabilities(Service):
         self.mine = self._own_ones()
         await self._declare()
         now = time.monotonic()
-        if now - self._looked_at >= _LOOK_EVERY:
+        if now - self._looked_at >= self._look_interval(now):
             await self._look()
         self._misses.clear()
         took = await self._hold() if self.missed else 0.0
@@ -146,6 +154,11 @@ class Capabilities(Service):
         if saying != self._declared:
             await workers.declare(await self._link.get(), saying[0], sorted(saying[1]))
             self._declared, self._looked_at = saying, float("-inf")
+
+    def _look_interval(self, now: float) -> float:
+        """Only who does not know of this worker yet holds what it could deliver; while something is held it is fed on."""
+        is_likely = self.holding or now - self._changed_at < _UNTIL_KNOWN
+        return _LOOK_EVERY if is_likely else _LOOK_SELDOM
 
     async def _look(self) -> None:
         """Looks whether anything waits for this worker."""

@@ -39,9 +39,8 @@ from pgsched.worker.watch import Watch
 
 _SMALLEST_SHARE = 16
 _HELP_AFTER = 50_000  # microseconds overdue before another worker's partition is helped with
-_LOOK_AGAIN = 0.05
-_LITTLE_ROOM = 0.005
-_NOT_YET = 0.02
+_LOOK_AGAIN, _LITTLE_ROOM, _NOT_YET = 0.05, 0.005, 0.02
+_QUICK = 0.01  # seconds within which the left edge is read where nothing dead stands there
 
 
 class Claimer(Service):
@@ -76,8 +75,8 @@ class Claimer(Service):
         self._selection = selection
         self._sight, self._watch = Sight(), Watch()
         self._front = Front(self._sight, rear, roster, clock)
-        self._looked_at = float("-inf")
-        self._claimed_at = float("-inf")
+        self._looked_at = self._claimed_at = self._swept_at = float("-inf")
+        self._sweep_took = float("inf")
 
     def expect(self, partition: int, instant: int) -> bool:
         """A row for this instant stands in this partition. False for one of a queue that this worker does not serve, or
@@ -107,12 +106,14 @@ class Claimer(Service):
         """Looks for rows that stand where reading does not begin any more: in its own partitions, and with room
         to spare in all others too, for whose they are may have none."""
         partitions = self._roster.open if self._dispatcher.free else self._roster.own
-        if not partitions:
+        if not partitions or time.monotonic() - self._swept_at < self._poll:
             return
         if self._selection.is_partial:
             self._rear.sweep()
             return
+        started = time.monotonic()
         due, now = await self._next_due(connection, dict.fromkeys(partitions, LONG_AGO))
+        self._sweep_took = time.monotonic() - started
         for partition, instant in due.items():
             is_theirs = partition not in self._roster.own
             if instant < self._sight.low(partition) and not (is_theirs and instant > now - _HELP_AFTER):
@@ -263,13 +264,21 @@ class Claimer(Service):
             self._looked_at = time.monotonic()
             return
         self._sight.asking()
-        lows = {partition: self._front.look_from(partition) for partition in partitions}
-        sent = time.monotonic()
+        sent, sweeps = time.monotonic(), self._can_sweep
+        lows = {partition: LONG_AGO if sweeps else self._front.look_from(partition) for partition in partitions}
         due, now = await self._next_due(connection, lows)
         received = time.monotonic()
         self._clock.observe(now, sent, received)
+        if sweeps:
+            self._swept_at, self._sweep_took = received, received - sent
         if self._sight.seen(partitions, due, now):
             self._looked_at = received
+
+    @property
+    def _can_sweep(self) -> bool:
+        """Whether a look may read from the left edge, and so do the sweep's work: nothing is claimed, and it is quick."""
+        is_idle = time.monotonic() - self._claimed_at > self._poll
+        return is_idle and self._sweep_took < _QUICK and not self._selection.is_partial
 
     async def _next_due(self, connection: Connection, lows: dict[int, int]) -> tuple[dict[int, int], int]:
         """Who passes rows over does not look further than until it looks again."""

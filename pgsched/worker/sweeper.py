@@ -2,7 +2,8 @@
 
 Claims and looks begin a moment back, not at the left edge of the index (``sight``). What stands further back without
 anybody having been told (its notification silenced or lost, or handed back by a worker that left) is found here. The
-sweep reads the whole edge, dead entries and all. While an old snapshot keeps those alive it takes long, so it runs
+sweep reads the whole edge, dead entries and all. Where the worker has nothing to do and none are there, its looks read
+from the edge too, and do for both. While an old snapshot keeps those alive it takes long, so it runs
 beside the claims, and never takes more than a twentieth of the time.
 """
 

@@ -70,11 +70,11 @@ def until(db: psycopg.Connection[Any], query: str, *parameters: Any, seconds: fl
         time.sleep(0.1)
 
 
-def test_ten_that_end_their_process_take_none_of_five_hundred_others_down(worker: Any, db: Any) -> None:
-    db.execute(MIXED, [50, 510])
+def test_four_that_end_their_process_take_none_of_two_hundred_others_down(worker: Any, db: Any) -> None:
+    db.execute(MIXED, [51, 204])
     worker("--processes", "2", "--concurrency", "10")
-    until(db, "select count(*) = 500 from pgsched.status where status = 'succeeded'")
-    until(db, "select count(*) = 10 from pgsched.status where status = 'held' and held_by = 'error'")
+    until(db, "select count(*) = 200 from pgsched.status where status = 'succeeded'")
+    until(db, "select count(*) = 4 from pgsched.status where status = 'held' and held_by = 'error'")
     assert value(db, "select count(*) from pgsched.status where status not in ('succeeded', 'held')") == 0
     assert value(db, "select max(attempt) from pgsched.history") == 1
     found = db.execute("select distinct payload #>> '{}', reason from pgsched.status where status = 'held'").fetchall()

@@ -185,9 +185,10 @@ def frozen(server: EmbeddedPostgres) -> Iterator[None]:
     postmaster = int(found.split()[0])
     children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
     processes = [postmaster, *map(int, children)]
-    for process in processes:
-        os.kill(process, signal.SIGSTOP)
     try:
+        for process in processes:
+            with suppress(ProcessLookupError):  # a session may have ended since
+                os.kill(process, signal.SIGSTOP)
         yield
     finally:
         for process in processes:
