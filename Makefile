@@ -15,9 +15,9 @@ EVERYWHERE := -n auto --dist worksteal
 # functions with SQL of their own, and which plans are found. What only refuses bad input is the same there.
 ON_15 := tests/migrations $(addprefix tests/store/test_,$(addsuffix .py,backfill_chunks backfill_verbs backfill_workers \
 	bad_rows bounds changed_while_claimed claim days dead_letter_days dead_letter_plans dead_letter_races dead_letter_target \
-	dead_letters dependencies edit failures gate_plans gate_rights groups interface isolation key_registry keys limits \
-	locks_held lookup_plans notify outcomes overlap pages pinned planning plans pull pull_cost pull_races queues reap \
-	replays roles schedule settle sidelining statements status successors zone_rules))
+	dead_letters dependencies edit failures gate_plans gate_rights interface isolation key_registry keys \
+	locks_held lookup_plans notify outcomes overlap pinned planning plans pull pull_cost pull_races queues reap \
+	replays roles schedule settle sidelining statements successors zone_rules))
 # The tests start hundreds of processes; without bytecode each would compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
 ARGS ?=
