@@ -68,6 +68,8 @@ async def plan_jobs(connection: AsyncConnection[Any], *, batch: int, seconds: fl
     async with connection.cursor(row_factory=tuple_row) as cursor:
         await cursor.execute(statement("unplanned_jobs"), {"batch": batch})
         ids = [row[0] for row in await cursor.fetchall()]
+    if not ids:
+        return Planned(0, [], False)
     until = time.monotonic() + seconds
     try:
         async with connection.transaction():

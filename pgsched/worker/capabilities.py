@@ -156,7 +156,7 @@ class Capabilities(Service):
             self._declared, self._looked_at = saying, float("-inf")
 
     def _look_interval(self, now: float) -> float:
-        """Only who does not know of this worker yet holds what it could deliver; while something is held it is fed on."""
+        """Who knows of this worker does not hold what it can deliver; while something is held it is fed on."""
         is_likely = self.holding or now - self._changed_at < _UNTIL_KNOWN
         return _LOOK_EVERY if is_likely else _LOOK_SELDOM
 

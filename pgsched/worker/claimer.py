@@ -276,7 +276,7 @@ class Claimer(Service):
 
     @property
     def _can_sweep(self) -> bool:
-        """Whether a look may read from the left edge, and so do the sweep's work: nothing is claimed, and it is quick."""
+        """Whether a look may read from the left edge, as the sweep does: nothing is claimed, and it is quick."""
         is_idle = time.monotonic() - self._claimed_at > self._poll
         return is_idle and self._sweep_took < _QUICK and not self._selection.is_partial
 
