@@ -24,7 +24,7 @@ from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.settings import Settings
 from pgsched.store import workers
-from pgsched.store.connect import Link, signed
+from pgsched.store.connect import Connection, Link, signed
 from pgsched.store.warming import warm_claims, warm_settles
 from pgsched.upkeep.services import Host, Upkeep
 from pgsched.worker.capabilities import Capabilities
@@ -46,6 +46,7 @@ from pgsched.worker.roster import Roster
 from pgsched.worker.selection import Selection
 from pgsched.worker.settler import SETTLING_PATIENCE, Settler
 from pgsched.worker.shares import Shares
+from pgsched.worker.stand_in import StandIn
 from pgsched.worker.sweeper import Sweeper
 from pgsched.worker.trial import Trial
 from pgsched.worker.waker import Waker
@@ -124,7 +125,7 @@ class Worker:
             self.dispatcher,
             self.events,
             lease=self._lease,
-            declared_lost=self.waker.rejoin,
+            rejoin=self._rejoin,
         )
         self.witness = Witness(self._chores, self.events, start=trials.start, wanted=lambda: self.capabilities.to_try)
         self.trial = self._make_trial(trials) if trials.tell else None
@@ -170,6 +171,14 @@ class Worker:
                 lanes=self.settings.concurrency,
                 is_wanted=lambda: self.upkeep.directory.count > 1,
                 relieved=lambda: self.claimer.look(),
+            ),
+            stand_in=StandIn(
+                self._url,
+                self.roster,
+                self.events,
+                lease=self._lease,
+                unanswered=lambda: [token for claiming in self._claiming for token in claiming.leases.unanswered],
+                announces=self.settings.notify,
             ),
         )
 
@@ -340,6 +349,10 @@ class Worker:
         self.circuits.forget(id for id, _ in rows)
         if self.trial is not None:
             self.trial.wake()
+
+    async def _rejoin(self, connection: Connection) -> None:
+        await self.roster.join(connection)
+        self._joined()
 
     def _joined(self) -> None:
         self.events.emit("worker.joined", worker=self.roster.number)

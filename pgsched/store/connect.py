@@ -10,7 +10,7 @@ from psycopg import AsyncConnection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pgsched.store import wire
-from pgsched.store.pinned import pin
+from pgsched.store.pinned import pin, pin_now
 
 Connection = AsyncConnection[tuple[Any, ...]]
 
@@ -44,17 +44,7 @@ async def connect(url: str, role: str, *, raw: bool = True, patience: LiteralStr
     forgotten. Raises
     psycopg.OperationalError when the server cannot be reached.
     """
-    connection = await AsyncConnection.connect(
-        url,
-        autocommit=True,
-        prepare_threshold=0,
-        connect_timeout=5,
-        application_name=f"pgsched {role} {conninfo_to_dict(url).get(_INSTANCE, '')}".rstrip(),
-        keepalives_idle=10,
-        keepalives_interval=5,
-        keepalives_count=3,
-        tcp_user_timeout=10_000,
-    )
+    connection = await AsyncConnection.connect(url, autocommit=True, prepare_threshold=0, **_ways(url, role))
     connection.prepared_max = _PREPARED
     try:
         own = _SESSION + "set lock_timeout = " + patience + "; "
@@ -67,6 +57,30 @@ async def connect(url: str, role: str, *, raw: bool = True, patience: LiteralStr
     else:
         wire.register_arrays(connection)
     return connection
+
+
+def connect_now(url: str, role: str) -> psycopg.Connection[tuple[Any, ...]]:
+    """The same for a thread beside the event loop; it sends ``store.wire``'s arrays and reads what psycopg reads."""
+    connection = psycopg.connect(url, autocommit=True, **_ways(url, role))
+    try:
+        connection.execute(_SESSION + "set lock_timeout = " + PATIENCE + "; " + _SILENT, prepare=False)
+        pin_now(connection)
+    except BaseException:
+        connection.close()
+        raise
+    wire.register_arrays(connection)
+    return connection
+
+
+def _ways(url: str, role: str) -> dict[str, Any]:
+    return {
+        "connect_timeout": 5,
+        "application_name": f"pgsched {role} {conninfo_to_dict(url).get(_INSTANCE, '')}".rstrip(),
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 10_000,
+    }
 
 
 _LAST_STATEMENT = 1.0

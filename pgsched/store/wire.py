@@ -16,6 +16,8 @@ from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.pq import Format
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+UNIX_TO_WIRE = 946_684_800_000_000
+"""Microseconds from 1970 to 2000."""
 LONG_AGO, FAR_OFF = -(2**63), 2**63 - 1  # the wire forms of -infinity and infinity
 _UUID, _INT8, _TIMESTAMPTZ, _TEXT = 2950, 20, 1184, 25
 _UUID_ARRAY, _INT8_ARRAY, _TIMESTAMPTZ_ARRAY, _TEXT_ARRAY = 2951, 1016, 1185, 1009

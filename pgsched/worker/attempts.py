@@ -112,10 +112,10 @@ class Attempts:
 
     async def large(self, lane: Lane, row: Execution) -> None:
         """One that reads first what the claim kept back; that is not the attempt's time."""
-        lane.execution, released = row, Released()
+        lane.execution, released, doubts = row, Released(), self._tenure.doubts
         try:
             async with self._payloads.whole(row) as whole:
-                if whole is not None:
+                if whole is not None and doubts == self._tenure.doubts:
                     lane.execution = None
                     await self.plain(lane, whole)
                     return

@@ -30,6 +30,7 @@ from pgsched.worker.lane import Lane
 from pgsched.worker.pace import Pace
 from pgsched.worker.payloads import Payloads
 from pgsched.worker.shares import Shares
+from pgsched.worker.stand_in import Hand, StandIn
 from pgsched.worker.tenure import Tenure
 from pgsched.worker.terms import DEFAULT, Terms
 from pgsched.worker.upcoming import Upcoming
@@ -61,20 +62,25 @@ class Dispatcher:
         failures: Failures,
         payloads: Payloads,
         shares: Shares,
+        stand_in: StandIn | None = None,
     ) -> None:
+        self._stand_in = stand_in
         self._clock, self._settle, self._room = clock, settle, room
         terms = Terms(clock, defaults)
         self.is_late = terms.is_late
         self.concurrency = concurrency
         self._pace = Pace(concurrency=concurrency, ahead=ahead)
         self._events, self._payloads, self.shares = events, payloads, shares
-        self._watchdog = Watchdog(events, self._delivered_by)
         self._waiting = Waiting(self._resume)
         self._told_at = float("-inf")
         self.tenure = Tenure()
         self.in_hand: dict[bytes, Execution] = {}
         self._ready: deque[Execution] = deque()
         self._upcoming = Upcoming(clock, ahead=ahead, due=self._ready.append, rung=self._wake_lane)
+        self._hand = Hand(
+            tenure=self.tenure, in_hand=self.in_hand, ready=self._ready, upcoming=self._upcoming, waiting=self._waiting
+        )
+        self._watchdog = self._make_watchdog(events)
         self._apart: set[bytes] = set()  # what has ended, and cannot be recorded yet
         self._lanes = [Lane() for _ in range(concurrency)]
         self._idle: list[Lane] = []
@@ -96,6 +102,16 @@ class Dispatcher:
             payloads=payloads,
             shares=shares,
         )
+
+    def _make_watchdog(self, events: Events) -> Watchdog:
+        if self._stand_in is None:
+            return Watchdog(events, self._delivered_by)
+        return Watchdog(events, self._delivered_by, stand_in=self._have_stood_in, rest=self._stand_in.rest)
+
+    def _have_stood_in(self, since: float, culprit: Execution | None) -> None:
+        until = next((lane.expires for lane in self._lanes if culprit and lane.execution is culprit), None)
+        assert self._stand_in is not None
+        self._stand_in.step(self._hand, since, culprit, until)
 
     def start(self) -> None:
         self._upcoming.start()
@@ -269,6 +285,8 @@ class Dispatcher:
             await asyncio.sleep(_WATCH_EVERY)
             now = time.monotonic()
             blocked = self._watchdog.beat(now)
+            if self.tenure.is_given_up:
+                self.hand_back()
             occupied = 0.0
             for lane in self._lanes:
                 if lane.execution is None:

@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Mapping
 
 from pgsched.domain.notice import MOST_ROWS, STOP, parse_notice
+from pgsched.store.wire import UNIX_TO_WIRE
 
 _AT_ONCE, _WITHIN = 20, 0.1  # as many rings as call a worker to the watch
 _APART, _WORDS_APART, _FAR_BACK_APART = 0.005, 0.05, 0.25
 _READ_EACH, _READ_BYTES = 0.02, 16_384
 _FAR_BACK = 10_000_000  # microseconds: what is older lies behind rows that have been settled, and takes long to read
 _MOST_ENDED = 10_000
-_UNIX_TO_WIRE = 946_684_800_000_000  # microseconds from 1970 to 2000
 
 
 class Pace:
@@ -116,7 +116,7 @@ class Hints:
         notice = parse_notice(payload)
         long_ago = self._now() - _FAR_BACK
         for partition, since_1970 in notice.rows:
-            instant = since_1970 - _UNIX_TO_WIRE
+            instant = since_1970 - UNIX_TO_WIRE
             known = self._rows if instant >= long_ago else self._far_back
             known[partition] = min(instant, known.get(partition, instant))
         if notice.ended and len(self._ids) < _MOST_ENDED:

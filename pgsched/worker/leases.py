@@ -43,6 +43,11 @@ class Leases:
         self._marks: dict[int, int] = {}
         self._locked: dict[int, int] = {}
 
+    @property
+    def unanswered(self) -> list[int]:
+        """The tokens of claims of which it is not known what they leased."""
+        return [*self._unanswered]
+
     def ask(self, ahead: timedelta) -> Lease:
         """A lease under a token that no claim has had, for rows that are due so far ahead."""
         token = self._roster.next_token()

@@ -1,7 +1,7 @@
 """Keeps leases alive: the worker's own, and those of rows that have been in hand for a third of their lease.
 
-Rows that are quick are never renewed. A worker that finds itself declared lost registers anew; what it still has in
-hand belongs to others by then, and its results are refused.
+Rows that are quick are never renewed. A worker that finds itself declared lost registers anew at once; what it still
+has in hand belongs to others by then, and its results are refused.
 """
 
 import time
@@ -18,8 +18,6 @@ from pgsched.worker.dispatcher import Dispatcher
 from pgsched.worker.leases import SURE
 from pgsched.worker.roster import Roster
 
-_AGAIN = 0.05  # seconds: until it has registered anew nothing is claimed
-
 
 class Renewer(Service):
     """One turn every quarter of the lease."""
@@ -34,11 +32,11 @@ class Renewer(Service):
         events: Events,
         *,
         lease: timedelta,
-        declared_lost: Callable[[], Awaitable[None]],
+        rejoin: Callable[[Connection], Awaitable[None]],
     ) -> None:
         super().__init__(events)
         self._link, self._roster, self._dispatcher = link, roster, dispatcher
-        self._lease, self._declared_lost = lease, declared_lost
+        self._lease, self._rejoin = lease, rejoin
         self._doubted: set[bytes] = set()
 
     def doubt(self, id: bytes) -> None:
@@ -56,8 +54,7 @@ class Renewer(Service):
         if not await self._roster.renew(connection):
             self.events.emit("worker.lost", worker=self._roster.number, why="declared lost by the others")
             self._dispatcher.hand_back()
-            await self._declared_lost()
-            return _AGAIN
+            await self._rejoin(connection)
         groups: dict[int, Group] = defaultdict(lambda: Group([], []))
         for row in self._dispatcher.in_hand.values():
             group = groups[row.partition]

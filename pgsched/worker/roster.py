@@ -6,6 +6,7 @@ a preference, never a right: a worker with nothing to do helps where rows are ov
 that is paused.
 """
 
+import asyncio
 import secrets
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -24,7 +25,8 @@ _TOKEN_BITS = 63
 class Roster:
     """This worker's number and its share of the partitions.
 
-    ``partitions`` are those of all its queues, ``open`` those that may be claimed from, ``own`` its share of these.
+    ``instance`` is the name that its sessions carry. ``partitions`` are those of all its queues, ``open`` those that
+    may be claimed from, ``own`` its share of these.
     """
 
     def __init__(
@@ -38,13 +40,24 @@ class Roster:
         tries: bool = False,
         alone: bool = False,
     ) -> None:
-        self._name, self._instance, self._queues = name, instance, list(queues)
+        self._name, self.instance, self._queues = name, instance, list(queues)
         self._delivers, self._tries, self._alone = delivers, tries, alone
         self._lease, self._term = lease, lease * _TERM
+        self._joining = asyncio.Lock()
         self.number = 0
         self.partitions: list[int] = []
         self.open: list[int] = []
         self.own: list[int] = []
+
+    @property
+    def term(self) -> timedelta:
+        """For how long a worker that has renewed counts as living."""
+        return self._term
+
+    @property
+    def channel(self) -> str:
+        """On which its listener tells itself something."""
+        return f"pgsched_worker_{self.instance}"
 
     @property
     def minded(self) -> list[int]:
@@ -53,13 +66,17 @@ class Roster:
 
     async def join(self, connection: Connection) -> None:
         """Registers, or stays registered where nobody has declared this worker lost."""
+        async with self._joining:  # the listener and the renewer may find out at the same moment
+            await self._join(connection)
+
+    async def _join(self, connection: Connection) -> None:
         found = await workers.served(connection, self._queues)
         self._take(found.queues, found.paused)
         if self.number and await workers.renew(connection, self.number, self._term):
             return
         introduction = workers.Introduction(
             name=self._name,
-            instance=self._instance,
+            instance=self.instance,
             queues=self._queues,
             release=__version__,
             delivers=sorted(self._delivers()),

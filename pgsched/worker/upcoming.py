@@ -54,6 +54,10 @@ class Upcoming:
         self._far.clear()
         return rows
 
+    def copy(self) -> list[Execution]:
+        """All that are to come. For a thread beside the loop."""
+        return [row for _, _, row in [*self._rows]]
+
     def close(self) -> None:
         if self._alarm:
             self._alarm.close()

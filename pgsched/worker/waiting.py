@@ -68,6 +68,10 @@ class Waiting:
         """Nothing waits here any more."""
         return [row for _, rows in self.take_overdue(float("inf")) for row in rows]
 
+    def copy(self) -> list[Execution]:
+        """All that wait. For a thread beside the loop: raises RuntimeError where something changes meanwhile."""
+        return [row for clients in self._rows.values() for rows in clients.values() for _, row in rows]
+
     def _freed(self, places: Places) -> None:
         clients = self._rows.get(places)
         if not clients:

@@ -68,10 +68,6 @@ class Waker(Service):
         self.events.emit("listener.lost", error=str(error)[:200])
         await self._link.drop()
 
-    async def rejoin(self) -> None:
-        """The worker was declared lost: registers anew on the next turn."""
-        self._on = None
-
     async def close(self) -> None:
         self._hints.stop()
         await self._link.drop()
@@ -80,12 +76,8 @@ class Waker(Service):
         await self._roster.join(connection)
         if self._listen:
             await connection.execute(sql.SQL("listen {}").format(sql.Identifier(CHANNEL)))
-            await connection.execute(sql.SQL("listen {}").format(sql.Identifier(self._own_channel)))
+            await connection.execute(sql.SQL("listen {}").format(sql.Identifier(self._roster.channel)))
         self._joined()
-
-    @property
-    def _own_channel(self) -> str:
-        return f"pgsched_worker_{self._roster.number}"
 
     async def _hear(self, connection: AsyncConnection[Any]) -> None:
         """Passes on what comes within the time, then makes sure that something can come."""
@@ -99,7 +91,7 @@ class Waker(Service):
     async def _hear_itself(self, connection: AsyncConnection[Any]) -> None:
         """Behind many others its own notification takes a while: as long as they come, the connection is not silent."""
         word = secrets.token_hex(8)
-        sent = await self._within(connection.execute(_NOTIFY_ITSELF, [self._own_channel, word]))
+        sent = await self._within(connection.execute(_NOTIFY_ITSELF, [self._roster.channel, word]))
         if not sent.rowcount:  # the queue of notifications is not being emptied; that the database answers must do
             return
         until = time.monotonic() + _ECHO_WITHIN

@@ -2,7 +2,8 @@
 
 A handler that computes or waits without awaiting stops everything else in its process: no other row starts, no answer
 is read, no lease is renewed. Nothing in the loop can tell of it, so a thread looks whether the loop turns. It ends
-nothing: it reports once for each time that the loop stands still, with the stack that it stands in.
+nothing: it reports once for each time that the loop stands still, with the stack that it stands in, and has somebody
+stand in for the loop meanwhile.
 """
 
 import asyncio
@@ -22,15 +23,20 @@ _LONGEST_STACK = 4_000
 
 class Watchdog:
     """``beat`` is called in the loop, several times within ``after`` seconds. ``task_of`` answers with the row that a
-    task delivers, if any; it is called in the thread, and so are the listeners of ``loop.blocked``."""
+    task delivers, if any; it is called in the thread, and so are the listeners of ``loop.blocked``.
+    ``stand_in`` is called there again and again while the loop stands still, with the moment since when and the row
+    whose handler has it, and ``rest`` while it turns."""
 
     def __init__(
         self,
         events: Events,
         task_of: Callable[[asyncio.Task[object]], Execution | None],
         *,
+        stand_in: Callable[[float, Execution | None], None] = lambda since, culprit: None,
+        rest: Callable[[], None] = lambda: None,
         after: float = BLOCKED_AFTER,
     ) -> None:
+        self._stand_in, self._rest = stand_in, rest
         self._events, self._row_of, self._after = events, task_of, after
         self._turned_at = self._told_of = float("inf")
         self._closing = threading.Event()
@@ -62,8 +68,14 @@ class Watchdog:
         while not self._closing.wait(self._after / 4):
             turned_at = self._turned_at
             blocked = time.monotonic() - turned_at
-            if blocked >= self._after and turned_at != self._told_of:
+            if blocked < self._after:
+                self._rest()
+                continue
+            if turned_at != self._told_of:
                 self._tell(loop, thread, turned_at, blocked)
+            if turned_at == self._told_of:
+                self._stand_in(turned_at, self.culprit)
+        self._rest()
 
     def _tell(self, loop: asyncio.AbstractEventLoop, thread: int, turned_at: float, blocked: float) -> None:
         frame = sys._current_frames().get(thread)

@@ -81,6 +81,12 @@ async def mallory_cancels(payload: Any) -> None:
     raise asyncio.CancelledError
 
 
+@app.handler("mallory_exits")
+async def mallory_exits(payload: Any) -> None:
+    """It ends the process that it is in."""
+    os._exit(3)
+
+
 @app.handler("mallory_insists")
 async def mallory_insists(payload: Any) -> None:
     """It does not let itself be cancelled."""

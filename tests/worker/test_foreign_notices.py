@@ -14,7 +14,7 @@ PAYLOADS = [
     "3@-99999999999999999999999", "3@-999999999999999999", "1@--5", "²@²", "3@" + "9" * 5000, "99999999999@1", "stop ²",
     "stop " + "0" * 5000, "plan", "clients", "queues", "gates", "turns", "release", "backfill", "replay", "",
 ]  # fmt: skip
-ECHO = "select pg_notify('pgsched_worker_' || id, '') from pgsched.workers"
+ECHO = "select pg_notify('pgsched_worker_' || instance, '') from pgsched.workers"
 
 
 @pytest.fixture
@@ -85,5 +85,5 @@ async def test_what_others_say_on_its_own_channel_is_not_taken_for_the_listeners
         await connection.execute("unlisten *")  # as deaf as a listener behind a pooler
         async with asyncio.timeout(20):
             while not recorder.named("listener.lost"):
-                await stranger.execute("select pg_notify(%s, '')", [worker.waker._own_channel])
+                await stranger.execute("select pg_notify(%s, '')", [worker.roster.channel])
                 await asyncio.sleep(0.05)

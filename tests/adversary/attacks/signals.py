@@ -18,9 +18,16 @@ _WORDS = ("plan", "clients", "queues", "release", "backfill", "replay", "gates",
           "stop " + "x" * 7_000, "\u0001\u001b[2J", "null", "{}", "True", "a" * 7_999)  # fmt: skip
 
 
+_OWN_CHANNELS = (
+    "select distinct 'pgsched_worker_' || substring(application_name from '^pgsched listen ([0-9a-f]+)$')"
+    " from pg_stat_activity where application_name ~ '^pgsched listen [0-9a-f]+$'"
+)
+
+
 def channels(connection: Connection) -> list[str]:
-    """Whatever somebody may listen to: the workers' common channel, and those of single workers by their numbers."""
-    return ["pgsched_wake", "pgsched_api", "pgsched", *(f"pgsched_worker_{number}" for number in range(1, 12))]
+    """Whatever somebody may listen to: the workers' common channel, and those of single workers, whose names everybody
+    can see."""
+    return ["pgsched_wake", "pgsched_api", "pgsched", *(name for (name,) in connection.execute(_OWN_CHANNELS))]
 
 
 def tell(means: Means, connection: Connection, channel: str, payload: str) -> None:

@@ -124,3 +124,14 @@ def a_handler_that_cannot_be_cancelled(means: Means) -> None:
 @attack(seconds=3.0)
 def two_hundred_handlers_that_keep_a_thread(means: Means) -> None:
     call(means, "python:mallory_sleeps", 200, '{"timeout": "5s", "max_attempts": 1}')
+
+
+@attack(may_be_late=True, seconds=9.0)
+def a_handler_that_blocks_the_loop(means: Means) -> None:
+    """Whoever is in the same process is late; what begins again elsewhere meanwhile must not begin here afterwards."""
+    means.schedule(target="python:mallory_blocks", payload='{"seconds": 7}', options='{"max_attempts": 1}')
+
+
+@attack(may_be_late=True, seconds=4.0)
+def a_handler_that_ends_its_process(means: Means) -> None:
+    call(means, "python:mallory_exits", 3)

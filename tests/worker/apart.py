@@ -1,0 +1,85 @@
+"""A worker in a thread of its own, whose event loop a handler can block while the test's own goes on."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from pgsched.delivery.handlers import Context
+from pgsched.delivery.python import App
+from pgsched.events import Events
+from pgsched.scheduler import Worker
+from pgsched.settings import Settings
+
+Calls = list[str]
+_PATIENCE = 60.0
+
+
+class Blockable:
+    """Handlers ``note``, ``slow`` (it ends when told to) and ``block`` (it keeps the loop until told not to), and the
+    executions for which each was called."""
+
+    def __init__(self, *, blocks: bool) -> None:
+        self.app = App()
+        self.noted, self.slow, self.blocked = Calls(), Calls(), Calls()
+        self.stands, self.go, self.end = threading.Event(), threading.Event(), threading.Event()
+
+        @self.app.handler("note")
+        async def note(context: Context) -> None:
+            self.noted.append(context.execution_id)
+
+        @self.app.handler("slow")
+        async def slow(context: Context) -> None:
+            self.slow.append(context.execution_id)
+            while not self.end.is_set():  # noqa: ASYNC110  set by another thread
+                await asyncio.sleep(0.02)
+
+        @self.app.handler("block")
+        async def block(context: Context) -> None:
+            self.blocked.append(context.execution_id)
+            if blocks:
+                self.stands.set()
+                self.go.wait(_PATIENCE)
+
+    def free(self) -> None:
+        """Nothing is kept waiting any more."""
+        self.go.set()
+        self.end.set()
+
+
+@asynccontextmanager
+async def in_a_thread(settings: Settings, made: Blockable, events: Events) -> AsyncIterator[Worker]:
+    """A worker whose loop is not the test's, drained at the end."""
+    found: list[Worker] = []
+    up, stop = threading.Event(), threading.Event()
+
+    async def run() -> None:
+        worker = Worker(settings, app=made.app, events=events)
+        await worker.start()
+        found.append(worker)
+        up.set()
+        while not stop.is_set():  # noqa: ASYNC110  set by another thread
+            await asyncio.sleep(0.02)
+        await worker.drain()
+
+    thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
+    thread.start()
+    await told(up)
+    try:
+        yield found[0]
+    finally:
+        made.free()
+        stop.set()
+        await asyncio.to_thread(thread.join, _PATIENCE)
+
+
+async def told(event: threading.Event) -> None:
+    """Waits without keeping the test's loop."""
+    assert await asyncio.to_thread(event.wait, 30)
+
+
+async def until_so(condition: Callable[[], bool]) -> None:
+    """Waits for something that another thread brings about."""
+    async with asyncio.timeout(30):
+        while not condition():  # noqa: ASYNC110  set by another thread
+            await asyncio.sleep(0.02)
