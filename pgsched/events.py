@@ -7,6 +7,7 @@ still. Per-row events are never emitted on the hot path, only per batch.
 
 import logging
 import re
+import time
 from collections.abc import Callable
 
 Field = str | int | float | bool | None
@@ -14,6 +15,7 @@ Listener = Callable[[str, dict[str, Field]], None]
 
 _WARNINGS = frozenset(
     {
+        "database.back",
         "database.lost",
         "lease.doubted",
         "lease.refused",
@@ -46,6 +48,65 @@ class Events:
             listener(event, fields)
 
 
+class Faults:
+    """A listener that passes events on, but says of a fault once that it is there and once that it is over.
+
+    While the database is away every service of a process fails, and tries again, and fails. Of all that the first
+    failure is passed on, and ``database.back`` when each that failed has succeeded again, with how long that took and
+    how often they tried. Any other failure of a service, and each loss of a connection, is passed on again only when it
+    is another one, or after a minute, with how many ``times`` it came.
+    """
+
+    def __init__(self, listener: Listener, *, remind_after: float = 60.0) -> None:
+        self._listener, self._remind_after = listener, remind_after
+        self._away: set[Field] = set()
+        self._away_since = 0.0
+        self._failures = 0
+        self._said: dict[tuple[str, Field], tuple[Field, float, int]] = {}
+
+    def __call__(self, event: str, fields: dict[str, Field]) -> None:
+        who = fields.get("service") or fields.get("role")
+        match event:
+            case "service.failed" if fields.get("away"):
+                self._lost(who, fields)
+            case "service.failed":
+                self._once(event, who, fields)
+            case "database.lost" | "listener.lost":
+                if not self._away:
+                    self._once(event, who, fields)
+            case "service.recovered":
+                self._recovered(who, fields)
+            case _:
+                self._listener(event, fields)
+
+    def _lost(self, who: Field, fields: dict[str, Field]) -> None:
+        if not self._away:
+            self._away_since, self._failures = time.monotonic(), 0
+            self._listener("database.lost", {"service": who, "error": fields.get("error")})
+        self._away.add(who)
+        self._failures += 1
+
+    def _recovered(self, who: Field, fields: dict[str, Field]) -> None:
+        if who not in self._away:
+            self._said.pop(("service.failed", who), None)
+            self._listener("service.recovered", fields)
+            return
+        self._away.discard(who)
+        if not self._away:
+            lasted = round(time.monotonic() - self._away_since, 3)
+            self._listener("database.back", {"seconds": lasted, "failures": self._failures})
+
+    def _once(self, event: str, who: Field, fields: dict[str, Field]) -> None:
+        error, now = fields.get("error"), time.monotonic()
+        before, said_at, times = self._said.get((event, who), (None, float("-inf"), 0))
+        if error == before and now - said_at < self._remind_after:
+            self._said[event, who] = before, said_at, times + 1
+            return
+        repeated = {"times": times + 1} if times and error == before else {}
+        self._said[event, who] = error, now, 0
+        self._listener(event, {name: value for name, value in fields.items() if name != "away"} | repeated)
+
+
 _MANY_LINES = ("stack", "traceback")
 _BARE = re.compile(r'[^\s"=]+')
 
@@ -54,7 +115,8 @@ def logging_listener(logger: logging.Logger) -> Listener:
     """Writes events as log lines `event key=value …`; what an operator should look at, as warnings.
 
     What targets, handlers and clients say is in some values: they are escaped, and quoted where they might be taken for
-    more than one. Stacks and tracebacks follow on lines of their own, each behind a bar.
+    more than one. Stacks and tracebacks follow on lines of their own, each behind a bar. A fault that goes on is said
+    once (``Faults``).
     """
 
     def listen(event: str, fields: dict[str, Field]) -> None:
@@ -65,7 +127,7 @@ def logging_listener(logger: logging.Logger) -> Listener:
             behind = "".join(f"\n  | {printable(line)}" for line in lines)
             logger.log(level, "%s %s%s", event, " ".join(said), behind)
 
-    return listen
+    return Faults(listen)
 
 
 def printable(text: str) -> str:

@@ -27,6 +27,7 @@ from pgsched.store import workers
 from pgsched.store.connect import Connection, Link, signed
 from pgsched.store.warming import warm_claims, warm_settles
 from pgsched.upkeep.services import Host, Upkeep
+from pgsched.worker.beginnings import Beginnings
 from pgsched.worker.capabilities import Capabilities
 from pgsched.worker.capabilities import Host as CapabilitiesHost
 from pgsched.worker.channels import make_channels
@@ -103,6 +104,7 @@ class Worker:
         self._threads = Threads(min(settings.concurrency, settings.handler_threads))
         self._failures = Failures(self.events)
         self._payloads = Payloads(Link(url, "payloads"), settings.in_hand_bytes)
+        self._beginnings = Beginnings(Link(url, "begin"))
         self.circuits = self._make_circuits()
         self.settler = self._make_settler()
         self.channels = self._make_channels()
@@ -180,6 +182,7 @@ class Worker:
                 unanswered=lambda: [token for claiming in self._claiming for token in claiming.leases.unanswered],
                 announces=self.settings.notify,
             ),
+            beginnings=self._beginnings,
         )
 
     def _make_settler(self) -> Settler:
@@ -416,7 +419,7 @@ class Worker:
                 if self.roster.number:
                     await workers.retire(await self._chores.get(), self.roster.number)
         links = (self.settler.close, self._renewing.drop, self.upkeep.close, self._chores.drop, self.waker.close)
-        for close in (*links, self.completion.close, self.channels.close, self._payloads.close):
+        for close in (*links, self.completion.close, self.channels.close, self._payloads.close, self._beginnings.close):
             with contextlib.suppress(psycopg.Error, OSError):
                 await close()
         self._threads.shutdown()

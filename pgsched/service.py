@@ -10,9 +10,19 @@ import contextlib
 import random
 import time
 
+import psycopg
+
 from pgsched.events import Events
 
 _LONGEST_REST = 1.0
+_AWAY = "08", "57P", "53300"  # connection exceptions, shutdown and start, too many connections
+
+
+def _is_away(error: Exception) -> bool:
+    """Whether this means that the database cannot be reached, rather than that it refuses something."""
+    if isinstance(error, psycopg.OperationalError):
+        return error.sqlstate is None or error.sqlstate.startswith(_AWAY)
+    return isinstance(error, OSError)  # and so is a TimeoutError
 
 
 class Service:
@@ -49,18 +59,23 @@ class Service:
         self._wake.set()
 
     async def run(self) -> None:
-        failures = 0
+        failures, failed_at = 0, 0.0
         while not self.stopping:
             self._wake.clear()
             started = time.monotonic()
             try:
                 async with asyncio.timeout(self.longest_turn):
                     pause = await self.turn()
+                if failures:
+                    lasted = round(time.monotonic() - failed_at, 3)
+                    self.events.emit("service.recovered", service=self.name, failures=failures, seconds=lasted)
                 failures = 0
             except Exception as error:  # one place for all services: a turn may fail, the service may not
+                failed_at = failed_at if failures else started
                 failures += 1
                 pause = self._pause_after(failures)
-                self.events.emit("service.failed", service=self.name, error=f"{type(error).__name__}: {error}"[:500])
+                said = f"{type(error).__name__}: {error}"[:500]
+                self.events.emit("service.failed", service=self.name, away=_is_away(error), error=said)
                 with contextlib.suppress(Exception):  # letting go of what broke may break too
                     await self.recover(error)
                 await self._sleep(pause, wakeable=False)

@@ -182,12 +182,14 @@ create index jobs_unplanned on pgsched.jobs (client_id, id) where state = 'activ
 -- the index of instants begins with the partition: what is found by id, key or job can then take no other index than
 -- its own, however few rows the statistics of a table that was empty for a moment tell of.
 -- Both CHECKs hold at once for a leased row: a claim changes nothing that they speak of.
+-- begun is the token of the lease under which an execution that may have one attempt only has begun.
 create table pgsched.executions (
   fire_at          pgsched_internal.instant not null,
   scheduled_for    pgsched_internal.nominal_instant,
   created_at       timestamptz not null default pgsched.now(),
   lease_expires_at timestamptz,
   lease_token      bigint,
+  begun            bigint,
   id               uuid not null default pgsched.new_id(),
   job_id           uuid,
   lease_owner      integer,

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 
+import psycopg
+
 from pgsched.delivery.channel import Channel
 from pgsched.delivery.failures import Failures
 from pgsched.delivery.places import NoPlace
@@ -18,6 +20,7 @@ from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme
 from pgsched.errors import InvalidInput
 from pgsched.events import Events
+from pgsched.worker.beginnings import Beginnings
 from pgsched.worker.lane import Lane
 from pgsched.worker.pace import WEIGHT, Pace
 from pgsched.worker.payloads import Payloads
@@ -28,7 +31,15 @@ from pgsched.worker.waiting import Waiting
 
 Settle = Callable[[Execution, Options, Outcome, float], None]
 _PYTHON = f"{Scheme.PYTHON}:"
+_COMMITTED_TOGETHER = f"{Scheme.SQL}:", f"{Scheme.NOTIFY}:"
 _DATABASE_PAUSE = timedelta(seconds=1)
+
+
+def ended_by_drain(lane: Lane) -> Outcome:
+    """What becomes of an attempt that a drain ends: another, unless it was the only one."""
+    if lane.only:
+        return Failed(error="its worker was stopped during the only attempt", retryable=False)
+    return Released()
 
 
 class Attempts:
@@ -49,7 +60,9 @@ class Attempts:
         failures: Failures,
         payloads: Payloads,
         shares: Shares,
+        beginnings: Beginnings | None = None,
     ) -> None:
+        self._beginnings = beginnings
         self._channel, self._settle, self._in_hand = channel, settle, in_hand
         self._terms, self._tenure, self._pace = terms, tenure, pace
         self._waiting, self._doubt = waiting, doubt
@@ -70,7 +83,10 @@ class Attempts:
                 options = self._terms.options_of(row)
                 timeout, late = self._terms.time_left(row, options)
             lane.expires = started + timeout
-            outcome = late or await self._channel.deliver(row, options, timeout)
+            if options.max_attempts == 1 and self._beginnings is not None and late is None:
+                outcome = await self._once(self._beginnings, lane, row, options, timeout)
+            else:
+                outcome = late or await self._channel.deliver(row, options, timeout)
         except NoPlace as full:
             self._waiting.add(full.places, self._in_hand.get(row.id, row), started)  # without what was kept back
             return
@@ -78,7 +94,7 @@ class Attempts:
             outcome = Failed(error=str(error), retryable=False)
         except asyncio.CancelledError as error:
             if self.draining:
-                self._settle(row, options, Released(), time.monotonic() - started)
+                self._settle(row, options, ended_by_drain(lane), time.monotonic() - started)
                 raise
             outcome = self._cancelled(lane)
             if isinstance(outcome, Failed) and row.target.startswith(_PYTHON):
@@ -86,14 +102,37 @@ class Attempts:
         except BaseException as error:  # a lane outlives whatever a handler raises
             outcome = Failed(error=f"{type(error).__name__}: {error}", retryable=True)
         finally:
-            lane.execution, lane.expires, lane.expired = None, float("inf"), False
-        seconds = time.monotonic() - started
+            lane.execution, lane.expires, lane.expired, lane.only = None, float("inf"), False, False
+        seconds = time.monotonic() - lane.started
         if late is None:
             pace = self._pace
             pace.typical += (seconds - pace.typical) * WEIGHT
         if type(outcome) is Succeeded and outcome.result is not None and row.id in self._in_hand:
             self._payloads.keep(row.id, outcome.result)
         self._settle(row, options, outcome, seconds)
+
+    async def _once(
+        self, beginnings: Beginnings, lane: Lane, row: Execution, options: Options, seconds: float
+    ) -> Outcome:
+        """The one attempt that there may be: that it begins is committed before anybody is called, unless what it does
+        is committed together with its end. What cannot be noted has not begun."""
+        if row.target.startswith(_COMMITTED_TOGETHER):
+            return await self._channel.deliver(row, options, seconds)
+        lane.expires = float("inf")
+        try:
+            if not await beginnings.note(row):
+                return Released(after=_DATABASE_PAUSE)
+            lane.started = time.monotonic()
+            lane.expires, lane.only = lane.started + seconds, True
+            try:
+                return await self._channel.deliver(row, options, seconds)
+            except NoPlace:
+                lane.only = False
+                await beginnings.note(row, begun=False)
+                raise
+        except psycopg.Error as error:
+            self._events.emit("database.lost", role="beginnings", error=str(error)[:200])
+            return Released(after=_DATABASE_PAUSE)
 
     async def shared(self, lane: Lane, row: Execution) -> None:
         """One where a client may not have all lanes."""

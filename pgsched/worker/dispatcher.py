@@ -24,7 +24,8 @@ from pgsched.delivery.failures import Failures
 from pgsched.domain.execution import KEPT_BACK, Execution
 from pgsched.domain.outcome import Released
 from pgsched.events import Events
-from pgsched.worker.attempts import Attempts, Settle
+from pgsched.worker.attempts import Attempts, Settle, ended_by_drain
+from pgsched.worker.beginnings import Beginnings
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.lane import Lane
 from pgsched.worker.pace import Pace
@@ -63,6 +64,7 @@ class Dispatcher:
         payloads: Payloads,
         shares: Shares,
         stand_in: StandIn | None = None,
+        beginnings: Beginnings | None = None,
     ) -> None:
         self._stand_in = stand_in
         self._clock, self._settle, self._room = clock, settle, room
@@ -101,6 +103,7 @@ class Dispatcher:
             failures=failures,
             payloads=payloads,
             shares=shares,
+            beginnings=beginnings,
         )
 
     def _make_watchdog(self, events: Events) -> Watchdog:
@@ -218,7 +221,7 @@ class Dispatcher:
             await asyncio.wait(tasks, timeout=_DEAF_AFTER)
         for lane in self._lanes:
             if lane.execution is not None:  # deaf to the cancellation: its row goes to another worker all the same
-                self._settle(lane.execution, DEFAULT, Released(), 0.0)
+                self._settle(lane.execution, DEFAULT, ended_by_drain(lane), 0.0)
 
     @property
     def stragglers(self) -> bool:

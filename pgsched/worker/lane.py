@@ -6,16 +6,17 @@ from pgsched.domain.execution import Execution
 
 
 class Lane:
-    """One row at a time; ``expires`` is the monotonic moment at which the watch ends the attempt."""
+    """One row at a time; ``expires`` is the monotonic moment at which the watch ends the attempt, and ``only`` whether
+    it is the one attempt that there may be, and has begun."""
 
-    __slots__ = ("_lent", "_lent_to", "execution", "expired", "expires", "sleeping", "started", "task")
+    __slots__ = ("_lent", "_lent_to", "execution", "expired", "expires", "only", "sleeping", "started", "task")
 
     def __init__(self) -> None:
         self.task: asyncio.Task[None] | None = None
         self.execution: Execution | None = None
         self.started = 0.0
         self.expires = float("inf")
-        self.expired = False
+        self.expired = self.only = False
         self.sleeping: asyncio.Future[None] | None = None
         self._lent, self._lent_to = 0.0, 0.0
 

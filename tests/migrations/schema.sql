@@ -137,24 +137,25 @@ column pgsched.executions.02 scheduled_for pgsched_internal.nominal_instant
 column pgsched.executions.03 created_at timestamp with time zone not null default pgsched.now()
 column pgsched.executions.04 lease_expires_at timestamp with time zone
 column pgsched.executions.05 lease_token bigint
-column pgsched.executions.06 id uuid not null default pgsched.new_id()
-column pgsched.executions.07 job_id uuid
-column pgsched.executions.08 lease_owner integer
-column pgsched.executions.09 plan integer
-column pgsched.executions.10 partition smallint not null default (floor((random() * (16)::double precision)))::smallint
-column pgsched.executions.11 losses smallint
-column pgsched.executions.12 attempt smallint not null default 0
-column pgsched.executions.13 awaited boolean
-column pgsched.executions.14 at_head boolean
-column pgsched.executions.15 client_id pgsched_internal.client_id not null default 'default'::text
-column pgsched.executions.16 target pgsched_internal.target not null
-column pgsched.executions.17 payload pgsched_internal.payload
-column pgsched.executions.18 options pgsched_internal.options
-column pgsched.executions.19 key pgsched_internal.key
-column pgsched.executions.20 ordering_key pgsched_internal.ordering_key
-column pgsched.executions.21 gate text
-column pgsched.executions.22 consumer text
-column pgsched.executions.23 reason text
+column pgsched.executions.06 begun bigint
+column pgsched.executions.07 id uuid not null default pgsched.new_id()
+column pgsched.executions.08 job_id uuid
+column pgsched.executions.09 lease_owner integer
+column pgsched.executions.10 plan integer
+column pgsched.executions.11 partition smallint not null default (floor((random() * (16)::double precision)))::smallint
+column pgsched.executions.12 losses smallint
+column pgsched.executions.13 attempt smallint not null default 0
+column pgsched.executions.14 awaited boolean
+column pgsched.executions.15 at_head boolean
+column pgsched.executions.16 client_id pgsched_internal.client_id not null default 'default'::text
+column pgsched.executions.17 target pgsched_internal.target not null
+column pgsched.executions.18 payload pgsched_internal.payload
+column pgsched.executions.19 options pgsched_internal.options
+column pgsched.executions.20 key pgsched_internal.key
+column pgsched.executions.21 ordering_key pgsched_internal.ordering_key
+column pgsched.executions.22 gate text
+column pgsched.executions.23 consumer text
+column pgsched.executions.24 reason text
 column pgsched.history.01 finished_at timestamp with time zone not null
 column pgsched.history.02 fire_at timestamp with time zone not null
 column pgsched.history.03 scheduled_for timestamp with time zone not null

@@ -41,6 +41,48 @@ async def test_a_lost_worker_takes_no_attempt_however_often(db: Session, worker:
     assert value(db, "select count(*) from pgsched.attempts where error = 'the worker was lost' and attempt = 1") == 4
 
 
+def begin(db: Session, id: UUID) -> None:
+    """Its worker has noted that the one attempt begins."""
+    db.execute("update pgsched.executions set begun = lease_token where id = %s", [id])
+
+
+async def test_the_only_attempt_is_lost_with_the_worker_where_it_had_begun(db: Session, worker: Connection) -> None:
+    id = await leased(db, worker, owner=5, options={"max_attempts": 1})
+    begin(db, id)
+    assert await reap(worker, partition_of(db, id), [5]) == (0, 1)
+    assert row(db, "select status::text, reason, attempt from pgsched.status") == (
+        "failed", "the worker was lost on the last attempt", 1,
+    )  # fmt: skip
+
+
+async def test_that_it_began_under_an_earlier_lease_does_not_count(db: Session, worker: Connection) -> None:
+    id = await leased(db, worker, owner=5, options={"max_attempts": 1})
+    begin(db, id)
+    db.execute("update pgsched.executions set lease_token = 6 where id = %s", [id])
+    assert await reap(worker, partition_of(db, id), [5]) == (1, 0)
+    assert row(db, "select status::text, attempt from pgsched.status") == ("scheduled", 0)
+
+
+async def test_the_only_attempt_that_had_not_begun_is_not_counted_where_its_lease_ran_out(
+    db: Session, worker: Connection
+) -> None:
+    id = await leased(db, worker, owner=5, seconds=-1, options={"max_attempts": 1})
+    assert await reap(worker, partition_of(db, id), []) == (1, 0)
+    assert row(db, "select status::text, attempt from pgsched.status") == ("scheduled", 0)
+
+
+async def test_where_a_client_allows_one_attempt_that_is_lost_too(db: Session, worker: Connection) -> None:
+    db.execute("""select pgsched.set_client('payments', '{"options": {"max_attempts": 1}}')""")
+    id = await leased(db, worker, owner=5)
+    begin(db, id)
+    assert await reap(worker, partition_of(db, id), [5]) == (0, 1)
+
+
+async def test_what_commits_with_its_end_is_done_again(db: Session, worker: Connection) -> None:
+    id = await leased(db, worker, owner=5, target="sql:billing.settle", options={"max_attempts": 1})
+    assert await reap(worker, partition_of(db, id), [5]) == (1, 0)
+
+
 async def test_the_second_loss_of_a_handler_has_it_run_alone(db: Session, worker: Connection) -> None:
     id = await leased(db, worker, owner=5, target="python:work")
     await tried(db)

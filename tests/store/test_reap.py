@@ -69,7 +69,9 @@ async def test_a_lease_that_runs_on_is_left(db: Session, worker: Connection) -> 
 @pytest.mark.parametrize("most", ["1", "1.0", "1e0"])
 async def test_a_row_lost_on_its_last_attempt_fails_and_says_why(db: Session, worker: Connection, most: str) -> None:
     id = await leased(db, worker, owner=5)
-    db.execute("update pgsched.executions set options = %s::jsonb", [f'{{"max_attempts": {most}}}'])
+    db.execute(
+        "update pgsched.executions set begun = lease_token, options = %s::jsonb", [f'{{"max_attempts": {most}}}']
+    )
     run_out(db)
     assert await reap(worker, partition_of(db, id), [5]) == (0, 1)
     assert row(db, "select id, status::text, attempt, reason, scheduled_for = '2020-01-01Z' from pgsched.history") == (
@@ -115,7 +117,8 @@ async def test_reaping_passes_over_what_is_being_settled(db: Session, worker: Co
 
 async def test_several_are_taken_back_at_once(db: Session, worker: Connection) -> None:
     ids = [await leased(db, worker, owner=5) for _ in range(3)]
-    db.execute("update pgsched.executions set options = '{\"max_attempts\": 1}' where id = %s", [ids[0]])
+    options = '{"max_attempts": 1}'
+    db.execute("update pgsched.executions set begun = lease_token, options = %s where id = %s", [options, ids[0]])
     run_out(db)
     assert await reap(worker, partition_of(db, ids[0]), [5]) == (2, 1)
 

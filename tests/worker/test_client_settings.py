@@ -83,7 +83,8 @@ async def test_a_lost_worker_counts_attempts_by_the_defaults_too(db: Connection,
     await db.execute("""select pgsched.set_client('default', '{"options": {"max_attempts": 1}}')""")
     await db.execute("select pgsched.schedule('python:fail')")
     await db.execute(
-        "update pgsched.executions set lease_token = 1, lease_owner = 77, attempt = 1, lease_expires_at = now()"
+        "update pgsched.executions set lease_token = 1, begun = 1, lease_owner = 77, attempt = 1,"
+        " lease_expires_at = now()"
     )
     async with running(failing_app(), lease=1.0):
         await until_history(db, 1, status="failed")

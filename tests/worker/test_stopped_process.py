@@ -21,7 +21,8 @@ _ROOT = Path(__file__).parents[2]
 IN_HAND = (
     "insert into pgsched.executions (target, fire_at, partition, options)"
     " select case n when 0 then %s else 'python:note' end,"
-    " now() + interval '500 ms' + n * interval '10 ms', 3, case n when 0 then %s::jsonb end"
+    " now() + interval '500 ms' + (n > 0)::int * interval '300 ms' + n * interval '2 ms', 3,"
+    " case n when 0 then %s::jsonb else %s::jsonb end"
     " from generate_series(0, 20) n"
 )
 
@@ -33,11 +34,12 @@ class Process:
         self._ledger = ledger
         options = ["--lease", str(LEASE), "--look-ahead", "0.9", "--json"]
         words = ["worker", "--app", "tests.worker.ledger_app:app", *options]
+        plain = {name: value for name, value in os.environ.items() if not name.startswith("PGSCHED_")}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "pgsched.cli.main", *words],
             stdout=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
-            env=dict(os.environ, PGSCHED_DATABASE_URL=url, LEDGER=str(ledger)),
+            env=plain | {"PGSCHED_DATABASE_URL": url, "LEDGER": str(ledger)},
             cwd=_ROOT,
         )
         assert self._process.stdout is not None
@@ -49,7 +51,8 @@ class Process:
         return [id for kind, _, id in (line.partition(" ") for line in lines) if kind == name]
 
     def go_on(self) -> None:
-        self._process.send_signal(signal.SIGCONT)
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGCONT)
 
     def end(self) -> None:
         with suppress(ProcessLookupError):
@@ -85,10 +88,13 @@ def process(database_url: str, tmp_path: Path) -> Iterator[Process]:
     started.end()
 
 
+ONCE = '{"max_attempts": 1}'
+
+
 async def _in_hand(db: Connection, process: Process, target: str, options: str | None = None) -> None:
     """The process has twenty in hand, and is stopped or ended by the first."""
     await until(lambda: value(db, "select count(*) = 1 from pgsched.workers"))
-    await db.execute(IN_HAND, [f"python:{target}", options])
+    await db.execute(IN_HAND, [f"python:{target}", options, options])
     await until_so(lambda: len(process.called(target)) == 1)
 
 
@@ -118,3 +124,25 @@ async def test_what_had_not_begun_in_a_process_that_ended_begins_with_others_onc
         await until_history(db, 21, seconds=40)
     noted = [*others.calls["note"], *process.called("note")]
     assert len(noted) == len(set(noted)) == 20
+
+
+@pytest.mark.parametrize("end", ["stop", "exit"])
+async def test_the_only_attempt_that_had_begun_is_not_made_again_and_what_had_not_begun_is_made(
+    db: Connection, running: Running, process: Process, end: str
+) -> None:
+    others = Others()
+    await _in_hand(db, process, end, ONCE)
+    async with running(others.app, lease=LEASE):
+        await until(lambda: value(db, "select count(*) = 21 from pgsched.history"), seconds=40)
+        process.go_on()
+    assert others.calls[end] == []
+    assert len(process.called(end)) == 1
+    noted = [*others.calls["note"], *process.called("note")]
+    assert len(noted) == len(set(noted))
+    ends = await (await db.execute("select target, id::text, status::text, reason from pgsched.history")).fetchall()
+    assert {(status, reason) for target, _, status, reason in ends if target == f"python:{end}"} == {
+        ("failed", "the worker was lost on the last attempt")
+    }
+    # The process may have been stopped between the note that one begins and its call.
+    assert {id for target, id, status, _ in ends if target == "python:note" and status == "succeeded"} == set(noted)
+    assert others.calls["note"]

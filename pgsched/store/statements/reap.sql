@@ -3,7 +3,8 @@
 -- claimed; a handler of which that was the second loss, or the first beside others of its target under suspicion, is held until it
 -- has run alone, where a living worker can see to that. One that is lost a second time with a process that had it alone, and nobody
 -- left to say how that ended, is held for good. A lease that ran out under a living worker is an attempt; a row out of attempts
--- fails, and its on_failure is scheduled with that. Skips what a settle holds at this moment. Answers with where the rows end if
+-- fails. Of one that may have one attempt only it is known whether it has begun: then it fails, and if not, it was not claimed;
+-- where it fails, and its on_failure is scheduled with that. Skips what a settle holds at this moment. Answers with where the rows end if
 -- there may be more. Index: executions_fire_at, and then their place; executions_gate.
 with tried as (
   select array(select distinct d.capability from pgsched.workers w cross join unnest(w.delivers) as d(capability)
@@ -22,20 +23,23 @@ with tried as (
            false) as is_suspect,
          coalesce(e.lease_owner = any (%(owners)s) and e.losses > 2
            and exists (select from pgsched.workers w where w.id = e.lease_owner and w.alone), false) as is_culprit,
-         e.lease_owner <> all (%(owners)s) and e.attempt >= coalesce(pgsched_internal.attempts_in(e.options),
+         case when a.allowed = 1 and e.target !~ '^(sql|notify):' then coalesce(e.begun = e.lease_token, false)
+              else e.lease_owner <> all (%(owners)s) and e.attempt >= a.allowed end as exhausted,
+         a.allowed = 1 and e.target !~ '^(sql|notify):' or e.lease_owner = any (%(owners)s) as uncounted
+    from pgsched.executions e,
+         lateral (select coalesce(pgsched_internal.attempts_in(e.options),
            (select pgsched_internal.attempts_in(c.options) from pgsched.clients c where c.client_id = e.client_id),
            (select pgsched_internal.attempts_in(q.options) from pgsched.queues q where q.first_partition = %(partition)s::int & ~15),
-           pgsched_internal.default_attempts()) as exhausted
-    from pgsched.executions e
+           pgsched_internal.default_attempts()) as allowed) a
    where e.partition = %(partition)s and e.ctid = any (array(select place from edge where taken))
      and (e.lease_owner = any (%(owners)s) or e.lease_expires_at < to_timestamp(%(ended_by)s) and e.lease_owner is not null)
      and (%(only)s::uuid[] is null or e.id = any (%(only)s::uuid[]))
-     for update skip locked
+     for update of e skip locked
 ), returned as (
   update pgsched.executions e
      set lease_owner = null, lease_token = null, lease_expires_at = null,
-         attempt = e.attempt - lost.lost_with_worker::int,
-         plan = case when lost.lost_with_worker then -abs(e.plan) else e.plan end,
+         attempt = e.attempt - lost.uncounted::int,
+         plan = case when lost.uncounted then -abs(e.plan) else e.plan end,
          losses = case when lost.lost_with_worker and e.target like 'python:%%' then least(coalesce(e.losses, 0) + 1, 100)
                        else e.losses end,
          fire_at = case when lost.is_suspect or lost.is_culprit then 'infinity' else e.fire_at end,
@@ -44,7 +48,7 @@ with tried as (
          reason = case when lost.is_culprit then 'the processes that ran it alone were lost' else e.reason end,
          at_head = case when not lost.is_culprit then e.at_head end
     from lost where e.partition = %(partition)s and e.ctid = lost.ctid and not lost.exhausted
-  returning e.id, e.attempt + lost.lost_with_worker::int as attempt, e.client_id
+  returning e.id, e.attempt + lost.uncounted::int as attempt, e.client_id
 ), failed as (
   delete from pgsched.executions e using lost
    where e.partition = %(partition)s and e.ctid = lost.ctid and lost.exhausted

@@ -1,0 +1,108 @@
+"""A fault is said once when it comes and once when it is over, however many services try however often."""
+
+import asyncio
+import logging
+
+import pytest
+
+from pgsched.events import Events, Faults, Field, logging_listener
+from pgsched.scheduler import Worker
+from pgsched.service import Service
+from pgsched.settings import Settings
+
+AWAY: dict[str, Field] = {"away": True, "error": "OperationalError: connection refused"}
+
+
+class Heard:
+    """What is passed on."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, dict[str, Field]]] = []
+        self.events = Events(Faults(lambda event, fields: self.lines.append((event, fields))))
+
+    @property
+    def names(self) -> list[str]:
+        return [event for event, _ in self.lines]
+
+
+def test_while_the_database_is_away_one_line_says_so_and_one_that_it_is_back() -> None:
+    heard = Heard()
+    for _ in range(10):
+        for service in ("claimer", "settler", "waker"):
+            heard.events.emit("service.failed", service=service, **AWAY)
+            heard.events.emit("database.lost", role=service, error="connection refused")
+            heard.events.emit("listener.lost", error="connection refused")
+    heard.events.emit("service.recovered", service="claimer", failures=10, seconds=1.0)
+    heard.events.emit("service.recovered", service="waker", failures=10, seconds=1.0)
+    assert heard.names == ["database.lost"]
+    heard.events.emit("service.recovered", service="settler", failures=10, seconds=1.0)
+    assert heard.names == ["database.lost", "database.back"]
+    assert heard.lines[1][1]["failures"] == 30
+
+
+def test_the_next_time_it_is_away_is_said_again() -> None:
+    heard = Heard()
+    for _ in range(2):
+        heard.events.emit("service.failed", service="claimer", **AWAY)
+        heard.events.emit("service.recovered", service="claimer", failures=1, seconds=0.1)
+    assert heard.names == ["database.lost", "database.back"] * 2
+
+
+def test_another_failure_of_a_service_is_said_and_the_same_one_is_counted() -> None:
+    heard = Heard()
+    for error in ("ValueError: a", "ValueError: a", "ValueError: b", "ValueError: b"):
+        heard.events.emit("service.failed", service="planner", away=False, error=error)
+    assert [fields["error"] for _, fields in heard.lines] == ["ValueError: a", "ValueError: b"]
+    heard.events.emit("service.recovered", service="planner", failures=4, seconds=0.1)
+    heard.events.emit("service.failed", service="planner", away=False, error="ValueError: b")
+    assert heard.names[2:] == ["service.recovered", "service.failed"]
+
+
+def test_what_goes_on_is_said_again_after_a_while_with_how_often_it_came() -> None:
+    said: list[dict[str, Field]] = []
+    faults = Faults(lambda event, fields: said.append(fields), remind_after=0.0)
+    faults._said["service.failed", "planner"] = "ValueError", 0.0, 7
+    faults("service.failed", {"service": "planner", "away": False, "error": "ValueError"})
+    assert said == [{"service": "planner", "error": "ValueError", "times": 8}]
+
+
+def test_everything_else_is_passed_on() -> None:
+    heard = Heard()
+    for _ in range(3):
+        heard.events.emit("lease.refused", count=1)
+    assert heard.names == ["lease.refused"] * 3
+
+
+async def test_a_worker_without_a_database_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "pgsched")
+    tried: list[str] = []
+    events = Events(lambda event, fields: tried.append(event), logging_listener(logging.getLogger("pgsched")))
+    worker = Worker(Settings(database_url="postgresql://127.0.0.1:1/nowhere", drain_timeout=0.1), events=events)
+    await worker.start()
+    async with asyncio.timeout(20):
+        while tried.count("service.failed") < 60:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    await worker.drain()
+    lines = [record.message for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(lines) == 1
+    assert lines[0].startswith("database.lost ")
+
+
+async def test_a_service_that_failed_says_when_its_turn_succeeds(caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[tuple[str, Field]] = []
+
+    class Stumbling(Service):
+        name, first_pause, longest_pause, turns = "stumbling", 0.001, 0.001, 0
+
+        async def turn(self) -> float:
+            self.turns += 1
+            if self.turns < 3:
+                raise ConnectionError
+            self.stop()
+            return 0.0
+
+    def listen(event: str, fields: dict[str, Field]) -> None:
+        heard.append((event, fields.get("away", fields.get("failures"))))
+
+    await Stumbling(Events(listen)).run()
+    assert heard == [("service.failed", True), ("service.failed", True), ("service.recovered", 2)]

@@ -1,0 +1,97 @@
+"""Where there may be one attempt only, that it begins is committed before anybody is called."""
+
+import asyncio
+import threading
+
+import pytest
+
+from pgsched.delivery.handlers import Context
+from pgsched.delivery.python import App
+from pgsched.domain.execution import Execution
+from tests.worker.apart import told
+from tests.worker.conftest import Connection, Running, until, until_history, value
+
+ONCE = """select pgsched.schedule(%s, options => '{"max_attempts": 1}')"""
+BEGUN = "select count(*) from pgsched.executions where begun = lease_token"
+
+
+async def test_its_beginning_is_on_record_while_it_runs(db: Connection, running: Running) -> None:
+    app, go, begun = App(), asyncio.Event(), asyncio.Event()
+
+    @app.handler("wait")
+    async def wait() -> None:
+        begun.set()
+        await go.wait()
+
+    async with running(app):
+        await db.execute(ONCE, ["python:wait"])
+        await db.execute("select pgsched.schedule('python:wait')")
+        await begun.wait()
+        await until(lambda: value(db, BEGUN))
+        await until(lambda: value(db, "select bool_and(attempt = 1) from pgsched.executions"))
+        assert await value(db, BEGUN) == 1
+        go.set()
+        await until_history(db, 2)
+
+
+async def test_what_waits_for_a_place_has_not_begun(db: Connection, running: Running) -> None:
+    app, go, begun = App(), threading.Event(), threading.Event()
+
+    @app.handler("keep")
+    def keep(context: Context) -> None:
+        begun.set()
+        go.wait(30)
+
+    async with running(app, handler_threads=1):
+        await db.execute(ONCE, ["python:keep"])
+        await told(begun)
+        await db.execute(ONCE, ["python:keep"])
+        seen = "select xmax <> 0 or lease_token is null from pgsched.executions where begun is null"
+        await until(lambda: value(db, seen))
+        assert await value(db, BEGUN) == 1
+        go.set()
+        await until_history(db, 2)
+
+
+async def test_one_that_others_have_by_then_is_not_called(
+    db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, called = App(), list[str]()
+
+    @app.handler("note")
+    async def note(context: Context) -> None:
+        called.append(context.execution_id)
+
+    async with running(app) as worker:
+        note_beginning = worker._beginnings.note
+
+        async def too_late(row: Execution, *, begun: bool = True) -> bool:
+            await db.execute("update pgsched.executions set lease_owner = 99, lease_token = 99")
+            return bool(await note_beginning(row, begun=begun))
+
+        monkeypatch.setattr(worker._beginnings, "note", too_late)
+        await db.execute(ONCE, ["python:note"])
+        await until(lambda: value(db, "select lease_owner = 99 from pgsched.executions"))
+        await until(lambda: _is_empty(worker.dispatcher.in_hand))
+    assert not called
+    assert await value(db, "select lease_token = 99 from pgsched.executions")
+
+
+async def _is_empty(found: object) -> bool:
+    return not found
+
+
+async def test_a_drain_that_ends_it_does_not_have_it_made_again(db: Connection, running: Running) -> None:
+    app, begun = App(), asyncio.Event()
+
+    @app.handler("endless")
+    async def endless() -> None:
+        begun.set()
+        await asyncio.sleep(3600)
+
+    async with running(app, drain_timeout=0.2):
+        await db.execute(ONCE, ["python:endless"])
+        await begun.wait()
+    assert await value(db, "select reason from pgsched.history where status = 'failed'") == (
+        "its worker was stopped during the only attempt"
+    )
