@@ -121,14 +121,8 @@ class Means:
         )
         deadline = time.monotonic() + 20
         time.sleep(1.0)
-        while not self._is_served() and time.monotonic() < deadline:
+        while not self.house.account.is_served(time.time() - 5) and time.monotonic() < deadline:
             time.sleep(0.1)
-
-    def _is_served(self) -> bool:
-        """Whether the first client schedules again, also over REST, and all that it has scheduled has begun."""
-        account, now = self.house.account, time.time()
-        lately = account.within(now - 0.8, now - 0.3)
-        return len(lately) > 15 and not account.missing(account.within(now - 5, now - 0.3))
 
     def at_end(self, action: Callable[[], object]) -> None:
         """Undoes what is no session's, such as a setting of the database."""
@@ -155,24 +149,24 @@ class Attack:
     mount: Callable[[Means], None]
     seconds: float
     after_mount: bool
-    may_be_late: bool
+    recovers_within: float | None
 
 
 ATTACKS: list[Attack] = []
 
 
 def attack(
-    *, seconds: float = 1.0, after_mount: bool = False, may_be_late: bool = False
+    *, seconds: float = 1.0, after_mount: bool = False, recovers_within: float | None = None
 ) -> Callable[[Callable[[Means], None]], Callable[[Means], None]]:
     """Puts an attack on the list, which is measured for so many seconds once it stands.
 
     ``after_mount``: what takes sessions away from the workers is measured from when they have new ones.
-    ``may_be_late``:
-    what is done to the process itself delays what is in it; it loses nothing all the same.
+    ``recovers_within``: what is done to the process itself delays what is in it, and no longer than for so many seconds
+    after the attack; it loses nothing all the same.
     """
 
     def listed(mount: Callable[[Means], None]) -> Callable[[Means], None]:
-        ATTACKS.append(Attack(mount.__name__, mount, seconds, after_mount, may_be_late))
+        ATTACKS.append(Attack(mount.__name__, mount, seconds, after_mount, recovers_within))
         return mount
 
     return listed

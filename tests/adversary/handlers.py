@@ -15,7 +15,7 @@ _ledger = os.open(os.environ.get("ADVERSARY_LEDGER", os.devnull), os.O_WRONLY | 
 
 
 def _note(kind: str, context: Context) -> None:
-    line = f"{kind} {context.execution_id} {context.scheduled_for.timestamp()!r} {time.time()!r}\n"
+    line = f"{kind} {context.execution_id} {context.scheduled_for.timestamp()!r} {time.time()!r} {os.getpid()}\n"
     os.write(_ledger, line.encode())
 
 
@@ -60,8 +60,10 @@ def mallory_sleeps(payload: Any) -> None:
 
 
 @app.handler("mallory_blocks")
-async def mallory_blocks(payload: Any) -> None:
-    """It keeps the event loop, for longer than a lease."""
+async def mallory_blocks(payload: Any, context: Context) -> None:
+    """It keeps the event loop; where that is for longer than it has time, its worker is lost."""
+    if payload.get("is_lost"):
+        _note("end", context)
     time.sleep(payload["seconds"])  # noqa: ASYNC251
 
 
@@ -82,8 +84,9 @@ async def mallory_cancels(payload: Any) -> None:
 
 
 @app.handler("mallory_exits")
-async def mallory_exits(payload: Any) -> None:
+async def mallory_exits(payload: Any, context: Context) -> None:
     """It ends the process that it is in."""
+    _note("end", context)
     os._exit(3)
 
 

@@ -128,7 +128,7 @@ class House:
 
     def log(self) -> str:
         """What the processes said last."""
-        found = [path.read_text()[-2_000:] for path in sorted(self._directory.glob("stderr-*"))[-2:]]
+        found = [path.read_text()[-6_000:] for path in sorted(self._directory.glob("stderr-*"))[-2:]]
         return "\n".join(found)
 
     def _run(self, *words: str) -> subprocess.Popen[str]:

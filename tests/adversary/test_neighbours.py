@@ -19,7 +19,7 @@ def test_alone_the_first_client_is_on_time(scene: Scene) -> None:
 def test_a_neighbour_does_not_hurt(scene: Scene, attack: Attack) -> None:
     verdict = judge(scene.house, attack, scene.usual)
     scene.house.clear()
+    found = [*verdict.problems, *verdict.figures, *verdict.refusals[:5], scene.house.log()]
     if verdict.problems:
         scene.house.restart()
-    found = [*verdict.problems, *verdict.figures, *verdict.refusals[:5], scene.house.log()]
     assert not verdict.problems, "\n".join(found)

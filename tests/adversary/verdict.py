@@ -84,9 +84,11 @@ def _once(house: House, attack: Attack, usual: Figures) -> Verdict:
         attack.mount(means)
         measured = time.time() if attack.after_mount else start
         time.sleep(attack.seconds)
-        if not attack.may_be_late:
+        if attack.recovers_within is None:
             _look(house, verdict, measured, time.time() - 0.1, usual, "under attack")
     verdict.refusals = means.refusals
+    if attack.recovers_within is not None:
+        _recover(house, verdict, start, attack.recovers_within)
     freed = time.time()
     time.sleep(_AFTERWARDS)
     _look(house, verdict, freed + 0.2, time.time() - 0.1, usual, "afterwards")
@@ -96,6 +98,18 @@ def _once(house: House, attack: Attack, usual: Figures) -> Verdict:
     if lost:
         verdict.broken.append(f"{len(lost)} were lost")
     return verdict
+
+
+def _recover(house: House, verdict: Verdict, start: float, within: float) -> None:
+    """Waits until all that was to begin since then has begun, and what is scheduled begins."""
+    began = time.monotonic()
+    while not house.account.is_served(start):
+        if time.monotonic() - began > within:
+            missing = len(house.account.missing(house.account.within(start, time.time() - 0.3)))
+            verdict.broken.append(f"{missing} had not begun {within} s after the attack")
+            return
+        time.sleep(0.05)
+    verdict.figures.append(f"all that was late had begun {time.monotonic() - began:.2f} s after the attack")
 
 
 def _look(house: House, verdict: Verdict, start: float, end: float, usual: Figures, when: str) -> None:

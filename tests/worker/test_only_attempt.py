@@ -8,7 +8,7 @@ import pytest
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.domain.execution import Execution
-from tests.worker.apart import told
+from tests.worker.apart import told, until_so
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 ONCE = """select pgsched.schedule(%s, options => '{"max_attempts": 1}')"""
@@ -42,13 +42,12 @@ async def test_what_waits_for_a_place_has_not_begun(db: Connection, running: Run
         begun.set()
         go.wait(30)
 
-    async with running(app, handler_threads=1):
+    async with running(app, handler_threads=1) as worker:
         await db.execute(ONCE, ["python:keep"])
         await told(begun)
         await db.execute(ONCE, ["python:keep"])
-        seen = "select xmax <> 0 or lease_token is null from pgsched.executions where begun is null"
-        await until(lambda: value(db, seen))
-        assert await value(db, BEGUN) == 1
+        await until_so(lambda: worker.dispatcher._waiting.count == 1)
+        await until(lambda: value(db, BEGUN.replace("count(*)", "count(*) = 1")))
         go.set()
         await until_history(db, 2)
 

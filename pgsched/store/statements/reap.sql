@@ -30,7 +30,7 @@ with tried as (
          lateral (select coalesce(pgsched_internal.attempts_in(e.options),
            (select pgsched_internal.attempts_in(c.options) from pgsched.clients c where c.client_id = e.client_id),
            (select pgsched_internal.attempts_in(q.options) from pgsched.queues q where q.first_partition = %(partition)s::int & ~15),
-           pgsched_internal.default_attempts()) as allowed) a
+           pgsched_internal.default_attempts()) as allowed offset 0) a
    where e.partition = %(partition)s and e.ctid = any (array(select place from edge where taken))
      and (e.lease_owner = any (%(owners)s) or e.lease_expires_at < to_timestamp(%(ended_by)s) and e.lease_owner is not null)
      and (%(only)s::uuid[] is null or e.id = any (%(only)s::uuid[]))

@@ -126,12 +126,28 @@ def two_hundred_handlers_that_keep_a_thread(means: Means) -> None:
     call(means, "python:mallory_sleeps", 200, '{"timeout": "5s", "max_attempts": 1}')
 
 
-@attack(may_be_late=True, seconds=9.0)
+@attack(seconds=9.0, recovers_within=3.0)
 def a_handler_that_blocks_the_loop(means: Means) -> None:
-    """Whoever is in the same process is late; what begins again elsewhere meanwhile must not begin here afterwards."""
+    """What was in hand of its process is late by a second; what begins elsewhere meanwhile must not begin here
+    afterwards."""
     means.schedule(target="python:mallory_blocks", payload='{"seconds": 7}', options='{"max_attempts": 1}')
 
 
-@attack(may_be_late=True, seconds=4.0)
+@attack(seconds=9.0, recovers_within=3.0)
+def handlers_that_block_the_loop_and_may_be_tried_again(means: Means) -> None:
+    means.schedule(target="python:mallory_blocks", payload='{"seconds": 3}')
+
+
+@attack(seconds=9.0, recovers_within=12.0)
+def a_handler_that_blocks_the_loop_beyond_its_time(means: Means) -> None:
+    """Its worker is lost, and it is run again."""
+    means.schedule(
+        target="python:mallory_blocks", payload='{"seconds": 8, "is_lost": true}', options='{"timeout": "2s"}'
+    )
+
+
+@attack(seconds=4.0, recovers_within=20.0)
 def a_handler_that_ends_its_process(means: Means) -> None:
+    """Both processes may end at once, and once more, before it is run alone. Starting one takes a second or two, and so
+    long after that others can be judged."""
     call(means, "python:mallory_exits", 3)
