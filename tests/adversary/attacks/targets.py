@@ -142,12 +142,7 @@ def handlers_that_block_the_loop_and_may_be_tried_again(means: Means) -> None:
 def a_handler_that_blocks_the_loop_beyond_its_time(means: Means) -> None:
     """Its worker is lost, and it is run again."""
     means.schedule(
-        target="python:mallory_blocks", payload='{"seconds": 8, "is_lost": true}', options='{"timeout": "2s"}'
+        target="python:mallory_blocks",
+        payload='{"seconds": 8, "is_lost": true}',
+        options='{"timeout": "2s", "max_attempts": 2}',
     )
-
-
-@attack(seconds=4.0, recovers_within=20.0)
-def a_handler_that_ends_its_process(means: Means) -> None:
-    """Both processes may end at once, and once more, before it is run alone. Starting one takes a second or two, and so
-    long after that others can be judged."""
-    call(means, "python:mallory_exits", 3)
