@@ -872,6 +872,7 @@ grant execute on pgsched.settle_called(smallint,uuid,bigint,jsonb) to pgsched_cl
 grant execute on pgsched.settle_called(smallint,uuid,bigint,jsonb) to pgsched_worker
 grant execute on pgsched.sideline(text,text,timestamp with time zone,text,text) to pgsched_worker
 grant execute on pgsched.signing_secrets(text) to pgsched_client
+grant execute on pgsched.signing_secrets(text) to pgsched_reader
 grant execute on pgsched.signing_secrets(text) to pgsched_worker
 grant execute on pgsched.trigger(uuid,text) to pgsched_client
 grant execute on pgsched.trigger(uuid,text) to pgsched_worker
@@ -940,6 +941,7 @@ grant execute on pgsched_internal.check_told(jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.check_zone(text) to pgsched_worker
 grant execute on pgsched_internal.circuit_of(text,text) to pgsched_worker
 grant execute on pgsched_internal.clients_acted_for() to pgsched_worker
+grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_reader
 grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_worker
 grant execute on pgsched_internal.count_outcome(uuid,pgsched.execution_status) to pgsched_worker
 grant execute on pgsched_internal.day_table(text,date) to pgsched_worker
@@ -1162,6 +1164,7 @@ grant select on pgsched.queues (weight) to pgsched_client
 grant select on pgsched.queues to pgsched_reader
 grant select on pgsched.replays to pgsched_client
 grant select on pgsched.replays to pgsched_reader
+grant select on pgsched.schema_version to pgsched_reader
 grant select on pgsched.schema_version to pgsched_worker
 grant select on pgsched.sidelined to pgsched_reader
 grant select on pgsched.sidelined to pgsched_worker
@@ -1171,7 +1174,9 @@ grant select on pgsched.status to pgsched_worker
 grant select on pgsched.undeliverable to pgsched_reader
 grant select on pgsched.undeliverable to pgsched_worker
 grant select on pgsched.workers to pgsched_reader
+grant select on pgsched_internal.facts to pgsched_reader
 grant select on pgsched_internal.former_secrets to pgsched_worker
+grant select on pgsched_internal.gate_use to pgsched_reader
 grant select on pgsched_internal.gates to pgsched_reader
 grant select on pgsched_internal.kept_dead_letters to pgsched_client
 grant select on pgsched_internal.kept_dead_letters to pgsched_reader
@@ -1186,6 +1191,7 @@ grant usage on pgsched.workers_id_seq to pgsched_worker
 grant usage on schema pgsched to pgsched_client
 grant usage on schema pgsched to pgsched_reader
 grant usage on schema pgsched to pgsched_worker
+grant usage on schema pgsched_internal to pgsched_reader
 grant usage on schema pgsched_internal to pgsched_worker
 
 -- comments

@@ -9,12 +9,15 @@
 -- that anybody could hold. Nobody but the owner may touch it. What says nothing any more after a moment needs no session
 -- to stand for it.
 create or replace function pgsched_internal.watch_of(queue_number integer) returns bigint language sql volatile as $$
-  select pg_catalog.pg_sequence_last_value(pg_catalog.to_regclass('pgsched_internal.watch_' || queue_number))
+  select pg_catalog.pg_sequence_last_value(
+    case queue_number when 0 then 'pgsched_internal.watch_0'::pg_catalog.regclass  -- looked up when it is planned
+                      else pg_catalog.to_regclass('pgsched_internal.watch_' || queue_number) end)
 $$;
 comment on function pgsched_internal.watch_of(integer) is 'What the watch of a queue (partition >> 4) says, as it was noted last; null where it never was.';
 
+-- Each value is named once: else it would be called as a function, at three times the cost, and not become a part of the query.
 create or replace function pgsched_internal.is_current(watch bigint) returns boolean language sql volatile as $$
-  select coalesce((watch >> 22) - (extract(epoch from clock_timestamp()) * 1000)::bigint between 0 and 5000, false)
+  select coalesce(abs((watch >> 22) - 2500 - (extract(epoch from clock_timestamp()) * 1000)::bigint) <= 2500, false)
 $$;
 comment on function pgsched_internal.is_current(bigint) is 'Whether a watch that says this is being kept.';
 

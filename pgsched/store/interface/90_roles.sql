@@ -152,14 +152,16 @@ begin
   if to_regrole('pgsched_reader') is null then
     return;
   end if;
-  grant usage on schema pgsched to pgsched_reader;
+  grant usage on schema pgsched, pgsched_internal to pgsched_reader;  -- of the latter what commands and pages show, and no more
   grant select on pgsched.status, pgsched.dead_letters, pgsched.sidelined, pgsched.undeliverable, pgsched.jobs, pgsched.executions, pgsched.history, pgsched.attempts,
     pgsched.dependencies, pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.replays, pgsched.blocked_keys
     to pgsched_reader;
-  grant select on pgsched_internal.kept_dead_letters, pgsched_internal.gates to pgsched_reader;  -- read through views
+  grant select on pgsched_internal.kept_dead_letters, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts,
+    pgsched.schema_version to pgsched_reader;
   grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
     created_at) on pgsched.clients to pgsched_reader;
-  perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched_internal.is_living', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');
+  perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched.signing_secrets', 'pgsched_internal.count_live', 'pgsched_internal.is_living',
+    'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.dependencies',
                               'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.replays', 'pgsched.blocked_keys'] loop
     execute format('create policy reader on %s for select to pgsched_reader using (true)', item);

@@ -1,0 +1,103 @@
+"""A login that is a member of pgsched_reader alone can ask all that can be asked, and change nothing."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+import psycopg
+import pytest
+
+from pgsched.cli.main import cli
+from tests.api.serving import serving
+from tests.cli.conftest import Run
+from tests.conftest import Connection
+
+_LETTER = "00000000-0000-7000-8000-00000000000a"
+_LOOKS = {"list", "show", "backfills", "replays", "blocked", "status"}
+_ONE_OF_EACH = """
+select pgsched.set_client('shop', '{"weight": 2}'), pgsched.hold_client('shop'), pgsched.rotate_secret('shop');
+select pgsched.set_limit('host', 'shop.example', 10), pgsched.sideline('other.example');
+select pgsched.schedule('https://a', key => 'k', ordering_key => 'o', delay => '1 day');
+select pgsched.backfill(pgsched.schedule('https://a', key => 'job', cron => '@hourly', labels => '{"a": "b"}'), 'yesterday', now());
+insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt, client_id, target)
+select now(), now(), now(), now(), '00000000-0000-7000-8000-00000000000a', 'failed', 0, 1, 'default', 'https://a';
+select pgsched.replay_all('{"key": "nothing"}');
+insert into pgsched.blocked_keys (client_id, ordering_key, partition, execution_id)
+values ('default', 'o', 0, '00000000-0000-7000-8000-00000000000a');
+"""  # noqa: E501
+_IDS = """
+select (select id::text from pgsched.jobs), (select id::text from pgsched.executions where key = 'k'),
+       (select id::text from pgsched.backfills), (select id::text from pgsched.replays)"""
+
+
+@pytest.fixture
+def reader_url(db: Connection, database_url: str) -> Iterator[str]:
+    db.execute("create role looks login password 'x' in role pgsched_reader")
+    parts = urlsplit(database_url)
+    try:
+        db.execute(_ONE_OF_EACH)
+        yield parts._replace(netloc=f"looks:x@{parts.hostname}:{parts.port}").geturl()
+    finally:
+        db.execute("drop role looks")
+
+
+def _commands(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):  # they are brought one by one, when they are asked for
+            yield from _commands(command.get_command(context, name) or command, *path, name)
+    elif path[0] != "bench" and path[-1] in _LOOKS:
+        yield path
+
+
+def test_every_command_that_shows_something_needs_no_more_than_a_reader(
+    db: Connection, reader_url: str, run: Run
+) -> None:
+    job, execution, _, _ = _ids(db)
+    shown = {"jobs": job, "executions": execution, "dead-letters": _LETTER}
+    shown |= {"clients": "shop", "queues": "default"}
+    refused = {}
+    commands = list(_commands(cli))
+    assert len(commands) > 12
+    for words in commands:
+        subject = [shown[words[0]]] if words[-1] in {"show", "backfills"} else []
+        result = run(*words, *subject, "--database-url", reader_url, "--json")
+        if result.exit_code != 0:
+            refused[words] = result.output[-300:]
+        else:
+            json.loads(result.stdout)
+    assert refused == {}
+
+
+async def test_every_get_of_the_api_needs_no_more_than_a_reader(db: Connection, reader_url: str) -> None:
+    from pgsched.api.app import create_app
+    from pgsched.settings import Settings
+
+    job, execution, backfill, replay = _ids(db)
+    one = {"job_id": job, "execution_id": execution, "backfill_id": backfill, "replay_id": replay}
+    one |= {"client": "shop", "name": "default", "kind": "host"}
+    app = create_app(Settings(database_url=reader_url))
+    refused = {}
+    async with serving(app) as api:
+        for route in app.routes:
+            if "GET" not in getattr(route, "methods", ()) or "events" in route.path or "{path" in route.path:
+                continue
+            letter = {"execution_id": _LETTER} if "dead-letters" in route.path else {}
+            path = route.path_format.format(**(one | letter))
+            answer = await api.get(path.replace("/host/default", "/host/shop.example"))
+            if answer.status_code not in (200, 307, 404) or (answer.status_code == 404 and "{" in path):
+                refused[path] = (answer.status_code, answer.text[:200])
+    assert refused == {}
+
+
+def _ids(db: Connection) -> tuple[Any, ...]:
+    row = db.execute(_IDS).fetchone()
+    assert row is not None
+    return row
+
+
+def test_a_reader_changes_nothing(reader_url: str) -> None:
+    with psycopg.connect(reader_url, autocommit=True) as looks, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        looks.execute("select pgsched.cancel(client => 'default', key => 'k')")
