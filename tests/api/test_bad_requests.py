@@ -127,6 +127,19 @@ BAD = [
         "more than 10000 digits",
         b"[1e131000" + b",1e131000" * 9000 + b"]",
     ),
+    of_payload("numbers that are long together", 422, "1 MiB", b"[1e9000" + b",1e9000" * 9000 + b"]"),
+    Bad(
+        name="numbers that are long together under a key",
+        status=422,
+        says="1 MiB",
+        body=b'{"target": "notify:a", "key": "k", "payload": [1e9000' + b",1e9000" * 9000 + b"]}",
+    ),
+    Bad(
+        name="numbers that are long together in a job",
+        status=422,
+        says="1 MiB",
+        body=b'{"target": "notify:a", "schedule": {"every": "1h"}, "payload": [1e9000' + b",1e9000" * 9000 + b"]}",
+    ),
     *(
         timed(f"nothing as {name}", 400, "Expected str, got null", **{name: None})
         for name in ("at", "delay", "cron", "every")

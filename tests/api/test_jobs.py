@@ -95,6 +95,12 @@ async def test_a_paused_job_says_since_when(api: httpx.AsyncClient) -> None:
     assert (await api.get(f"/v1/jobs/{job}")).json()["paused_at"] is None
 
 
+async def test_runs_that_nothing_bounds_are_not_counted_and_not_shown_as_none_at_all(api: httpx.AsyncClient) -> None:
+    job = await create(api)
+    assert (await api.get(f"/v1/jobs/{job}")).json()["runs"] is None
+    assert (await api.get("/v1/jobs")).json()["items"][0]["runs"] is None
+
+
 async def test_a_job_reads_back_with_its_rules_and_labels(api: httpx.AsyncClient) -> None:
     asked = {"rules": {"max_runs": 2, "on_overlap": "skip"}, "labels": {"team": "payments"}}
     job = await create(api, **asked)
