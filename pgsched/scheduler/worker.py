@@ -1,0 +1,94 @@
+"""One worker process: run, drained and taken down."""
+
+import asyncio
+import contextlib
+import threading
+from datetime import timedelta
+
+import psycopg
+
+from pgsched.delivery.python import App
+from pgsched.delivery.threads import THREAD_NAME
+from pgsched.events import Events
+from pgsched.scheduler.assembly import Assembly
+from pgsched.scheduler.foundation import Trials
+from pgsched.service import Service
+from pgsched.settings import Settings
+from pgsched.store import workers
+
+_NONE = Trials()
+
+
+class Worker(Assembly):
+    """One process's share of the work. ``start``, then ``drain``; tests drive the services by their turns instead."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        app: App | None = None,
+        events: Events | None = None,
+        trials: Trials = _NONE,
+    ) -> None:
+        super().__init__(settings, app=app, events=events, trials=trials)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._settling: asyncio.Task[None] | None = None
+
+    @property
+    def services(self) -> list[Service]:
+        """Everything that runs in the background but the settler, which is the last to stop."""
+        if self.trial is not None:
+            return [self.waker, self.trial, self.renewer, self.upkeep.directory]
+        supply = [self.sweeper, self.circuits, self.renewer, self.capabilities, self.witness]
+        return [self.waker, *self._claiming, *supply, *self.upkeep.services]
+
+    async def start(self) -> None:
+        """Starts the services. Returns at once; the worker registers as soon as the database answers."""
+        self.dispatcher.start()
+        self._settling = asyncio.create_task(self.settler.run())
+        self._tasks = [asyncio.create_task(service.run()) for service in self.services]
+
+    async def drain(self) -> None:
+        """Stops claiming, lets what runs finish within the limit, hands the rest back, settles all, and leaves."""
+        ending = asyncio.create_task(self.witness.end())
+        for claiming in self._claiming:
+            claiming.stop()
+            await asyncio.wait([self._tasks[self.services.index(claiming)]], timeout=5)
+        with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
+            async with asyncio.timeout(5):
+                await self.claimer.leave_watch()
+        await self.dispatcher.drain(timedelta(seconds=self.settings.drain_timeout))
+        await ending
+        for service in [*self.services, self.settler]:
+            service.stop()
+        if self._settling:
+            await asyncio.wait([self._settling], timeout=5)
+            self._settling.cancel()  # the flush below is the only one to send from here on
+            await asyncio.wait([self._settling], timeout=1)
+        with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
+            async with asyncio.timeout(10):
+                await self.settler.flush()
+        await self._leave()
+        self.events.emit("worker.drained", settled=self.settler.settled_count)
+
+    @property
+    def has_stragglers(self) -> bool:
+        """Whether handlers go on after the drain that cannot be ended, or do not let themselves be."""
+        running = any(thread.name.startswith(THREAD_NAME) for thread in threading.enumerate())
+        return running or self.dispatcher.stragglers
+
+    async def _leave(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.wait(self._tasks, timeout=5)
+        with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
+            async with asyncio.timeout(5):
+                for claiming in self._claiming:
+                    await claiming.leases.close()
+                if self.roster.number:
+                    await workers.retire(await self._chores.get(), self.roster.number)
+        links = (self.settler.close, self._renewing.drop, self.upkeep.close, self._chores.drop, self.waker.close)
+        for close in (*links, self.completion.close, self.channels.close, self._payloads.close, self._beginnings.close):
+            with contextlib.suppress(psycopg.Error, OSError):
+                await close()
+        self._threads.shutdown()
