@@ -372,6 +372,16 @@ create table pgsched.dependencies (
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 create index dependencies_after on pgsched.dependencies (after_id);
 
+-- What ran when others were scheduled after it, and is to be marked as awaited: whoever schedules must not lock it.
+create table pgsched_internal.ends_to_mark (
+  execution_id uuid not null,
+  after_id     uuid not null,
+  noted_at     timestamptz not null default clock_timestamp(),
+  primary key (execution_id, after_id)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+create index ends_to_mark_noted_at on pgsched_internal.ends_to_mark (noted_at);
+create index ends_to_mark_after on pgsched_internal.ends_to_mark (after_id);
+
 -- A range of a job's instants that somebody wants run: instants counts them, planned how many of them have had a row.
 -- Up to reached, included, all are accounted for. The rows planned so far fire before paced_until; of the live rows
 -- of the job those with plan = 0 are the backfill's.
@@ -387,6 +397,7 @@ create table pgsched.backfills (
   instants    bigint,
   planned     bigint not null default 0,
   passed_over bigint not null default 0,
+  reason      text,
   created_at  timestamptz not null default pgsched.now(),
   updated_at  timestamptz not null default pgsched.now(),
   constraint backfill_ends_after_it_starts check (starts_at < ends_at

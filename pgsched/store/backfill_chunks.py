@@ -19,6 +19,7 @@ from pgsched.domain.recurrence import Recurrence
 from pgsched.errors import InvalidSchedule
 from pgsched.store.backfills import MICROSECOND, Range, cancel, instants_in, recurrence_of
 from pgsched.store.exact import read_exactly
+from pgsched.store.isolation import reason_of
 from pgsched.store.sql import statement
 
 AHEAD = timedelta(seconds=2)
@@ -99,13 +100,17 @@ async def plan_chunk(connection: AsyncConnection[Any], id: UUID, *, most: int) -
             recurrence = await recurrence_of(connection, taken.job_id)
             return await _plan(connection, taken, recurrence, most)
         except (InvalidSchedule, OverflowError) as error:
-            await cancel(connection, id, actor=_ENDED_BY)
+            await give_up(connection, id, error)
             return Chunk(finished=True, fault=str(error))
 
 
-async def give_up(connection: AsyncConnection[Any], id: UUID) -> bool:
-    """Ends a backfill that cannot be planned; what is planned of it and waits is taken back."""
-    return await cancel(connection, id, actor=_ENDED_BY)
+async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) -> bool:
+    """Ends a backfill that cannot be planned, and says why; what is planned of it and waits is taken back."""
+    async with connection.transaction():
+        if not await cancel(connection, id, actor=_ENDED_BY):
+            return False
+        await connection.execute(statement("note_fault_of_backfill"), {"backfill": id, "reason": reason_of(error)})
+    return True
 
 
 async def _take(connection: AsyncConnection[Any], id: UUID) -> Taken | None:

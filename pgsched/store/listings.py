@@ -19,7 +19,7 @@ from sqlalchemy.dialects import postgresql
 from pgsched.store.dead_letter_pages import one_dead_letter, page_of_dead_letters
 from pgsched.store.exact import read_exactly
 from pgsched.store.job_pages import one_job, page_of_jobs
-from pgsched.store.pages import one_execution, page_of_executions
+from pgsched.store.pages import page_of_executions
 from pgsched.store.reach import FIRST_LOOK, reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.rows import (
     Attempt,
@@ -57,8 +57,10 @@ async def list_executions(
 
 
 async def get_execution(connection: AsyncConnection[Any], id: UUID) -> Execution | None:
-    found = await _fetch(connection, one_execution(id), Execution)
-    return found[0] if found else None
+    async with connection.cursor(row_factory=class_row(Execution)) as cursor:
+        read_exactly(cursor)
+        await cursor.execute(statement("status_of"), {"id": id})
+        return await cursor.fetchone()
 
 
 async def attempts_of(connection: AsyncConnection[Any], id: UUID) -> list[Attempt]:

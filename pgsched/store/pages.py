@@ -65,11 +65,6 @@ def page_of_executions(
     return _newest(halves, limit=limit)
 
 
-def one_execution(id: UUID) -> sa.Select[Any]:
-    ended = [_ended(half, [half.c.id == id], limit=1) for half in (_history, _kept)]
-    return _newest([_live([_executions.c.id == id], limit=1), *ended], limit=1)
-
-
 def _conditions(
     half: sa.TableClause, wanted: ExecutionFilter, after: UUID | None, reach: UUID | None
 ) -> list[sa.ColumnElement[bool]]:

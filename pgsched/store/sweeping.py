@@ -34,13 +34,14 @@ async def repair_others(
 
     parted = await by_halves(ids, work, failed=failed)
     invalid = [
-        (one.row, await _give_up(connection, one.row, one.error)) for one in parted.culprits if not is_a_lock(one.error)
+        (one.row, await give_up(connection, one.row, one.error)) for one in parted.culprits if not is_a_lock(one.error)
     ]
     reached = before[min(parted.untried)] if parted.untried else ids[-1] if len(ids) == most else None
     return Repaired(count, reached), invalid
 
 
-async def _give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) -> str:
+async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) -> str:
+    """Has a job be invalid, with the error as the reason, unless the database refuses even that; returns it."""
     try:
         await mark_invalid(connection, id, None, error)
     except Exception as refused:

@@ -24,7 +24,7 @@ class Backfiller(Advancing):
         return await backfill_chunks.active(connection)
 
     async def give_up(self, id: UUID, error: Exception) -> None:
-        if await backfill_chunks.give_up(await self._link.get(), id):
+        if await backfill_chunks.give_up(await self._link.get(), id, error):
             self.events.emit("backfill.invalid", backfill=str(id), reason=str(error)[:200])
 
     async def advance(self, id: UUID) -> bool:

@@ -16,7 +16,7 @@ import psycopg
 from pgsched.domain.tzdata import version_in_use
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import zone_rules
+from pgsched.store import sweeping, zone_rules
 from pgsched.store.connect import Link
 
 _BATCH = 50
@@ -105,7 +105,8 @@ class Zones(Service):
             return self._every
         found, failed = await zone_rules.recheck_others(connection, jobs, old=round.old, new=version)
         for job, error in failed:
-            self.events.emit("service.failed", service=self.name, error=f"job {job}: {error}"[:500])
+            reason = await sweeping.give_up(connection, job, error)
+            self.events.emit("job.invalid", job=str(job), reason=reason)
         round.checked, round.moved = round.checked + len(jobs) - len(found.left), round.moved + found.moved
         round.left += found.left
         round.after = max(round.after, jobs[-1])

@@ -66,7 +66,10 @@ async def test_a_status_selects_its_own(api: httpx.AsyncClient, db: Connection, 
     ids["succeeded"] = finished(db, "succeeded")
     db.execute("update pgsched.executions set attempt = 1 where id = %s", [ids["retrying"]])
     db.execute("update pgsched.executions set fire_at = 'infinity' where id = %s", [ids["held"]])
-    db.execute("update pgsched.executions set lease_token = 1, lease_owner = 1 where id = %s", [ids["running"]])
+    db.execute(
+        "update pgsched.executions set lease_token = 1, lease_owner = 1, lease_expires_at = now() where id = %s",
+        [ids["running"]],
+    )
     await api.post(f"/v1/executions/{ids['cancelled']}/cancel")
     assert await listed(api, f"status={status}") == [ids[status]]
     assert (await api.get(f"/v1/executions/{ids[status]}")).json()["status"] == status

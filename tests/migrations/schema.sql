@@ -39,6 +39,7 @@ table pgsched.schema_version
 table pgsched.workers with (fillfactor=50)
 table pgsched_internal.circles
 table pgsched_internal.days
+table pgsched_internal.ends_to_mark with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
 table pgsched_internal.facts
 table pgsched_internal.former_secrets row level security
 table pgsched_internal.gate_use with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=100, autovacuum_vacuum_cost_delay=0)
@@ -53,6 +54,10 @@ view pgsched.dead_letters with (security_invoker=true)
 view pgsched.sidelined with (security_invoker=true)
 view pgsched.status with (security_invoker=true)
 view pgsched.undeliverable with (security_invoker=true)
+view pgsched_internal.ended with (security_invoker=true)
+view pgsched_internal.ended_status with (security_invoker=true)
+view pgsched_internal.live with (security_invoker=true)
+view pgsched_internal.live_status with (security_invoker=true)
 
 -- columns
 column pgsched.api_keys.01 id uuid not null default pgsched.new_id()
@@ -86,8 +91,9 @@ column pgsched.backfills.08 state text not null default 'active'::text
 column pgsched.backfills.09 instants bigint
 column pgsched.backfills.10 planned bigint not null default 0
 column pgsched.backfills.11 passed_over bigint not null default 0
-column pgsched.backfills.12 created_at timestamp with time zone not null default pgsched.now()
-column pgsched.backfills.13 updated_at timestamp with time zone not null default pgsched.now()
+column pgsched.backfills.12 reason text
+column pgsched.backfills.13 created_at timestamp with time zone not null default pgsched.now()
+column pgsched.backfills.14 updated_at timestamp with time zone not null default pgsched.now()
 column pgsched.blocked_keys.01 client_id text not null
 column pgsched.blocked_keys.02 ordering_key text not null
 column pgsched.blocked_keys.03 partition smallint not null
@@ -281,6 +287,56 @@ column pgsched.workers.12 expires_at timestamp with time zone not null
 column pgsched.workers.13 lost_since timestamp with time zone
 column pgsched_internal.circles.01 client_id text not null
 column pgsched_internal.days.01 name text not null
+column pgsched_internal.ended.01 id uuid
+column pgsched_internal.ended.02 client_id text
+column pgsched_internal.ended.03 key text
+column pgsched_internal.ended.04 job_id uuid
+column pgsched_internal.ended.05 partition smallint
+column pgsched_internal.ended.06 status pgsched.execution_status
+column pgsched_internal.ended.07 target text
+column pgsched_internal.ended.08 payload jsonb
+column pgsched_internal.ended.09 scheduled_for timestamp with time zone
+column pgsched_internal.ended.10 fire_at timestamp with time zone
+column pgsched_internal.ended.11 attempt smallint
+column pgsched_internal.ended.12 created_at timestamp with time zone
+column pgsched_internal.ended.13 finished_at timestamp with time zone
+column pgsched_internal.ended.14 status_code smallint
+column pgsched_internal.ended.15 result jsonb
+column pgsched_internal.ended.16 reason text
+column pgsched_internal.ended.17 options jsonb
+column pgsched_internal.ended.18 ordering_key text
+column pgsched_internal.ended.19 lease_owner integer
+column pgsched_internal.ended.20 lease_expires_at timestamp with time zone
+column pgsched_internal.ended.21 instants bigint
+column pgsched_internal.ended.22 last_scheduled_for timestamp with time zone
+column pgsched_internal.ended.23 held_by text
+column pgsched_internal.ended_status.01 id uuid
+column pgsched_internal.ended_status.02 client_id text
+column pgsched_internal.ended_status.03 key text
+column pgsched_internal.ended_status.04 job_id uuid
+column pgsched_internal.ended_status.05 queue text
+column pgsched_internal.ended_status.06 status pgsched.execution_status
+column pgsched_internal.ended_status.07 target text
+column pgsched_internal.ended_status.08 payload jsonb
+column pgsched_internal.ended_status.09 scheduled_for timestamp with time zone
+column pgsched_internal.ended_status.10 fire_at timestamp with time zone
+column pgsched_internal.ended_status.11 attempt smallint
+column pgsched_internal.ended_status.12 created_at timestamp with time zone
+column pgsched_internal.ended_status.13 finished_at timestamp with time zone
+column pgsched_internal.ended_status.14 status_code smallint
+column pgsched_internal.ended_status.15 result jsonb
+column pgsched_internal.ended_status.16 reason text
+column pgsched_internal.ended_status.17 options jsonb
+column pgsched_internal.ended_status.18 ordering_key text
+column pgsched_internal.ended_status.19 lease_owner integer
+column pgsched_internal.ended_status.20 lease_expires_at timestamp with time zone
+column pgsched_internal.ended_status.21 instants bigint
+column pgsched_internal.ended_status.22 last_scheduled_for timestamp with time zone
+column pgsched_internal.ended_status.23 held_by text
+column pgsched_internal.ended_status.24 partition smallint
+column pgsched_internal.ends_to_mark.01 execution_id uuid not null
+column pgsched_internal.ends_to_mark.02 after_id uuid not null
+column pgsched_internal.ends_to_mark.03 noted_at timestamp with time zone not null default clock_timestamp()
 column pgsched_internal.facts.01 name text not null
 column pgsched_internal.facts.02 value text not null
 column pgsched_internal.facts.03 updated_at timestamp with time zone not null default pgsched.now()
@@ -338,6 +394,53 @@ column pgsched_internal.letters_to_come_back_to.01 replay_id uuid not null
 column pgsched_internal.letters_to_come_back_to.02 id uuid not null
 column pgsched_internal.letters_to_come_back_to.03 finished_at timestamp with time zone not null
 column pgsched_internal.letters_to_come_back_to.04 tried_at timestamp with time zone not null default clock_timestamp()
+column pgsched_internal.live.01 id uuid
+column pgsched_internal.live.02 client_id text
+column pgsched_internal.live.03 key text
+column pgsched_internal.live.04 job_id uuid
+column pgsched_internal.live.05 partition smallint
+column pgsched_internal.live.06 status pgsched.execution_status
+column pgsched_internal.live.07 target text
+column pgsched_internal.live.08 payload jsonb
+column pgsched_internal.live.09 scheduled_for timestamp with time zone
+column pgsched_internal.live.10 fire_at timestamp with time zone
+column pgsched_internal.live.11 attempt smallint
+column pgsched_internal.live.12 created_at timestamp with time zone
+column pgsched_internal.live.13 finished_at timestamp with time zone
+column pgsched_internal.live.14 status_code smallint
+column pgsched_internal.live.15 result jsonb
+column pgsched_internal.live.16 reason text
+column pgsched_internal.live.17 options jsonb
+column pgsched_internal.live.18 ordering_key text
+column pgsched_internal.live.19 lease_owner integer
+column pgsched_internal.live.20 lease_expires_at timestamp with time zone
+column pgsched_internal.live.21 instants bigint
+column pgsched_internal.live.22 last_scheduled_for timestamp with time zone
+column pgsched_internal.live.23 held_by text
+column pgsched_internal.live_status.01 id uuid
+column pgsched_internal.live_status.02 client_id text
+column pgsched_internal.live_status.03 key text
+column pgsched_internal.live_status.04 job_id uuid
+column pgsched_internal.live_status.05 queue text
+column pgsched_internal.live_status.06 status pgsched.execution_status
+column pgsched_internal.live_status.07 target text
+column pgsched_internal.live_status.08 payload jsonb
+column pgsched_internal.live_status.09 scheduled_for timestamp with time zone
+column pgsched_internal.live_status.10 fire_at timestamp with time zone
+column pgsched_internal.live_status.11 attempt smallint
+column pgsched_internal.live_status.12 created_at timestamp with time zone
+column pgsched_internal.live_status.13 finished_at timestamp with time zone
+column pgsched_internal.live_status.14 status_code smallint
+column pgsched_internal.live_status.15 result jsonb
+column pgsched_internal.live_status.16 reason text
+column pgsched_internal.live_status.17 options jsonb
+column pgsched_internal.live_status.18 ordering_key text
+column pgsched_internal.live_status.19 lease_owner integer
+column pgsched_internal.live_status.20 lease_expires_at timestamp with time zone
+column pgsched_internal.live_status.21 instants bigint
+column pgsched_internal.live_status.22 last_scheduled_for timestamp with time zone
+column pgsched_internal.live_status.23 held_by text
+column pgsched_internal.live_status.24 partition smallint
 column pgsched_internal.locks.01 name text not null
 column pgsched_internal.orderings.01 partition smallint not null
 
@@ -388,6 +491,7 @@ constraint pgsched.schema_version.schema_version_pkc PRIMARY KEY (version_num)
 constraint pgsched.workers.workers_pkey PRIMARY KEY (id)
 constraint pgsched_internal.circles.circles_pkey PRIMARY KEY (client_id)
 constraint pgsched_internal.days.days_pkey PRIMARY KEY (name)
+constraint pgsched_internal.ends_to_mark.ends_to_mark_pkey PRIMARY KEY (execution_id, after_id)
 constraint pgsched_internal.facts.facts_pkey PRIMARY KEY (name)
 constraint pgsched_internal.former_secrets.former_secrets_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id) ON DELETE CASCADE
 constraint pgsched_internal.former_secrets.former_secrets_pkey PRIMARY KEY (client_id, secret)
@@ -415,6 +519,8 @@ CREATE INDEX audit_log_subject ON pgsched.audit_log USING btree (subject, id) WH
 CREATE INDEX backfills_active ON pgsched.backfills USING btree (id) WHERE (state = 'active'::text)
 CREATE INDEX backfills_job ON pgsched.backfills USING btree (job_id)
 CREATE INDEX dependencies_after ON pgsched.dependencies USING btree (after_id)
+CREATE INDEX ends_to_mark_after ON pgsched_internal.ends_to_mark USING btree (after_id)
+CREATE INDEX ends_to_mark_noted_at ON pgsched_internal.ends_to_mark USING btree (noted_at)
 CREATE INDEX executions_fire_at ON ONLY pgsched.executions USING btree (partition, fire_at)
 CREATE INDEX executions_gate ON ONLY pgsched.executions USING btree (gate, COALESCE((((options)::jsonb ->> 'priority'::text))::smallint, (0)::smallint) DESC, scheduled_for, id) WHERE ((gate IS NOT NULL) AND (NOT isfinite((fire_at)::timestamp with time zone)))
 CREATE INDEX executions_key ON ONLY pgsched.executions USING btree (client_id, key) WHERE (key IS NOT NULL)
@@ -442,6 +548,7 @@ CREATE UNIQUE INDEX circles_pkey ON pgsched_internal.circles USING btree (client
 CREATE UNIQUE INDEX clients_pkey ON pgsched.clients USING btree (client_id)
 CREATE UNIQUE INDEX days_pkey ON pgsched_internal.days USING btree (name)
 CREATE UNIQUE INDEX dependencies_pkey ON pgsched.dependencies USING btree (execution_id, after_id)
+CREATE UNIQUE INDEX ends_to_mark_pkey ON pgsched_internal.ends_to_mark USING btree (execution_id, after_id)
 CREATE UNIQUE INDEX executions_head ON ONLY pgsched.executions USING btree (client_id, ordering_key, partition) WHERE at_head
 CREATE UNIQUE INDEX executions_job ON ONLY pgsched.executions USING btree (job_id, scheduled_for, partition) WHERE (job_id IS NOT NULL)
 CREATE UNIQUE INDEX executions_pkey ON ONLY pgsched.executions USING btree (id, partition)
@@ -578,6 +685,8 @@ function pgsched.set_queue(text,jsonb,text) returns boolean volatility v paralle
 function pgsched.settle_called(smallint,uuid,bigint,jsonb) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.sideline(text,text,timestamp with time zone,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.signing_secrets(text) returns SETOF record volatility s parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.status_of(text,text) returns SETOF pgsched.status volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched.status_of(uuid) returns SETOF pgsched.status volatility v parallel u security definer set search_path=pg_catalog, pg_temp, enable_seqscan=off
 function pgsched.trigger(uuid,text) returns uuid volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.unblock(text,text,text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched.wait_for(uuid,uuid,text,interval) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -719,8 +828,11 @@ function pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp 
 function pgsched_internal.lose_in_hand(pgsched.executions) returns pgsched.execution_status volatility v parallel u
 function pgsched_internal.make_day(text,date) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=50ms
 function pgsched_internal.make_partition(integer,boolean) returns void volatility v parallel u
+function pgsched_internal.mark_awaited(uuid,uuid,text) returns boolean volatility v parallel u
 function pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) returns void volatility v parallel u
+function pgsched_internal.mark_ends(integer) returns void volatility v parallel u
 function pgsched_internal.may_be_handed_out(smallint,uuid) returns boolean volatility v parallel u
+function pgsched_internal.may_see(text) returns boolean volatility s parallel u
 function pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) returns boolean volatility s parallel s
 function pgsched_internal.my_clients() returns text[] volatility s parallel s
 function pgsched_internal.new_id_in(smallint) returns uuid volatility v parallel s
@@ -791,6 +903,7 @@ grant delete, insert, select, update on pgsched.dependencies to pgsched_worker
 grant delete, insert, select, update on pgsched.executions to pgsched_worker
 grant delete, insert, select, update on pgsched.jobs to pgsched_worker
 grant delete, insert, select, update on pgsched.workers to pgsched_worker
+grant delete, insert, select, update on pgsched_internal.ends_to_mark to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.facts to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.gate_use to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.gates to pgsched_worker
@@ -874,6 +987,12 @@ grant execute on pgsched.sideline(text,text,timestamp with time zone,text,text) 
 grant execute on pgsched.signing_secrets(text) to pgsched_client
 grant execute on pgsched.signing_secrets(text) to pgsched_reader
 grant execute on pgsched.signing_secrets(text) to pgsched_worker
+grant execute on pgsched.status_of(text,text) to pgsched_client
+grant execute on pgsched.status_of(text,text) to pgsched_reader
+grant execute on pgsched.status_of(text,text) to pgsched_worker
+grant execute on pgsched.status_of(uuid) to pgsched_client
+grant execute on pgsched.status_of(uuid) to pgsched_reader
+grant execute on pgsched.status_of(uuid) to pgsched_worker
 grant execute on pgsched.trigger(uuid,text) to pgsched_client
 grant execute on pgsched.trigger(uuid,text) to pgsched_worker
 grant execute on pgsched.unblock(text,text,text) to pgsched_client
@@ -1011,7 +1130,9 @@ grant execute on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,ti
 grant execute on pgsched_internal.lose_in_hand(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.make_day(text,date) to pgsched_worker
 grant execute on pgsched_internal.make_partition(integer,boolean) to pgsched_worker
+grant execute on pgsched_internal.mark_awaited(uuid,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) to pgsched_worker
+grant execute on pgsched_internal.mark_ends(integer) to pgsched_worker
 grant execute on pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.my_clients() to pgsched_client
 grant execute on pgsched_internal.my_clients() to pgsched_worker
@@ -1174,12 +1295,20 @@ grant select on pgsched.status to pgsched_worker
 grant select on pgsched.undeliverable to pgsched_reader
 grant select on pgsched.undeliverable to pgsched_worker
 grant select on pgsched.workers to pgsched_reader
+grant select on pgsched_internal.ended to pgsched_client
+grant select on pgsched_internal.ended to pgsched_reader
+grant select on pgsched_internal.ended to pgsched_worker
+grant select on pgsched_internal.ended_status to pgsched_worker
 grant select on pgsched_internal.facts to pgsched_reader
 grant select on pgsched_internal.former_secrets to pgsched_worker
 grant select on pgsched_internal.gate_use to pgsched_reader
 grant select on pgsched_internal.gates to pgsched_reader
 grant select on pgsched_internal.kept_dead_letters to pgsched_client
 grant select on pgsched_internal.kept_dead_letters to pgsched_reader
+grant select on pgsched_internal.live to pgsched_client
+grant select on pgsched_internal.live to pgsched_reader
+grant select on pgsched_internal.live to pgsched_worker
+grant select on pgsched_internal.live_status to pgsched_worker
 grant select, update on pgsched.backfills to pgsched_worker
 grant select, update on pgsched.queues to pgsched_worker
 grant select, update on pgsched.replays to pgsched_worker
@@ -1243,6 +1372,8 @@ comment on pgsched.sideline(text,text,timestamp with time zone,text,text) is 'Ca
 comment on pgsched.sidelined is 'The target hosts that are left alone, or recover, for one client or for all, and how many executions wait for each, counted up to 10,000.'
 comment on pgsched.signing_secrets(text) is 'The secrets that a client''s callbacks are signed with, the newest first, by their last four characters, and until when the former ones are valid. Nothing where the session does not act for the client.'
 comment on pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.'
+comment on pgsched.status_of(text,text) is 'The same for the execution that has a key of a client now, or was the last to end under it.'
+comment on pgsched.status_of(uuid) is 'The row of pgsched.status that an execution has; none for one that is unknown, or that you may not see. Locks a few tables, where the view locks those of all queues.'
 comment on pgsched.trigger(uuid,text) is 'Runs a job now, besides its schedule and also while it is paused or finished; returns the execution''s id.'
 comment on pgsched.unblock(text,text,text) is 'Lets the executions of a blocked ordering key go on, without the one that failed. False if the key was not blocked.'
 comment on pgsched.undeliverable is 'What workers lack to deliver what is due: the handler or the class of targets, how many executions wait for it, counted up to 10,000, and the workers that have it by now.'
@@ -1322,6 +1453,8 @@ comment on pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],b
 comment on pgsched_internal.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.'
 comment on pgsched_internal.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
 comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place.'
+comment on pgsched_internal.ended is 'Executions that have ended, as the views of statuses show them.'
+comment on pgsched_internal.ended_status is 'Those that have ended.'
 comment on pgsched_internal.executions_inserted() is 'Refuses the one-shots of an insert statement whose queue is full, and wakes the workers for its near-term rows.'
 comment on pgsched_internal.expire_dead_letters(integer) is 'Deletes dead letters that have expired and whose day of history is gone, no more than so many; returns how many.'
 comment on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) is 'Records the failed try of an execution that is locked, which then waits for the next one or ends, as its options say.'
@@ -1368,8 +1501,10 @@ comment on pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executio
 comment on pgsched_internal.length_of(text) is 'How long an option says, such as PT5S or 1h30m.'
 comment on pgsched_internal.let_next(smallint,text,text) is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind one; the instant at which it fires, or null.'
 comment on pgsched_internal.let_next_alone(smallint,text,text) is 'The same under the lock of the partition''s order, so that nobody who is held behind one that ends just now is overlooked: for workers.'
+comment on pgsched_internal.live is 'Executions that wait or are in hand, as the views of statuses show them.'
 comment on pgsched_internal.live_execution(smallint,uuid) is 'An execution that waits or runs, in the partition where it lives; null where it does not live there. Locks no row.'
 comment on pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) is 'The row of a job for an instant that waits or runs in a partition; it is not locked.'
+comment on pgsched_internal.live_status is 'Those that wait or are in hand.'
 comment on pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) is 'Locks the rows of a backfill that wait in a partition; passes over what somebody has at this moment.'
 comment on pgsched_internal.lock_dead_letter(uuid) is 'Locks a dead letter that is the caller''s and has not expired; PS010 or PS011 otherwise.'
 comment on pgsched_internal.lock_execution(uuid) is 'A live execution of a client that the session acts for, locked while it waits; null for one that is unknown, foreign or over.'
@@ -1385,8 +1520,11 @@ comment on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestam
 comment on pgsched_internal.lose_in_hand(pgsched.executions) is 'The same for one whose lease ran out.'
 comment on pgsched_internal.make_day(text,date) is 'Makes the table of a day, which stands by itself until it is attached; false where another worker is at it.'
 comment on pgsched_internal.make_partition(integer,boolean) is 'Makes the table of one more partition of pgsched.executions.'
+comment on pgsched_internal.mark_awaited(uuid,uuid,text) is 'Has the end of a client''s execution be known to those that wait for it; false where it has ended.'
 comment on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) is 'Notes on a dead letter that is locked what was done about it, and by whom; an ordering key that it blocked goes on.'
+comment on pgsched_internal.mark_ends(integer) is 'Marks what ran when others were scheduled after it, so many at a time, or the ends that these have in history.'
 comment on pgsched_internal.may_be_handed_out(smallint,uuid) is 'Whether a consumer may have a due execution that is locked; what it may not have ends, waits or is held.'
+comment on pgsched_internal.may_see(text) is 'Whether the session may read what is of this client.'
 comment on pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) is 'Whether an edit has to do with when the job fires.'
 comment on pgsched_internal.my_clients() is 'The clients whose rows the current role may see and change.'
 comment on pgsched_internal.new_id_in(smallint) is 'A new identity, as pgsched.new_id() makes them, that carries the partition of its row.'

@@ -8,12 +8,18 @@ import psycopg
 import pytest
 
 from pgsched.domain.execution import Execution
-from pgsched.store import dependencies, executions, jobs, sweeping
-from pgsched.store.connect import Connection
+from pgsched.events import Events
+from pgsched.store import dependencies, executions, jobs, pulled, sweeping
+from pgsched.store.connect import Connection, Link
 from pgsched.store.executions import Group, Lease, Share
 from pgsched.store.isolation import by_halves, is_of_a_row
+from pgsched.store.pulled import Passing
 from pgsched.store.reaping import Stretch, reap_others
-from pgsched.store.wire import LONG_AGO
+from pgsched.store.wire import LONG_AGO, to_instant
+from pgsched.upkeep.backfiller import Backfiller
+from pgsched.upkeep.replayer import Replayer
+from tests.store.dead_letter_arrange import dead_letter, state
+from tests.store.pull_arrange import FIRST, claim, pulled_queue
 from tests.store.store_arrange import TARGET, call, column, row, schedule, status, value
 from tests.store.store_arrange import Connection as Session
 
@@ -158,3 +164,83 @@ async def test_failures_in_a_row_are_counted_no_further_than_can_be(db: Session)
     db.execute("update pgsched.jobs set failures = 2147483647, rules = rules || '{\"pause_after\": 1000}'")
     assert call(db, "pgsched_internal.count_outcome", job_id=id, status="failed")
     assert row(db, "select state::text, failures from pgsched.jobs") == ("paused", 0)
+
+
+async def test_a_backfill_that_cannot_be_planned_is_ended_with_the_reason_and_others_go_on(
+    db: Session, store_url: str
+) -> None:
+    ids = [schedule(db, cron="0 * * * *", target="python:report", key=f"b-{n}") for n in range(3)]
+    asked = [call(db, "backfill", job_id=id, starts_at="2026-03-01Z", ends_at="2026-03-01T05:00Z") for id in ids]
+    db.execute(f"alter table pgsched.executions add constraint odd check (job_id is distinct from '{ids[1]}')".encode())
+    link = Link(store_url, "test", raw=False)
+    backfiller = Backfiller(link, link, Events())
+    try:
+        await backfiller.turn()
+    finally:
+        await link.drop()
+        db.execute("alter table pgsched.executions drop constraint odd")
+    states = [row(db, "select state, reason from pgsched.backfills where id = %s", [id]) for id in asked]
+    assert [state for state, _ in states] == ["active", "cancelled", "active"]
+    assert "odd" in states[1][1]
+    assert value(db, "select count(distinct job_id) from pgsched.executions") == 2
+
+
+async def test_a_replay_goes_on_without_one_that_cannot_be_scheduled(db: Session, store_url: str) -> None:
+    ids = [dead_letter(db, client="shop") for _ in range(5)]
+    odd, theirs = dead_letter(db, target="python:odd"), dead_letter(db)
+    asked = call(db, "replay_all", filter={"status_code": 503}, rate=1000)
+    db.execute("alter table pgsched.executions add constraint odd check (target <> 'python:odd')")
+    link = Link(store_url, "test", raw=False)
+    replayer = Replayer(link, link, Events())
+    try:
+        await replayer.turn()
+    finally:
+        await link.drop()
+        db.execute("alter table pgsched.executions drop constraint odd")
+    assert row(db, "select state, replayed, passed_over from pgsched.replays where id = %s", [asked]) == (
+        "finished", 6, 1,
+    )  # fmt: skip
+    assert [state(db, id) for id in (*ids, odd, theirs)] == [*["replayed"] * 5, "open", "replayed"]
+
+
+async def test_a_replay_that_cannot_go_on_is_ended_with_the_reason_and_others_go_on(
+    db: Session, store_url: str
+) -> None:
+    dead_letter(db)
+    odd, fine = [call(db, "replay_all", filter={"status_code": 503}, rate=1000) for _ in range(2)]
+    db.execute(
+        f"alter table pgsched.replays add constraint odd check (id <> '{odd}' or reached is null"
+        " or state = 'cancelled')".encode()
+    )
+    link = Link(store_url, "test", raw=False)
+    replayer = Replayer(link, link, Events())
+    try:
+        await replayer.turn()
+    finally:
+        await link.drop()
+        db.execute("alter table pgsched.replays drop constraint odd")
+    found = [row(db, "select state, reason from pgsched.replays where id = %s", [id]) for id in (odd, fine)]
+    assert (found[0][0], "odd" in found[0][1], found[1][0]) == ("cancelled", True, "finished")
+
+
+async def test_runs_are_passed_on_to_consumers_beside_one_that_cannot_be(
+    db: Session, worker: Connection, planning: Connection
+) -> None:
+    pulled_queue(db)
+    made = [schedule(db, every="1 hour", key=f"p-{n}", target="queue:", queue="orders") for n in range(4)]
+    await jobs.plan_jobs(planning, batch=10)
+    db.execute("update pgsched.executions set fire_at = now(), scheduled_for = now()")
+    db.execute(
+        f"alter table pgsched.executions add constraint odd check (job_id is distinct from '{made[2]}'"
+        " or coalesce(scheduled_for, fire_at) <= now() or not isfinite(fire_at)) not valid".encode()
+    )
+    lease = Lease(owner=5, token=5, length=timedelta(seconds=30), ahead=timedelta(seconds=1))
+    try:
+        _, parked = await pulled.pass_on_without(
+            worker, lease, Passing(FIRST, LONG_AGO, 50), now=to_instant(value(db, "select now()"))
+        )
+    finally:
+        db.execute("alter table pgsched.executions drop constraint odd")
+    assert [one.how for one in parked] == ["held"]
+    assert {handed.job_id for handed in claim(db)} == set(made) - {made[2]}
+    assert "odd" in value(db, "select reason from pgsched.jobs where id = %s", [made[2]])

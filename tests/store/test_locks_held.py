@@ -14,6 +14,7 @@ from tests.store.store_arrange import TARGET, Connection, call, column, finish, 
 
 QUEUES = 11  # and the queues default and pulled
 MOST = 80
+MOST_LOOKED_UP = 150
 MOST_OF_A_QUEUE = 200  # sixteen tables with nine indexes each, and others
 BY_HAND = "insert into pgsched.executions (target, fire_at) values (%s, now() + interval '1 hour') returning id"
 
@@ -202,6 +203,19 @@ def test_asking_when_the_next_is_due_holds_locks_on_its_own_queue_alone(db: Conn
     with db.transaction():
         db.execute("select pgsched_internal.until_next('pulled')")
         assert locks(db) <= MOST_OF_A_QUEUE
+
+
+@pytest.mark.parametrize("ago", [None, "0 seconds", "40 days"])
+def test_looking_one_execution_up_holds_few_locks(db: Connection, ago: str | None) -> None:
+    for id in (schedule(db, key="k"), schedule(db, key="other", queue="queue-3"), inserted(db)):
+        if ago is not None:
+            finish(db, id, ago=ago)
+        with db.transaction():
+            assert db.execute("select count(*) from pgsched.status_of(%s)", [id]).fetchone() == (1,)
+            assert locks(db) <= MOST_LOOKED_UP
+    with db.transaction():
+        assert value(db, "select key from pgsched.status_of('default', 'k')") == "k"
+        assert locks(db) <= MOST_LOOKED_UP
 
 
 def test_cancelling_all_of_a_client_holds_few_locks(db: Connection) -> None:

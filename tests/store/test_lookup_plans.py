@@ -22,7 +22,7 @@ from pgsched.store import reach
 from pgsched.store.dead_letter_pages import STATES, one_dead_letter, page_of_dead_letters
 from pgsched.store.job_pages import page_of_jobs
 from pgsched.store.overview import MOST_COUNTED, STATUSES
-from pgsched.store.pages import one_execution, page_of_executions
+from pgsched.store.pages import page_of_executions
 from pgsched.store.reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.rows import DeadLetterFilter, ExecutionFilter, JobFilter
 from pgsched.store.sql import statement
@@ -137,7 +137,7 @@ class Lookups:
                 self.asked[f"dead letters {state}: {name}"] = partial(self._letters, DeadLetterFilter(**wanted), state)
         for name, wanted in _JOBS.items():
             self.asked[f"jobs: {name}"] = partial(self._jobs, JobFilter(**wanted))
-        self.asked["executions: one"] = partial(self._cost_of, one_execution(UUID(JOB)))
+        self.asked["executions: one"] = partial(self._cost, f"select * from pgsched.status_of('{JOB}')", {})
         self.asked["dead letters: one"] = partial(self._cost_of, one_dead_letter(UUID(JOB)))
 
     def _as_client(self, query: str) -> Cost:

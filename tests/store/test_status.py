@@ -4,6 +4,7 @@ import psycopg
 import pytest
 
 from tests.store.store_arrange import Connection, call, column, finish, lease, row, schedule, status, value
+from tests.store.test_roles import acting, login_role
 
 
 def test_what_waits_is_scheduled(db: Connection) -> None:
@@ -109,3 +110,36 @@ def test_what_waits_where_nothing_begins_says_why(db: Connection) -> None:
     db.execute("update pgsched.queues set paused_at = now()")
     assert value(db, reason) == "waits: the queue is paused"
     db.execute("update pgsched.queues set paused_at = null")
+
+
+@pytest.mark.parametrize("ended", [None, "succeeded", "failed"])
+def test_one_is_looked_up_by_id_or_key_as_the_view_has_it(db: Connection, ended: str | None) -> None:
+    schedule(db, key="other")
+    id = schedule(db, key="k", payload={"n": 1}, fire_at="2040-01-01Z")
+    if ended is not None:
+        finish(db, id, ended=ended)
+    shown = row(db, "select * from pgsched.status where id = %s", [id])
+    assert row(db, "select * from pgsched.status_of(%s)", [id]) == shown
+    assert row(db, "select * from pgsched.status_of('default', 'k')") == shown
+
+
+def test_what_there_is_not_has_no_status(db: Connection) -> None:
+    assert column(db, "select id from pgsched.status_of('00000000-0000-7000-8000-000000000000')") == []
+    assert column(db, "select id from pgsched.status_of(null)") == []
+    assert column(db, "select id from pgsched.status_of('default', 'none')") == []
+
+
+def test_a_client_looks_up_none_but_its_own_and_a_reader_all(db: Connection, store_url: str) -> None:
+    mine, other = login_role(db, "pgsched_client"), login_role(db, "pgsched_reader")
+    db.execute(
+        "insert into pgsched.clients (client_id, database_role) values ('payments', %s), ('billing', null)", [mine]
+    )
+    own, foreign = schedule(db, client="payments", key="k"), schedule(db, client="billing", key="k")
+    for role, seen in ((mine, [own]), (other, [own, foreign])):
+        with acting(store_url, role) as session:
+            assert [
+                id for id in (own, foreign) if column(session, "select id from pgsched.status_of(%s)", [id])
+            ] == seen
+            found = [column(session, "select id from pgsched.status_of(%s, 'k')", [c]) for c in ("payments", "billing")]
+            assert [id for ids in found for id in ids] == seen
+        db.execute(f"drop role {role}".encode())

@@ -108,6 +108,26 @@ async def test_a_misplaced_row_is_moved_and_accounted_for(db: Connection, proces
     assert on_record(db) == "2025b"
 
 
+async def test_a_job_that_cannot_be_rechecked_says_so_and_the_others_are_moved(
+    db: Connection, processes: Processes
+) -> None:
+    odd = await planned(db, processes, key="odd")
+    fine = [await planned(db, processes, key=f"fine-{n}") for n in range(4)]
+    instants = [misplace(db, job) for job in fine]
+    misplace(db, odd)
+    db.execute(
+        f"alter table pgsched.executions add constraint odd check (job_id is distinct from '{odd}'"
+        f" or scheduled_for >= '{waits_for(db, odd)}')".encode()
+    )
+    try:
+        await processes.start("2025b").work()
+    finally:
+        db.execute("alter table pgsched.executions drop constraint odd")
+    assert [waits_for(db, job) for job in fine] == instants
+    state, reason = row(db, "select state::text, reason from pgsched.jobs where id = %s", [odd])
+    assert (state, "odd" in reason, on_record(db)) == ("invalid", True, "2025b")
+
+
 async def test_a_row_that_stands_right_is_left_alone(db: Connection, processes: Processes) -> None:
     job = await planned(db, processes)
     before = row(db, "select id, xmin::text, scheduled_for from pgsched.executions where job_id = %s", [job])

@@ -1,6 +1,6 @@
 -- Executions that wait for others. The one that waits is held; its rows in pgsched.dependencies say for what. The one
 -- waited for carries awaited, and takes it along into history, where it is found (see the next file). Lock order
--- everywhere: the one that waits, then those it waits for by partition and id, as settles take them, then dependencies;
+-- everywhere: the one that waits, then those it waits for that wait, too, by partition and id, as settles take them, then dependencies;
 -- never the ordering of a partition (see 45_ordering.sql), which workers lock after their rows.
 
 create or replace function pgsched_internal.notify_release() returns void language plpgsql volatile as $$
@@ -80,7 +80,61 @@ end $$;
 comment on function pgsched_internal.check_no_circle(uuid, uuid)
   is 'True unless an execution would wait for itself, directly or through others; called by pgsched.wait_for. PS011 if so.';
 
--- Locks the one that waits, then the one waited for: its end has to wait for this transaction, and then knows. The update is HOT: awaited is in no index of live rows.
+-- One that waits is locked and marked: its end has to wait for this transaction, and then knows. The update is HOT: awaited is in
+-- no index of live rows. What runs is somebody's to settle, who shall not wait: it is noted, and workers mark it, or the end
+-- that it has in history by then. Only where history would not have it is it locked.
+create or replace function pgsched_internal.mark_awaited(execution_id uuid, after_id uuid, client text) returns boolean
+  language plpgsql volatile as $$
+declare
+  home constant smallint := pgsched_internal.partition_with(mark_awaited.after_id);
+  before pgsched.executions;
+  is_kept boolean;
+begin
+  before := pgsched_internal.live_execution(home, mark_awaited.after_id);
+  if before.client_id is distinct from mark_awaited.client then
+    return false;
+  end if;
+  is_kept := before.key is not null or not exists (select from pgsched.clients c where c.client_id = before.client_id and c.keep <> 'all');
+  if is_kept and (pgsched_internal.lock_waiting(home, before.id)).id is null then
+    if (pgsched_internal.live_execution(home, before.id)).id is null then
+      return false;
+    end if;
+    insert into pgsched_internal.ends_to_mark (execution_id, after_id) values (mark_awaited.execution_id, before.id) on conflict do nothing;
+    return true;
+  end if;
+  update pgsched.executions e set awaited = true where e.partition = home and e.id = before.id;
+  return found;
+end $$;
+comment on function pgsched_internal.mark_awaited(uuid, uuid, text)
+  is 'Has the end of a client''s execution be known to those that wait for it; false where it has ended.';
+
+-- Afterwards a mark is found with the row or with its end, whichever it has by now: the row is looked at first. What somebody
+-- has locked is left for a later turn.
+create or replace function pgsched_internal.mark_ends(most integer) returns void language plpgsql volatile as $$
+declare
+  noted pgsched_internal.ends_to_mark;
+  ended pgsched.history;
+  home smallint;
+begin
+  for noted in select n.* from pgsched_internal.ends_to_mark n order by n.noted_at limit most for update skip locked loop
+    home := pgsched_internal.partition_with(noted.after_id);
+    perform from pgsched.executions e where e.partition = home and e.id = noted.after_id for no key update skip locked;
+    if found then
+      update pgsched.executions e set awaited = true where e.partition = home and e.id = noted.after_id and e.awaited is not true;
+    elsif (pgsched_internal.live_execution(home, noted.after_id)).id is not null then
+      update pgsched_internal.ends_to_mark n set noted_at = clock_timestamp()
+       where n.execution_id = noted.execution_id and n.after_id = noted.after_id;
+      continue;
+    else
+      ended := pgsched_internal.in_history(noted.after_id);
+      update pgsched.history h set awaited = true where h.id = ended.id and h.finished_at = ended.finished_at and h.awaited is not true;
+    end if;
+    delete from pgsched_internal.ends_to_mark n where n.execution_id = noted.execution_id and n.after_id = noted.after_id;
+  end loop;
+end $$;
+comment on function pgsched_internal.mark_ends(integer)
+  is 'Marks what ran when others were scheduled after it, so many at a time, or the ends that these have in history.';
+
 -- A dependency closes a circle only where somebody waits for the one that is to wait. Only then is looked for one, and
 -- for a client's by one transaction at a time: neither of two would see what the other adds.
 create or replace function pgsched.wait_for(
@@ -88,18 +142,14 @@ create or replace function pgsched.wait_for(
 ) returns boolean language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   waiting pgsched.executions;
-  home smallint;
 begin
   waiting := pgsched_internal.lock_execution(wait_for.execution_id);
   if waiting.id is null or waiting.lease_token is not null then
     perform pgsched_internal.refuse('PS010', format('there is no execution %s that waits', execution_id), 'schedule it first');
   end if;
-  home := pgsched_internal.partition_with(wait_for.after_id);
-  update pgsched.executions e set awaited = true
-   where e.partition = home and e.id = wait_for.after_id and e.client_id = waiting.client_id;
-  if not found then
+  if not pgsched_internal.mark_awaited(wait_for.execution_id, wait_for.after_id, waiting.client_id) then
     return false;
-  elsif waiting.awaited or execution_id = after_id then
+  elsif waiting.awaited or execution_id = after_id or exists (select from pgsched_internal.ends_to_mark n where n.after_id = waiting.id) then
     insert into pgsched_internal.circles (client_id) values (waiting.client_id) on conflict do nothing;
     perform from pgsched_internal.circles c where c.client_id = waiting.client_id for update;
     perform pgsched_internal.check_no_circle(execution_id, after_id);

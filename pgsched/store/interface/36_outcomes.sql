@@ -92,6 +92,7 @@ declare
   unclear uuid[] := '{}';
 begin
   perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, and these rows are anybody's
+  perform pgsched_internal.mark_ends(most);
   select array_agg(ended.id), array_agg(ended.status), array_agg(ended.finished_at), array_agg(ended.client_id)
     into ids, statuses, ends, clients
     from (select h.id, h.status, h.finished_at, h.client_id from pgsched.history h where h.awaited and (after is null or h.id > after)

@@ -4,13 +4,12 @@
 -- join within a part, or a domain beside its base type, would keep them above the union, where every row has been read.
 
 -- As workers judge each other: one whose end has passed has its rows as long as its sessions are there and nobody found it lost.
-create or replace function pgsched_internal.is_living(worker pgsched.workers) returns boolean language sql stable as $$
-  select worker.lost_since is null
+create or replace function pgsched_internal.is_living(worker pgsched.workers) returns boolean language sql stable
+  return worker.lost_since is null
      and (worker.expires_at > pgsched.now()
           or exists (select from pg_catalog.pg_stat_activity a
                       where a.usesysid = worker.login and worker.instance <> ''
-                        and pg_catalog.substring(a.application_name, '^pgsched [a-z]+ ([0-9a-f]+)') = worker.instance))
-$$;
+                        and pg_catalog.substring(a.application_name, '^pgsched [a-z]+ ([0-9a-f]+)') = worker.instance));
 comment on function pgsched_internal.is_living(pgsched.workers) is 'Whether a worker is there, as far as its lease and its sessions tell.';
 
 -- Asked once a statement, and only where a row that waits is shown.
@@ -25,32 +24,105 @@ $$;
 comment on function pgsched_internal.stalls()
   is 'Why nothing begins in a queue though it is due, by the queue''s first partition: it is paused, or no worker serves it.';
 
-create or replace view pgsched.status with (security_invoker = true) as
+create or replace view pgsched_internal.live with (security_invoker = true) as
+select e.id, e.client_id::text, e.key::text, e.job_id, e.partition,
+       case when e.lease_expires_at is not null then 'running'
+            when e.fire_at = 'infinity' then 'held'
+            when e.attempt > 0 then 'retrying'
+            else 'scheduled' end::pgsched.execution_status as status,
+       e.target::text, e.payload::jsonb, coalesce(e.scheduled_for, e.fire_at)::timestamptz as scheduled_for,
+       e.fire_at::timestamptz, e.attempt, e.created_at, null::timestamptz as finished_at, null::smallint as status_code,
+       null::jsonb as result, e.reason, e.options::jsonb, e.ordering_key::text, e.lease_owner,
+       e.lease_expires_at, null::bigint as instants, null::timestamptz as last_scheduled_for,
+       case when e.lease_expires_at is null and e.fire_at = 'infinity' then e.gate end as held_by
+  from pgsched.executions e;
+comment on view pgsched_internal.live is 'Executions that wait or are in hand, as the views of statuses show them.';
+
+create or replace view pgsched_internal.ended with (security_invoker = true) as
+select h.id, h.client_id, h.key, h.job_id, h.partition, h.status, h.target, h.payload, h.scheduled_for, h.fire_at, h.attempt,
+       h.created_at, h.finished_at, h.status_code, h.result, h.reason, h.options, h.ordering_key, null::integer as lease_owner,
+       null::timestamptz as lease_expires_at, h.instants, h.last_scheduled_for, null::text as held_by
+  from pgsched.history h
+union all
+select k.id, k.client_id, k.key, k.job_id, k.partition, k.status, k.target, k.payload, k.scheduled_for, k.fire_at, k.attempt,
+       k.created_at, k.finished_at, k.status_code, k.result, k.reason, k.options, k.ordering_key, null::integer,
+       null::timestamptz, k.instants, k.last_scheduled_for, null::text
+  from pgsched_internal.kept_dead_letters k;
+comment on view pgsched_internal.ended is 'Executions that have ended, as the views of statuses show them.';
+
+-- The same over all of them, over those that live and over those that ended: who knows where one is asks one half, with the
+-- partition or the day. Asked of the whole, the half that has nothing would lock all its tables.
+do $$
+declare
+  half record;
+begin
+  for half in select * from (values ('pgsched.status', '', '(select * from pgsched_internal.live union all select * from pgsched_internal.ended)',
+                                     'Every execution, waiting, in hand and finished, with what became of it.'),
+                                    ('pgsched_internal.live_status', ', s.partition', 'pgsched_internal.live', 'Those that wait or are in hand.'),
+                                    ('pgsched_internal.ended_status', ', s.partition', 'pgsched_internal.ended', 'Those that have ended.'))
+                       as halves(name, further, source, said)
+  loop
+    execute format($view$
+create or replace view %s with (security_invoker = true) as
 select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, s.payload, s.scheduled_for, s.fire_at, s.attempt,
        s.created_at, s.finished_at, s.status_code, s.result,
        case when s.reason is null and s.status in ('scheduled', 'retrying')
             then (select pgsched_internal.stalls()) ->> (s.partition & ~15)::text else s.reason end as reason, s.options, s.ordering_key, s.lease_owner, s.lease_expires_at,
-       s.instants, s.last_scheduled_for, s.held_by
-  from (select e.id, e.client_id::text, e.key::text, e.job_id, e.partition,
-               case when e.lease_expires_at is not null then 'running'
-                    when e.fire_at = 'infinity' then 'held'
-                    when e.attempt > 0 then 'retrying'
-                    else 'scheduled' end::pgsched.execution_status as status,
-               e.target::text, e.payload::jsonb, coalesce(e.scheduled_for, e.fire_at)::timestamptz as scheduled_for,
-               e.fire_at::timestamptz, e.attempt, e.created_at, null::timestamptz as finished_at, null::smallint as status_code,
-               null::jsonb as result, e.reason, e.options::jsonb, e.ordering_key::text, e.lease_owner,
-               e.lease_expires_at, null::bigint as instants, null::timestamptz as last_scheduled_for,
-               case when e.lease_expires_at is null and e.fire_at = 'infinity' then e.gate end as held_by
-          from pgsched.executions e
-        union all
-        select h.id, h.client_id, h.key, h.job_id, h.partition, h.status, h.target, h.payload, h.scheduled_for, h.fire_at, h.attempt,
-               h.created_at, h.finished_at, h.status_code, h.result, h.reason, h.options, h.ordering_key, null::integer,
-               null::timestamptz, h.instants, h.last_scheduled_for, null::text
-          from pgsched.history h
-        union all
-        select k.id, k.client_id, k.key, k.job_id, k.partition, k.status, k.target, k.payload, k.scheduled_for, k.fire_at, k.attempt,
-               k.created_at, k.finished_at, k.status_code, k.result, k.reason, k.options, k.ordering_key, null::integer,
-               null::timestamptz, k.instants, k.last_scheduled_for, null::text
-          from pgsched_internal.kept_dead_letters k) s
-  left join pgsched.queues q on q.first_partition = (s.partition & ~15);
-comment on view pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.';
+       s.instants, s.last_scheduled_for, s.held_by%s
+  from %s s left join pgsched.queues q on q.first_partition = (s.partition & ~15)$view$, half.name, half.further, half.source);
+    execute format('comment on view %s is %L', half.name, half.said);
+  end loop;
+end $$;
+
+create or replace function pgsched_internal.may_see(client text) returns boolean language sql stable as $$
+  select pgsched_internal.acts_for(client)
+      or coalesce(pg_catalog.pg_has_role(pgsched_internal.acting_role(), to_regrole('pgsched_reader'), 'MEMBER'), false)
+$$;
+comment on function pgsched_internal.may_see(text) is 'Whether the session may read what is of this client.';
+
+-- The view locks the tables and indexes of all partitions and days until the reader's transaction ends: nothing in a question by
+-- id or key says where its rows are. Here that is found first, and one half is asked there alone.
+create or replace function pgsched.status_of(id uuid) returns setof pgsched.status
+  language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+declare
+  question constant text := (
+    select format('select %s from pgsched_internal.%%s s where pgsched_internal.may_see(s.client_id) and s.id = $1 and ',
+                  string_agg('s.' || a.attname, ', ' order by a.attnum))
+      from pg_attribute a where a.attrelid = 'pgsched.status'::regclass and a.attnum > 0);
+  home constant smallint := pgsched_internal.partition_with(id);
+  ended pgsched.history;
+begin
+  if home is not null then
+    return query execute format(question, 'live_status') || format('s.partition = %s', home) using id;
+    if found then
+      return;
+    end if;
+  end if;
+  ended := pgsched_internal.in_history(id);
+  if ended.id is null then
+    select k.* into ended from pgsched_internal.kept_dead_letters k where k.id = status_of.id;
+  end if;
+  if ended.id is not null then
+    return query execute format(question, 'ended_status') || format('s.finished_at = %L limit 1', ended.finished_at) using id;
+  end if;
+end $$;
+comment on function pgsched.status_of(uuid)
+  is 'The row of pgsched.status that an execution has; none for one that is unknown, or that you may not see. Locks a few tables, where the
+view locks those of all queues.';
+
+create or replace function pgsched.status_of(client text, key text) returns setof pgsched.status
+  language plpgsql volatile security definer rows 1 set search_path = pg_catalog, pg_temp as $$
+declare
+  held pgsched_internal.keys;
+begin
+  if pgsched_internal.may_see(client) then
+    select k.* into held from pgsched_internal.keys k where k.client_id = client and k.key = status_of.key and k.partition is not null;
+    if pgsched_internal.is_live(held) then
+      return query select s.* from pgsched.status_of(held.id) s;
+    else
+      return query select s.* from pgsched.status_of(pgsched_internal.last_under(client, status_of.key)) s;
+    end if;
+  end if;
+end $$;
+comment on function pgsched.status_of(text, text)
+  is 'The same for the execution that has a key of a client now, or was the last to end under it.';

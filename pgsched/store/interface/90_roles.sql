@@ -70,12 +70,12 @@ begin
   grant usage on schema pgsched, pgsched_internal to pgsched_worker;
   grant select, insert, update, delete on pgsched.executions, pgsched.jobs, pgsched.dependencies, pgsched.workers, pgsched.audit_log,
     pgsched.blocked_keys, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts, pgsched_internal.keys, pgsched_internal.job_moves,
-    pgsched_internal.letters_to_come_back_to to pgsched_worker;
+    pgsched_internal.letters_to_come_back_to, pgsched_internal.ends_to_mark to pgsched_worker;
   grant select, update on pgsched_internal.locks, pgsched_internal.orderings to pgsched_worker;  -- to lock their rows
   grant select, insert, update on pgsched.history to pgsched_worker;
   grant select, update on pgsched.queues, pgsched.backfills, pgsched.replays, pgsched_internal.kept_dead_letters to pgsched_worker;
   grant select, insert on pgsched.attempts to pgsched_worker;
-  grant select on pgsched.clients, pgsched_internal.former_secrets, pgsched.schema_version, pgsched.status, pgsched.dead_letters,
+  grant select on pgsched.clients, pgsched_internal.former_secrets, pgsched.schema_version, pgsched.status, pgsched_internal.live, pgsched_internal.ended, pgsched_internal.live_status, pgsched_internal.ended_status, pgsched.dead_letters,
     pgsched.sidelined, pgsched.undeliverable to pgsched_worker;
   grant usage on sequence pgsched.workers_id_seq, pgsched.audit_log_id_seq to pgsched_worker;
   for item in select i.inhrelid::regclass from pg_catalog.pg_inherits i where i.inhparent = 'pgsched.executions'::regclass loop
@@ -88,7 +88,7 @@ begin
     'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.pause_queue', 'pgsched.release',
     'pgsched.release_client', 'pgsched.replay', 'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.restore', 'pgsched.resume', 'pgsched.resume_all',
     'pgsched.resume_queue', 'pgsched.rotate_secret', 'pgsched.schedule', 'pgsched.set_client', 'pgsched.set_limit', 'pgsched.set_queue',
-    'pgsched.schedule_outcome', 'pgsched.settle_called', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock', 'pgsched.wait_for'],
+    'pgsched.schedule_outcome', 'pgsched.settle_called', 'pgsched.status_of', 'pgsched.sideline', 'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock', 'pgsched.wait_for'],
     'pgsched_worker');
   perform pgsched_internal.grant_execute(array[
     'pgsched_internal.account_from_claimed', 'pgsched_internal.accounted_to', 'pgsched_internal.acting_role', 'pgsched_internal.acts_for',
@@ -114,7 +114,7 @@ begin
     'pgsched_internal.laid_over', 'pgsched_internal.lateness', 'pgsched_internal.let_next', 'pgsched_internal.lock_dead_letter',
     'pgsched_internal.lock_execution', 'pgsched_internal.lock_job', 'pgsched_internal.lock_jobs', 'pgsched_internal.lock_queue',
     'pgsched_internal.log_setting', 'pgsched_internal.look_through_dead_letters', 'pgsched_internal.lose_in_hand',
-    'pgsched_internal.make_partition', 'pgsched_internal.mark_dead_letter',
+    'pgsched_internal.make_partition', 'pgsched_internal.mark_awaited', 'pgsched_internal.mark_dead_letter', 'pgsched_internal.mark_ends',
     'pgsched_internal.moves_instants', 'pgsched_internal.my_clients', 'pgsched_internal.new_secret', 'pgsched_internal.new_token',
     'pgsched_internal.next_queue_number', 'pgsched_internal.note_ends', 'pgsched_internal.notify_release', 'pgsched_internal.notify_turns',
     'pgsched_internal.notify_wake', 'pgsched_internal.notify_workers', 'pgsched_internal.open_gate', 'pgsched_internal.options_of', 'pgsched_internal.owner_of_job',
@@ -157,10 +157,10 @@ begin
     pgsched.dependencies, pgsched.queues, pgsched.workers, pgsched.audit_log, pgsched.backfills, pgsched.replays, pgsched.blocked_keys
     to pgsched_reader;
   grant select on pgsched_internal.kept_dead_letters, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts,
-    pgsched.schema_version to pgsched_reader;
+    pgsched_internal.live, pgsched_internal.ended, pgsched.schema_version to pgsched_reader;
   grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
     created_at) on pgsched.clients to pgsched_reader;
-  perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched.signing_secrets', 'pgsched_internal.count_live', 'pgsched_internal.is_living',
+  perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched_internal.count_live', 'pgsched_internal.is_living',
     'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.dependencies',
                               'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.replays', 'pgsched.blocked_keys'] loop
@@ -180,7 +180,7 @@ begin
   grant usage on schema pgsched to pgsched_client;
   grant select on pgsched.status, pgsched.dead_letters, pgsched.jobs, pgsched.history, pgsched.attempts, pgsched.dependencies, pgsched.backfills,
     pgsched.replays, pgsched.blocked_keys to pgsched_client;
-  grant select on pgsched_internal.kept_dead_letters to pgsched_client;  -- read through views
+  grant select on pgsched_internal.kept_dead_letters, pgsched_internal.live, pgsched_internal.ended to pgsched_client;  -- read through views
   -- Not the token: with it a result could be forged.
   grant select (fire_at, scheduled_for, created_at, lease_expires_at, id, job_id, lease_owner, plan, partition, attempt, awaited, at_head,
     client_id, target, payload, options, key, ordering_key, gate, consumer, reason) on pgsched.executions to pgsched_client;
@@ -194,7 +194,7 @@ begin
     'pgsched.backfill', 'pgsched.call_target', 'pgsched.cancel', 'pgsched.cancel_all', 'pgsched.cancel_backfill', 'pgsched.cancel_replay', 'pgsched.claim',
     'pgsched.complete', 'pgsched.count_dead_letters', 'pgsched.discard', 'pgsched.discard_all', 'pgsched.edit', 'pgsched.extend', 'pgsched.fail',
     'pgsched.new_id', 'pgsched.now', 'pgsched.partition_for', 'pgsched.pause', 'pgsched.pause_all', 'pgsched.release', 'pgsched.replay',
-    'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.resume', 'pgsched.resume_all', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.settle_called',
+    'pgsched.replay_all', 'pgsched.reschedule', 'pgsched.resume', 'pgsched.resume_all', 'pgsched.schedule', 'pgsched.schedule_outcome', 'pgsched.settle_called', 'pgsched.status_of',
     'pgsched.signing_secrets', 'pgsched.trigger', 'pgsched.unblock', 'pgsched.wait_for'], 'pgsched_client');
   -- Called by constraints, defaults, views and policies.
   perform pgsched_internal.grant_execute(array[
