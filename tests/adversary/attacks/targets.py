@@ -146,3 +146,11 @@ def a_handler_that_blocks_the_loop_beyond_its_time(means: Means) -> None:
         payload='{"seconds": 8, "is_lost": true}',
         options='{"timeout": "2s", "max_attempts": 2}',
     )
+
+
+@attack(seconds=4.0, recovers_within=60.0)
+def a_handler_that_ends_its_process(means: Means) -> None:
+    """Both processes may end at once, and once more, before it is run alone. Starting one takes a second or two, and so
+    long after that others can be judged. What was in hand of two lost workers besides is run alone behind the three
+    culprits, each of which ends one more process first."""
+    call(means, "python:mallory_exits", 3)
