@@ -33,6 +33,8 @@ class Settings:
     batch: int = 500
     lease: float = 30.0
     drain_timeout: float = 20.0
+    receive_timeout: float = 30.0
+    send_timeout: float = 30.0
     poll_interval: float = 1.0
     look_ahead: float = 0.2
     sideline_after: int = 10
@@ -85,6 +87,8 @@ _RANGES: list[tuple[str, float, float]] = [
     ("batch", 1, 5_000),
     ("lease", 1, 3_600),
     ("drain_timeout", 0, 3_600),
+    ("receive_timeout", 0.1, 3_600),
+    ("send_timeout", 0.1, 3_600),
     ("poll_interval", 0.05, 60),
     ("look_ahead", 0, 0.9),
     ("sideline_after", 0, 10_000),

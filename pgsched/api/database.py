@@ -21,6 +21,7 @@ WAIT = 5.0
 """Seconds that a request waits for a connection, and that one is tried to be made."""
 LONGEST = 20.0
 """Seconds that the database may take for one request, however it spends them."""
+_LISTED = 3  # of ten connections: whoever asks for hundreds of pages keeps nobody waiting who schedules
 _SESSION = "set statement_timeout = '15s'; set lock_timeout = '10s'; set jit = off; "
 
 
@@ -31,6 +32,7 @@ class Database:
     def __init__(self, url: str, events: Events, *, most: int = 10) -> None:
         self._url, self._events, self._most = url, events, most
         self._pool = self._made()
+        self._pages = asyncio.Semaphore(max(1, most * _LISTED // 10))
 
     def _made(self) -> AsyncConnectionPool[Any]:
         return AsyncConnectionPool(
@@ -70,6 +72,20 @@ class Database:
             raise Unavailable(f"the database did not answer within {LONGEST:g} s: try again") from None
         except psycopg.Error as error:
             raise refusal(error) or error from error
+
+    @asynccontextmanager
+    async def page(self) -> AsyncIterator[AsyncConnection[Any]]:
+        """The same for whoever reads a page of a listing, of whom no more than a part have one at a time."""
+        try:
+            async with asyncio.timeout(LONGEST):
+                await self._pages.acquire()
+        except TimeoutError:
+            raise Unavailable(f"too many pages are being read: there was no turn within {LONGEST:g} s") from None
+        try:
+            async with self.connection() as connection:
+                yield connection
+        finally:
+            self._pages.release()
 
     def _lost(self, _pool: AsyncConnectionPool[Any]) -> None:
         self._events.emit("database.lost", service="api")

@@ -86,7 +86,7 @@ async def list_dead_letters(
 ) -> DeadLetterPage:
     """The executions that failed for good, each with its reason; those that nothing was done about, unless asked."""
     wanted = _filter(client, target, host, job, key, start, end, reason, status_code)
-    async with database.connection() as connection:
+    async with database.page() as connection:
         page = await listings.list_dead_letters(
             connection, wanted, state=letter_state, limit=limit, after=position(after)
         )

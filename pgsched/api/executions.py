@@ -56,7 +56,7 @@ async def list_executions(
         start=bound("from", start),
         end=bound("to", end),
     )
-    async with database.connection() as connection:
+    async with database.page() as connection:
         page = await listings.list_executions(connection, wanted, limit=limit, after=position(after))
     return ExecutionPage(items=page.items, next=cursor(page.next))
 

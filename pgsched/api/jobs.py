@@ -57,7 +57,7 @@ async def list_jobs(
 ) -> JobPage:
     """One page; the next one is asked for with after."""
     wanted = JobFilter(client=client, state=job_state, key=key, labels=_labels(label))
-    async with database.connection() as connection:
+    async with database.page() as connection:
         page = await listings.list_jobs(connection, wanted, limit=limit, after=position(after))
     return JobPage(items=[job(row) for row in page.items], next=cursor(page.next))
 
@@ -155,7 +155,7 @@ async def trigger(request: ApiRequest, job_id: JobId, database: Pooled) -> Respo
 
 @get("/jobs/{job_id:str}/executions", summary="The executions of a job, the newest first", responses=problems(400, 404))
 async def job_executions(job_id: JobId, database: Pooled, limit: Limit = 50, after: After = None) -> ExecutionPage:
-    async with database.connection() as connection:
+    async with database.page() as connection:
         await found_job(connection, job_id)
         page = await listings.list_executions(
             connection, ExecutionFilter(job=job_id), limit=limit, after=position(after)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import uvicorn
 
 from pgsched.api.app import create_app
+from pgsched.api.patience import patient
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.settings import Settings
@@ -43,6 +44,7 @@ def serve(settings: Settings, *, events: Events | None = None, listening: Callab
     """
     config = uvicorn.Config(
         create_app(settings, events=events),
+        http=patient(receiving=settings.receive_timeout, sending=settings.send_timeout),
         lifespan="on",
         log_level="warning",
         access_log=False,

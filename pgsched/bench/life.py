@@ -38,7 +38,7 @@ class Life:
 
     async def next_due(self, _: int) -> int:
         """Looks at all partitions."""
-        due, _now = await looking.next_due(self._connection, dict.fromkeys(range(PARTITIONS), LONG_AGO))
+        due = (await looking.next_due(self._connection, dict.fromkeys(range(PARTITIONS), LONG_AGO))).due
         return len(due)
 
     async def claim(self, number: int) -> int:

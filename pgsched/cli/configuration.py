@@ -31,6 +31,8 @@ _FLAGS: dict[str, tuple[str | None, str]] = {
     "batch": ("NUMBER", "Most rows that one claim takes."),
     "lease": (_SECONDS, "How long a claimed row is a worker's before others may take it."),
     "drain_timeout": (_SECONDS, "How long a stopping worker finishes what it has in hand."),
+    "receive_timeout": (_SECONDS, "How long a request to the API may take to arrive."),
+    "send_timeout": (_SECONDS, "How long the API waits for a client that does not read its answer."),
     "poll_interval": (_SECONDS, "How long an idle worker waits when no notification arrives."),
     "look_ahead": (_SECONDS, "How early a row is claimed, to start at its instant."),
     "sideline_after": ("NUMBER", "Failures within ten seconds after which a target is left alone; 0: never."),
@@ -50,8 +52,8 @@ _FLAGS: dict[str, tuple[str | None, str]] = {
     "log_level": ("LEVEL", "debug, info, warning or error."),
 }
 DATABASE = ("database_url", "data_dir")
-API = ("database_url", "data_dir", "host", "port", "drain_timeout", "log_level")
-WORKER = tuple(name for name in _FLAGS if name not in {"host", "port"})
+API = ("database_url", "data_dir", "host", "port", "drain_timeout", "receive_timeout", "send_timeout", "log_level")
+WORKER = tuple(name for name in _FLAGS if name not in {"host", "port", "receive_timeout", "send_timeout"})
 EVERYTHING = tuple(_FLAGS)
 
 

@@ -11,10 +11,8 @@ from functools import partial
 from typing import Any, LiteralString, TypeVar, cast
 from uuid import UUID
 
-import sqlalchemy as sa
 from psycopg import AsyncConnection
 from psycopg.rows import class_row, tuple_row
-from sqlalchemy.dialects import postgresql
 
 from pgsched.store.dead_letter_pages import one_dead_letter, page_of_dead_letters
 from pgsched.store.exact import read_exactly
@@ -32,10 +30,10 @@ from pgsched.store.rows import (
     Page,
 )
 from pgsched.store.sql import statement
+from pgsched.store.written import Query, asked, one_of, page
 
 _Row = TypeVar("_Row")
 _Listed = TypeVar("_Listed", Execution, DeadLetter, JobRow)
-_dialect = postgresql.psycopg.dialect()  # type: ignore[no-untyped-call]
 _PLANNED_INSTANT: LiteralString = """
 select (select min(e.scheduled_for) from pgsched.executions e
          where e.job_id = j.id and e.plan = j.revision and e.lease_expires_at is null), pgsched.now()
@@ -49,8 +47,8 @@ async def list_executions(
     """At most ``limit`` executions older than the one with the id ``after``, the newest first."""
     return await _look(
         connection,
-        partial(reach_of_executions, wanted, after=after),
-        partial(page_of_executions, wanted, after=after),
+        partial(asked, reach_of_executions, wanted, fixed=("status", "share"), after=after),
+        partial(page, page_of_executions, wanted, fixed=("status",), after=after),
         Execution,
         limit,
     )
@@ -77,15 +75,15 @@ async def list_dead_letters(
     """At most ``limit`` dead letters in this state, older than the one with the id ``after``, the newest first."""
     return await _look(
         connection,
-        partial(reach_of_dead_letters, wanted, state=state, after=after),
-        partial(page_of_dead_letters, wanted, state=state, after=after),
+        partial(asked, reach_of_dead_letters, wanted, fixed=("state", "share"), state=state, after=after),
+        partial(page, page_of_dead_letters, wanted, fixed=("state",), state=state, after=after),
         DeadLetter,
         limit,
     )
 
 
 async def get_dead_letter(connection: AsyncConnection[Any], id: UUID) -> DeadLetter | None:
-    found = await _fetch(connection, one_dead_letter(id), DeadLetter)
+    found = await _fetch(connection, one_of(one_dead_letter, id), DeadLetter)
     return found[0] if found else None
 
 
@@ -95,15 +93,15 @@ async def list_jobs(
     """At most ``limit`` jobs older than the one with the id ``after``, the newest first."""
     return await _look(
         connection,
-        partial(reach_of_jobs, wanted, after=after),
-        partial(page_of_jobs, wanted, after=after),
+        partial(asked, reach_of_jobs, wanted, fixed=("state", "share"), after=after),
+        partial(page, page_of_jobs, wanted, fixed=("state",), after=after),
         JobRow,
         limit,
     )
 
 
 async def get_job(connection: AsyncConnection[Any], id: UUID) -> JobRow | None:
-    found = await _fetch(connection, one_job(id), JobRow)
+    found = await _fetch(connection, one_of(one_job, id), JobRow)
     return found[0] if found else None
 
 
@@ -135,8 +133,8 @@ async def time_of(connection: AsyncConnection[Any]) -> datetime:
 
 async def _look(
     connection: AsyncConnection[Any],
-    reach_of: Callable[..., sa.Select[Any] | None],
-    page_of: Callable[..., sa.Select[Any]],
+    reach_of: Callable[..., Query | None],
+    page_of: Callable[..., Query],
     row: type[_Listed],
     limit: int,
 ) -> Page[_Listed]:
@@ -152,20 +150,18 @@ async def _look(
     return Page(items=found[:limit], next=following)
 
 
-async def _reach(connection: AsyncConnection[Any], query: sa.Select[Any] | None) -> UUID | None:
+async def _reach(connection: AsyncConnection[Any], query: Query | None) -> UUID | None:
     """The id at which a page ends. What comes in after it was found is newer, so it costs the page nothing."""
     if query is None:
         return None
-    compiled = query.compile(dialect=_dialect)
     async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(compiled.string.encode(), compiled.construct_params())
+        await cursor.execute(query.text, query.parameters)
         [reached] = await cursor.fetchone() or (None,)
     return cast("UUID | None", reached)
 
 
-async def _fetch(connection: AsyncConnection[Any], query: sa.Select[Any], row: type[_Row]) -> list[_Row]:
-    compiled = query.compile(dialect=_dialect)
+async def _fetch(connection: AsyncConnection[Any], query: Query, row: type[_Row]) -> list[_Row]:
     async with connection.cursor(row_factory=class_row(row)) as cursor:
         read_exactly(cursor)
-        await cursor.execute(compiled.string.encode(), compiled.construct_params())
+        await cursor.execute(query.text, query.parameters)
         return await cursor.fetchall()

@@ -8,12 +8,22 @@ from pgsched.store.sql import statement, statement_in, statement_over, together
 from pgsched.store.whose import EVERYBODY, Whose
 from pgsched.store.wire import FAR_OFF, Instant, Instants
 
+_FILLING = 0.1  # writers notify until half of the queue is used
+
+
+class Next(NamedTuple):
+    """The earliest instant that waits in each partition, where there is one, and the database's time; wire counts.
+    ``is_silent``: the queue of notifications is filling up, so that nobody may be told of what comes in."""
+
+    due: dict[int, int]
+    now: int
+    is_silent: bool
+
 
 async def next_due(
     connection: Connection, lows: Mapping[int, int], *, until: int = FAR_OFF, whose: Whose = EVERYBODY
-) -> tuple[dict[int, int], int]:
-    """The earliest instant that waits in each partition from its low mark on, where there is one that is not beyond
-    ``until``, and the database's time; wire counts."""
+) -> Next:
+    """What waits next from the low marks on, and not beyond ``until``."""
     rows: list[tuple[Any, ...]] = []
     for partitions in together(lows):
         parameters: dict[str, Any] = {f"low_{p}": Instant(lows.get(p, FAR_OFF)) for p in partitions}
@@ -21,7 +31,7 @@ async def next_due(
         text = statement_over("next_due", partitions, whose.condition)
         cursor = await connection.execute(text, parameters, binary=True)
         rows += await cursor.fetchall()
-    return {row[0]: row[1] for row in rows if row[1] is not None}, rows[-1][2]
+    return Next({row[0]: row[1] for row in rows if row[1] is not None}, rows[-1][2], rows[-1][3] > _FILLING)
 
 
 class Stretch(NamedTuple):

@@ -11,6 +11,7 @@ A session that is given back is cleared of settings, locks, cursors, listening a
 import asyncio
 import os
 import socket
+import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -44,13 +45,14 @@ _KEPT_ALIVE = {
     "tcp_user_timeout": "10000",
 }
 _ROLE = "{role}"
+_REFUSED_FOR = 0.5  # seconds for which a login that failed is not tried again: a try costs as much as many calls
 
 
 class Sessions:
     """Lends sessions, ``most`` at a time; idle ones are kept, and give way to those of other roles.
 
     ``login`` has the connection parameters in which they differ from ``url``; ``{role}`` in it stands for the role.
-    Raises InvalidSettings for what are no connection parameters.
+    A login that has failed is left alone for a moment. Raises InvalidSettings for what are no connection parameters.
     """
 
     def __init__(self, url: str, login: str, *, most: int) -> None:
@@ -60,6 +62,7 @@ class Sessions:
         self._places = asyncio.Semaphore(most)
         self._idle: OrderedDict[Connection, str] = OrderedDict()
         self._open = 0
+        self._refused: dict[str, tuple[float, str]] = {}
 
     async def work(self, role: str, transaction: Callable[[Connection], Awaitable[None]]) -> None:
         """Does it in a session of this role's login, which is in autocommit; where that breaks, once more in a fresh
@@ -108,6 +111,11 @@ class Sessions:
         return None
 
     async def _connect(self, login: dict[str, str]) -> Connection:
+        user = login["user"]
+        until, message = self._refused.pop(user, (0.0, ""))
+        if time.monotonic() < until:
+            self._refused[user] = until, message
+            raise Unavailable(message)
         if self._open >= self.most and self._idle:
             await self._end(self._idle.popitem(last=False)[0])
         self._open += 1
@@ -119,8 +127,9 @@ class Sessions:
         except BaseException as error:
             self._open -= 1
             if isinstance(error, psycopg.Error):
-                user = login["user"]
-                raise Unavailable(f"no session as {user}: {error} (sql_login says how workers log in)") from error
+                message = f"no session as {user}: {error} (sql_login says how workers log in)"
+                self._refused[user] = time.monotonic() + _REFUSED_FOR, message
+                raise Unavailable(message) from error
             raise
 
     async def _take_back(self, connection: Connection, user: str) -> None:

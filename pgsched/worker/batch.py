@@ -109,6 +109,13 @@ class Batch:
         part.count = len(part.rows())
         return part
 
+    def in_two(self, most: int) -> tuple["Batch", "Batch"]:
+        """Itself with no more than so many that have an ordering key, and the rest."""
+        if len(self.keys) <= most:
+            return self, Batch()
+        later = set(list(self.keys)[most:])
+        return self.only({id for id, _ in self.rows()} - later), self.only(later)
+
     def add(self, other: "Batch") -> None:
         """Takes over what another one has."""
         for code, groups in other.succeeded.items():

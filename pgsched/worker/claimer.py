@@ -35,6 +35,7 @@ from pgsched.worker.rear import Rear
 from pgsched.worker.roster import Roster
 from pgsched.worker.selection import Selection
 from pgsched.worker.sight import Sight
+from pgsched.worker.stride import Stride
 from pgsched.worker.watch import Watch
 
 _SMALLEST_SHARE = 16
@@ -73,7 +74,7 @@ class Claimer(Service):
         self._poll = poll.total_seconds()
         self._supplied, self._gates, self._fairness, self._rear = supplied, gates, fairness, rear
         self._selection = selection
-        self._sight, self._watch = Sight(), Watch()
+        self._sight, self._watch, self._stride = Sight(), Watch(), Stride()
         self._front = Front(self._sight, rear, roster, clock)
         self._looked_at = self._claimed_at = self._swept_at = float("-inf")
         self._sweep_took = float("inf")
@@ -112,7 +113,7 @@ class Claimer(Service):
             self._rear.sweep()
             return
         started = time.monotonic()
-        due, now = await self._next_due(connection, dict.fromkeys(partitions, LONG_AGO))
+        due, now, _ = await self._next_due(connection, dict.fromkeys(partitions, LONG_AGO))
         self._sweep_took = time.monotonic() - started
         for partition, instant in due.items():
             is_theirs = partition not in self._roster.own
@@ -142,9 +143,9 @@ class Claimer(Service):
         for backlog, budget in self._fairness.budgets(free):
             if backlog.client in self._dispatcher.shares.crowded:
                 continue
-            free -= await self._claim_apart(backlog, budget)
+            free -= await self._claim_apart(backlog, self._stride.bound(budget))
         if wanted:
-            await self._claim(self._shares(wanted, max(free, _SMALLEST_SHARE)))
+            await self._claim(self._shares(wanted, self._stride.bound(max(free, _SMALLEST_SHARE))))
         return 0.0
 
     async def _claim_apart(self, backlog: Backlog, budget: int) -> int:
@@ -165,7 +166,7 @@ class Claimer(Service):
             return pause
         started = time.monotonic()
         await self._watch.keep(await self._link.get())
-        found = await self._claim(self._even_shares(free), look=False) if free else 0
+        found = await self._claim(self._even_shares(self._stride.bound(free)), look=False) if free else 0
         if self._watch.found(found, time.monotonic() - started) and free:
             return 0.0
         await self.leave_watch()
@@ -244,7 +245,9 @@ class Claimer(Service):
         if at_once:
             answer = await self.leases.claim_at_once(shares[0], self._ahead, whose=whose)
         else:
+            started = time.monotonic()
             answer = await self.leases.claim(shares, self._ahead, admit=self._gates.admit, whose=whose)
+            self._stride.took(time.monotonic() - started, self._gates.admitted)
         self._claimed_at = time.monotonic()
         self._dispatcher.submit(answer.rows, answer.sure_until)
         return answer
@@ -254,7 +257,7 @@ class Claimer(Service):
         connection = await self._link.get()
         self._sight.asking()
         lows = dict.fromkeys(partitions, beyond)
-        due, now = await self._next_due(connection, lows)
+        due, now, _ = await self._next_due(connection, lows)
         self._sight.seen_beyond(partitions, due, now)
 
     async def _look(self) -> None:
@@ -266,7 +269,7 @@ class Claimer(Service):
         self._sight.asking()
         sent, sweeps = time.monotonic(), self._can_sweep
         lows = {partition: LONG_AGO if sweeps else self._front.look_from(partition) for partition in partitions}
-        due, now = await self._next_due(connection, lows)
+        due, now, _ = await self._next_due(connection, lows)
         received = time.monotonic()
         self._clock.observe(now, sent, received)
         if sweeps:
@@ -280,11 +283,13 @@ class Claimer(Service):
         is_idle = time.monotonic() - self._claimed_at > self._poll
         return is_idle and self._sweep_took < _QUICK and not self._selection.is_partial
 
-    async def _next_due(self, connection: Connection, lows: dict[int, int]) -> tuple[dict[int, int], int]:
+    async def _next_due(self, connection: Connection, lows: dict[int, int]) -> looking.Next:
         """Who passes rows over does not look further than until it looks again."""
         whose = self._selection.whose
         until = FAR_OFF if whose is EVERYBODY else self._clock.now() + int(2e6 * self._poll)
-        return await looking.next_due(connection, lows, until=until, whose=whose)
+        found = await looking.next_due(connection, lows, until=until, whose=whose)
+        self._watch.hears(not found.is_silent)
+        return found
 
     async def _until_next(self) -> float:
         """Seconds until something is to be done: the earliest row in sight of its own, a look to help, the poll."""

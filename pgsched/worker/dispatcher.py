@@ -7,7 +7,8 @@ one sleeping lane first, so that rows that do wait spread over the lanes by them
 Rows claimed a moment early are held in a heap until their instant; one timer serves them all. Deadlines are watched by
 one timer too, not by one a row.
 
-What has no place (``delivery.places``) waits beside the lanes; what others may have by now (``tenure``) is handed back.
+What is due starts in rounds (``rounds``). What has no place (``delivery.places``) waits beside the lanes; what others
+may have by now (``tenure``) is handed back.
 
 ``in_hand`` is what this process answers for: every claimed row that has not been settled or handed back.
 """
@@ -15,7 +16,6 @@ What has no place (``delivery.places``) waits beside the lanes; what others may 
 import asyncio
 import random
 import time
-from collections import deque
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 
@@ -30,6 +30,7 @@ from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.lane import Lane
 from pgsched.worker.pace import Pace
 from pgsched.worker.payloads import Payloads
+from pgsched.worker.rounds import Rounds
 from pgsched.worker.shares import Shares
 from pgsched.worker.stand_in import Hand, StandIn
 from pgsched.worker.tenure import Tenure
@@ -73,23 +74,22 @@ class Dispatcher:
         self.concurrency = concurrency
         self._pace = Pace(concurrency=concurrency, ahead=ahead)
         self._events, self._payloads, self.shares = events, payloads, shares
-        self._waiting = Waiting(self._resume)
-        self._told_at = float("-inf")
+        self._waiting, self._told_at = Waiting(self._resume), float("-inf")
         self.tenure = Tenure()
         self.in_hand: dict[bytes, Execution] = {}
-        self._ready: deque[Execution] = deque()
-        self._upcoming = Upcoming(clock, ahead=ahead, due=self._ready.append, rung=self._wake_lane)
+        self._rounds = Rounds(lambda: shares.wanted)
+        self._ready = self._rounds.now
+        self._upcoming = Upcoming(clock, ahead=ahead, due=self._rounds.add, rung=self._wake_lane)
         self._hand = Hand(
-            tenure=self.tenure, in_hand=self.in_hand, ready=self._ready, upcoming=self._upcoming, waiting=self._waiting
+            tenure=self.tenure, in_hand=self.in_hand, ready=self._rounds, upcoming=self._upcoming, waiting=self._waiting
         )
         self._watchdog = self._make_watchdog(events)
         self._apart: set[bytes] = set()  # what has ended, and cannot be recorded yet
         self._lanes = [Lane() for _ in range(concurrency)]
         self._idle: list[Lane] = []
         shares.idle = self._idle.__len__
-        self._waking = False
+        self._waking = self._wants_room = False
         self._watch: asyncio.Task[None] | None = None
-        self._wants_room = False
         self._attempts = Attempts(
             channel,
             settle,
@@ -151,11 +151,11 @@ class Dispatcher:
         """Takes claimed rows, whose leases hold until then (monotonic): those that are due start now, the others at
         their instant."""
         self.tenure.claimed(sure_until)
-        now = self._clock.now()
+        now, start = self._clock.now(), self._rounds.add if self.shares.wanted else self._ready.append
         for row in rows:
             self.in_hand[row.id] = row
             if row.fire_at <= now:
-                self._ready.append(row)
+                start(row)
             else:
                 self._upcoming.add(row, now)
         self._wake_lane()
@@ -197,8 +197,8 @@ class Dispatcher:
 
     def hand_back(self) -> None:
         """Ends every row that has not started as Released."""
-        unstarted = [*self._ready, *self._upcoming.take_all(), *self._waiting.take_all()]
-        self._ready.clear()
+        unstarted = [*self._rounds, *self._upcoming.take_all(), *self._waiting.take_all()]
+        self._rounds.clear()
         self.tenure.emptied()
         for row in unstarted:
             self._settle(row, DEFAULT, Released(), 0.0)
@@ -243,6 +243,8 @@ class Dispatcher:
         while True:
             while self._ready:
                 row = self._ready.popleft()
+                if not self._ready:
+                    self._rounds.begin_next()
                 self._wake_lane()
                 if self.shares.wanted and len(self._idle) < self.shares.scarce:
                     await attempts.shared(lane, row)
@@ -272,7 +274,7 @@ class Dispatcher:
 
     def _doubt(self, row: Execution) -> None:
         """Others may have taken what has not begun: whoever has it by now, the rows are no longer this worker's."""
-        self._events.emit("lease.doubted", count=len(self._ready) + len(self._upcoming) + self._waiting.count + 1)
+        self._events.emit("lease.doubted", count=len(self._rounds) + len(self._upcoming) + self._waiting.count + 1)
         self._ready.appendleft(row)
         self.hand_back()
 
@@ -309,9 +311,8 @@ class Dispatcher:
 
     def _hand_back_excess(self) -> None:
         """When attempts have become slow, what was claimed for quick ones would wait here: others may have it."""
-        excess = len(self._ready) - self.capacity
-        for _ in range(excess):
-            self._settle(self._ready.pop(), DEFAULT, Released(), 0.0)
+        for _ in range(len(self._rounds) - self.capacity):
+            self._settle(self._rounds.take_last(), DEFAULT, Released(), 0.0)
 
     def _put_off_overdue(self, now: float) -> None:
         for places, rows in self._waiting.take_overdue(now - _LONGEST_WAIT):

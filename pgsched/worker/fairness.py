@@ -15,7 +15,7 @@ from pgsched.domain.execution import Execution
 from pgsched.store.executions import Share
 from pgsched.store.wire import LONG_AGO
 
-_OVERDUE = 500_000  # microseconds by which a full claim's last row is late where there is more than can be done
+_OVERDUE = 100_000  # microseconds by which a full claim's last row is late where there is more than can be done
 _MOST_APART = 16
 _AT_ONCE = 4  # partitions that one claim for a client reads
 _FROM_THE_EDGE = 10.0  # seconds after which a client is read from the left edge again, for what came in behind

@@ -75,6 +75,8 @@ class Gatekeeper(Service):
         self._read_at = self._looked_at = self._tidied_at = self._recounted_at = float("-inf")
         self._partition = 0
         self.loaded = False
+        self.admitted = 0
+        """How many rows the last claim had of which it had to be looked at whether they may pass."""
 
     @property
     def is_needed(self) -> bool:
@@ -102,8 +104,10 @@ class Gatekeeper(Service):
     async def admit(self, connection: Connection, rows: list[Execution]) -> list[Execution]:
         """Those of a claim's rows that start now or within the look-ahead, each with the instant at which it may. The
         others are held, in the claim's transaction."""
+        self.admitted = 0
         if not self.book.names and all(row.ordering_key is None for row in rows):
             return rows
+        self.admitted = len(rows)
         held = await self._queue_up(connection, rows)
         held |= self._undeliverable(rows, held)
         wanted = self._gates_of(row for row in rows if row.id not in held)

@@ -50,6 +50,7 @@ _SHORTEST_WINDOW = 0.001
 _AGAIN = 0.1
 _SHARE_OF_TIME = 5
 _WARY = 1.0
+_MOST_KEYS = 64  # as many let the next of theirs have its turn: claims of the same partitions wait for that
 
 
 class Settler(Service):
@@ -150,7 +151,7 @@ class Settler(Service):
             pause = self._since + self._window - time.monotonic()
             if pause > 0 and self._gathering.count < self._batch and not self.stopping:
                 return min(pause, again)
-            self._sending, self._gathering = self._gathering, Batch()
+            self._sending, self._gathering = self._gathering.in_two(_MOST_KEYS)
         await self._send(self._sending)
         return 0.0
 

@@ -15,7 +15,6 @@ stopped. Then the others find the worker silent, and the loop, when it goes on, 
 """
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -45,7 +44,7 @@ class Hand:
 
     tenure: Tenure
     in_hand: Mapping[bytes, Execution]
-    ready: deque[Execution]
+    ready: Iterable[Execution]
     upcoming: Upcoming
     waiting: Waiting
 

@@ -86,7 +86,7 @@ class Trial(Service):
         if self._roster.partitions:
             sent = time.monotonic()
             lows = dict.fromkeys(self._roster.partitions[:1], FAR_OFF)
-            _, now = await looking.next_due(await self.leases.link.get(), lows)
+            _, now, _ = await looking.next_due(await self.leases.link.get(), lows)
             self._clock.observe(now, sent, time.monotonic())
 
     async def _next_of(self, name: str) -> Execution | None:

@@ -4,7 +4,8 @@ PostgreSQL holds one lock for the whole database while a transaction that notifi
 rows would wait for each other's flush. A writer therefore notifies only when nobody is on watch: a worker on watch
 says so for each of its queues, twice a second, in a place that nobody else can write, and claims every few milliseconds
 whether or not it was told to. It leaves the watch when little comes in, or when it has no room for more; for a moment
-it then goes on looking, for rows whose writer found the watch kept and committed later. What a worker that is gone said
+it then goes on looking, for rows whose writer found the watch kept and committed later. So it does while writers say
+nothing since the queue of notifications is filling up. What a worker that is gone said
 last is believed for a second and a half; the poll finds what comes in meanwhile.
 """
 
@@ -14,7 +15,9 @@ from collections.abc import Iterable
 from pgsched.store import workers
 from pgsched.store.connect import Connection
 
-_SHORTEST_INTERVAL, _SHARE_OF_TIME = 0.003, 4  # a claim every few milliseconds, and no more than a fourth of the time
+# A claim every few milliseconds, and no more than a fourth of the time. Whoever writes relies on it, though: a claim
+# that took long (somebody else's rows had to be held) is followed by another soon all the same.
+_SHORTEST_INTERVAL, _LONGEST_INTERVAL, _SHARE_OF_TIME = 0.003, 0.02, 4
 _RINGS, _WITHIN = 20, 0.1  # so many rings in so many seconds call a worker to the watch
 _WORTH, _PERIOD = 25, 0.25  # so few rows in so many seconds are not worth it
 _AFTERGLOW, _AFTERGLOW_INTERVAL = 1.0, 0.05
@@ -29,6 +32,7 @@ class Watch:
         self._rings, self._rung_since = 0, float("-inf")
         self._found, self._since = 0, float("-inf")
         self._left_at = float("-inf")
+        self._is_told = True
         self._worker, self._over, self._kept_at = 0, list[int](), float("-inf")
         self.interval = _SHORTEST_INTERVAL
         """Seconds between two claims of one on watch."""
@@ -47,8 +51,13 @@ class Watch:
 
     @property
     def look_interval(self) -> float:
-        """Seconds between two looks by one that left a moment ago; else without end."""
-        return _AFTERGLOW_INTERVAL if time.monotonic() - self._left_at < _AFTERGLOW else float("inf")
+        """Seconds between two looks by one that left a moment ago or is told of nothing; else without end."""
+        on_its_own = not self._is_told or time.monotonic() - self._left_at < _AFTERGLOW
+        return _AFTERGLOW_INTERVAL if on_its_own else float("inf")
+
+    def hears(self, told: bool) -> None:
+        """Whether writers still notify of what they write, as far as a look could see."""
+        self._is_told = told
 
     async def enter(self, connection: Connection, worker: int, partitions: Iterable[int]) -> None:
         """Takes the watch, unless another worker has it."""
@@ -76,7 +85,7 @@ class Watch:
     def found(self, count: int, seconds: float) -> bool:
         """Counts what a claim found, and how long it took; False once the watch is not worth its statements."""
         self._found += count
-        self.interval = max(_SHORTEST_INTERVAL, _SHARE_OF_TIME * seconds)
+        self.interval = min(max(_SHORTEST_INTERVAL, _SHARE_OF_TIME * seconds), _LONGEST_INTERVAL)
         now = time.monotonic()
         if now - self._since < _PERIOD:
             return True

@@ -136,6 +136,7 @@ class House:
         environment |= {
             "PGSCHED_DATABASE_URL": self._worker,
             "PGSCHED_ALLOW_PRIVATE_TARGETS": "true",
+            "PGSCHED_SQL_LOGIN": "user={role} password=x",
             "ADVERSARY_LEDGER": str(self.account.ledger.path),
         }
         number = len(list(self._directory.glob("stderr-*")))

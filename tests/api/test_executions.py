@@ -1,5 +1,6 @@
 """The executions over REST."""
 
+import asyncio
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -180,3 +181,22 @@ def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield plan
     for inner in plan.get("Plans", []):
         yield from _nodes(inner)
+
+
+async def test_who_asks_for_many_pages_at_once_keeps_nobody_waiting_who_schedules(
+    api: httpx.AsyncClient, db: Connection
+) -> None:
+    with db.transaction():  # until it ends, no page can be read
+        db.execute("lock table pgsched_internal.kept_dead_letters in access exclusive mode")
+        pages = [asyncio.create_task(api.get("/v1/executions")) for _ in range(30)]
+        waiting = (
+            "select count(*) from pg_locks where not granted"
+            " and database = (select oid from pg_database where datname = current_database())"
+        )
+        async with asyncio.timeout(20):
+            while db.execute(waiting).fetchone() != (3,):  # noqa: ASYNC110  the database has no event to wait on
+                await asyncio.sleep(0.01)
+        created = await api.post("/v1/jobs", json={"target": "notify:a"})
+        assert created.status_code == 201
+        assert not any(page.done() for page in pages)
+    assert {page.status_code for page in await asyncio.gather(*pages)} == {200}

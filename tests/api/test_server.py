@@ -1,12 +1,16 @@
 """The API in a process of its own, as the command line starts it."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -19,7 +23,8 @@ _spawn = multiprocessing.get_context("spawn")
 
 
 def _serve(database_url: str, tell: Connection) -> None:
-    serve(Settings(database_url=database_url, port=0), listening=tell.send)
+    settings = Settings(database_url=database_url, port=0, receive_timeout=1.0, send_timeout=0.2)
+    serve(settings, listening=tell.send)
 
 
 @pytest.fixture
@@ -44,6 +49,45 @@ def test_it_schedules_over_a_real_connection(served: tuple[str, SpawnProcess]) -
         created = client.post("/v1/jobs", json={"target": "notify:a", "payload": {"n": 1.10}})
         assert created.status_code == 201
         assert client.get(created.headers["location"]).json()["payload"] == {"n": 1.10}
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"GET /healthz HTT", b"POST /v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{"]
+)
+def test_a_request_that_does_not_come_to_an_end_is_cut(served: tuple[str, SpawnProcess], sent: bytes) -> None:
+    parts = urlsplit(served[0])
+    with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
+        connection.sendall(sent)
+        with contextlib.suppress(ConnectionResetError):
+            assert connection.recv(1) == b""
+
+
+def test_who_does_not_read_its_answers_is_cut(served: tuple[str, SpawnProcess]) -> None:
+    parts = urlsplit(served[0])
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect((parts.hostname, parts.port))
+        mine = connection.getsockname()[1]
+        connection.sendall(b"GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n" * 500)
+        _until(lambda: _is_held(parts.port, mine))
+        _until(lambda: not _is_held(parts.port, mine))
+
+
+def _is_held(port: int | None, client: int) -> bool:
+    """Whether the server has its end of a connection open: the kernel's table names the file that it is."""
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        columns = line.split()
+        local, remote = (int(columns[place].split(":")[1], 16) for place in (1, 2))
+        if (local, remote) == (port, client):
+            return columns[9] != "0"
+    return False
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])

@@ -244,11 +244,11 @@ async def test_the_next_due_instant_of_each_partition_is_its_earliest_waiting_on
     db: Session, worker: Connection
 ) -> None:
     first, second = due(db, 2, partition=4)
-    earliest, now = await looking.next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
+    earliest, now, _ = await looking.next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
     assert earliest == {4: to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [first]))}
     assert now > earliest[4]
     await claim(worker, batch=1, partitions=[4])
-    later, _ = await looking.next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
+    later, _, _ = await looking.next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
     assert later == {4: to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [second]))}
 
 

@@ -109,7 +109,7 @@ async def test_a_claim_touches_only_the_partitions_it_asks_for(
 
 async def test_a_look_at_two_queues_answers_for_both(db: Session, worker: Connection) -> None:
     due(db, 3, 25)
-    found, now = await looking.next_due(worker, dict.fromkeys([3, 4, 25, 26], LONG_AGO))
+    found, now, _ = await looking.next_due(worker, dict.fromkeys([3, 4, 25, 26], LONG_AGO))
     instant = to_instant(value(db, "select min(fire_at) from pgsched.executions"))
     assert found == {3: instant, 25: instant}
     assert now > instant
@@ -118,13 +118,13 @@ async def test_a_look_at_two_queues_answers_for_both(db: Session, worker: Connec
 async def test_a_look_begins_at_each_partitions_own_low_mark(db: Session, worker: Connection) -> None:
     due(db, 3, 4)
     instant = to_instant(value(db, "select min(fire_at) from pgsched.executions"))
-    found, _ = await looking.next_due(worker, {3: instant, 4: instant + 1})
+    found, _, _ = await looking.next_due(worker, {3: instant, 4: instant + 1})
     assert found == {3: instant}
 
 
 async def test_rows_of_a_partition_that_was_not_asked_for_are_not_seen(db: Session, worker: Connection) -> None:
     due(db, 3, 4, 5)
-    found, _ = await looking.next_due(worker, dict.fromkeys([3, 5], LONG_AGO))
+    found, _, _ = await looking.next_due(worker, dict.fromkeys([3, 5], LONG_AGO))
     assert set(found) == {3, 5}
 
 

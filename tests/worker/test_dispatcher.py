@@ -313,3 +313,14 @@ async def test_a_backfill_is_never_too_late_for_its_client(
     late = [row._replace(client_id="brief", plan=0) for row in rows(1, fire_at=-61_000_000)]
     dispatcher.submit(late)
     assert await settled.wait_for(Succeeded, 1) == [late[0].id]
+
+
+async def test_a_client_whose_rows_came_first_by_the_hundred_does_not_keep_another_waiting(
+    dispatcher: Dispatcher, gate: Gate, settled: Settled
+) -> None:
+    dispatcher.shares.wanted = True
+    dispatcher.shares.scarce = 0
+    [one] = rows(1, token=2)
+    dispatcher.submit([*rows(100), one._replace(client_id="another")])
+    await settled.wait_for(Succeeded, 101)
+    assert gate.delivered.index(one.id) == 8

@@ -73,6 +73,23 @@ async def test_everything_is_scheduled_delivered_and_settled_all_the_same(
     assert not recorder.named("service.failed")
 
 
+async def test_workers_that_are_not_told_look_for_what_comes_in(
+    small: str, clogged: Connection, recorder: Recorder
+) -> None:
+    worker = Worker(
+        Settings(database_url=small, poll_interval=60, drain_timeout=5.0),
+        app=app_that_does_nothing(),
+        events=Events(recorder),
+    )
+    await worker.start()
+    try:
+        for count in (1, 2, 3):  # the first may be found by the look with which a worker begins
+            await clogged.execute("select pgsched.schedule('python:nothing')")
+            await until_history(clogged, count)
+    finally:
+        await worker.drain()
+
+
 @pytest.mark.usefixtures("clogged")
 async def test_what_is_scheduled_over_http_is_taken(small: str) -> None:
     async with serving(create_app(Settings(database_url=small))) as api:

@@ -290,3 +290,9 @@ async def test_one_that_finds_the_watch_taken_is_called_anew_only_by_new_rings(
     await mine.leave(sessions[0])
     await yours.enter(sessions[1], 2, range(16))
     assert (mine.on, yours.on) == (False, True)
+
+
+def test_a_claim_that_took_long_is_followed_by_another_soon_all_the_same() -> None:
+    kept = Watch()
+    kept.found(100, 0.3)
+    assert kept.interval <= 0.02

@@ -1,4 +1,5 @@
--- next_due: the earliest waiting instant of each partition from low on, and the database's time to hold it against.
+-- next_due: the earliest waiting instant of each partition from low on, the database's time to hold it against, and how
+-- full the queue of notifications is.
 -- Where rows are passed over, until keeps it from reading all that is to come, and what gates hold.
 -- Locks nothing. Index: executions_fire_at, its first entry without a lease in each partition.
 select {p}::smallint as partition,
@@ -6,4 +7,4 @@ select {p}::smallint as partition,
          where due.partition = {p} and due.fire_at >= %(low_{p})s and due.fire_at <= %(until)s and due.lease_token is null{passing}
          order by due.fire_at limit 1) as fire_at
 -- then
-select partition, fire_at, pgsched.now() + (clock_timestamp() - now()) from ({rows}) next
+select partition, fire_at, pgsched.now() + (clock_timestamp() - now()), (select pg_notification_queue_usage()) from ({rows}) next

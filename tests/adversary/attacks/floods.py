@@ -2,17 +2,49 @@
 
 from tests.adversary.attack import Means, attack
 from tests.adversary.attacks.locks import dead_letters
-from tests.adversary.attacks.rows import with_pulled_queue
+from tests.adversary.attacks.rows import with_limits, with_pulled_queue
+from tests.adversary.house import Connection
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.5)
+def thousands_of_rows_for_one_instant(means: Means) -> None:
+    means.commit("insert into pgsched.executions (client_id, target, fire_at) select 'mallory', 'python:mallory',"
+                 " now() + interval '0.5 s' from generate_series(1, 5000)")  # fmt: skip
+
+
+@attack(seconds=1.5)
+def thousands_of_ordering_keys(means: Means) -> None:
+    means.commit("insert into pgsched.executions (client_id, target, fire_at, ordering_key, partition) select"
+                 " 'mallory',"
+                 " 'python:mallory', now(), 'k' || n, pgsched.partition_for('default', 'mallory', null, 'k' || n)"
+                 " from generate_series(1, 5000) n")  # fmt: skip
+
+
+@attack(seconds=1.5)
+def thousands_of_rows_under_one_ordering_key(means: Means) -> None:
+    means.commit("insert into pgsched.executions (client_id, target, fire_at, ordering_key, partition) select"
+                 " 'mallory',"
+                 " 'python:mallory', now(), 'one', pgsched.partition_for('default', 'mallory', null, 'one')"
+                 " from generate_series(1, 5000) n")  # fmt: skip
+
+
+@attack(seconds=1.5)
+def thousands_of_rows_at_a_narrow_gate(means: Means) -> None:
+    with_limits(means)
+    means.commit("insert into pgsched.executions (client_id, target, fire_at, options) select 'mallory',"
+                 " 'python:mallory', now(),"
+                 " jsonb_build_object('limit_key', 'narrow', 'priority', n % 100) from generate_series(1, 5000)"
+                 " n")  # fmt: skip
+
+
+@attack(seconds=1.2)
 def three_hundred_jobs_a_second(means: Means) -> None:
     means.commit("insert into pgsched.jobs (client_id, key, every, target) select 'mallory', 'j' || n, interval '1"
                  " second',"
                  " 'python:mallory' from generate_series(1, 300) n")  # fmt: skip
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.2)
 def a_thousand_dead_letters_are_replayed(means: Means) -> None:
     means.commit("insert into pgsched.executions (client_id, target, fire_at, options) select 'mallory',"
                  " 'python:mallory_fails',"
@@ -22,7 +54,7 @@ def a_thousand_dead_letters_are_replayed(means: Means) -> None:
         means.commit('select pgsched.replay_all(\'{"client": "mallory"}\', 100000)')
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.2)
 def everything_is_tried_again_at_once(means: Means) -> None:
     means.commit("insert into pgsched.executions (client_id, target, fire_at, options) select 'mallory',"
                  " 'python:mallory_fails',"
@@ -30,7 +62,7 @@ def everything_is_tried_again_at_once(means: Means) -> None:
                  " from generate_series(1, 500)")  # fmt: skip
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.2)
 def a_backlog_in_a_pulled_queue_that_nobody_pulls(means: Means) -> None:
     with_pulled_queue(means)
     means.commit("insert into pgsched.executions (client_id, target, fire_at, partition) select 'mallory',"
@@ -39,7 +71,7 @@ def a_backlog_in_a_pulled_queue_that_nobody_pulls(means: Means) -> None:
     means.commit("select count(*) from pgsched.claim('pulled', 'mallory', 1000, '1 s')")
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.2)
 def a_held_client_with_a_backlog(means: Means) -> None:
     means.house.owner.execute("select pgsched.hold_client('mallory')")
     means.at_end(lambda: means.house.owner.execute("select pgsched.release_client('mallory')"))
@@ -47,14 +79,33 @@ def a_held_client_with_a_backlog(means: Means) -> None:
                  " from generate_series(1, 5000)")  # fmt: skip
 
 
-@attack(seconds=2.0)
+@attack()
+def one_key_is_scheduled_by_ten_sessions(means: Means) -> None:
+    """Each pauses for a moment between its calls: ten that do not are ten of the server's processes on its two cores,
+    which no scheduler shares out."""
+    for number in range(10):
+        session = means.mallory()
+        session.autocommit = True
+
+        def schedule(session: Connection = session, number: int = number) -> None:
+            session.execute(
+                "select pgsched.schedule('python:mallory', client => 'mallory', key => 'k' || floor(random() * 5),"
+                " ordering_key => %s)",
+                [str(number)],
+            )
+            means.wait(0.005)
+
+        means.keep(schedule)
+
+
+@attack(seconds=1.2)
 def thousands_of_cancelled_rows(means: Means) -> None:
     means.commit("insert into pgsched.executions (client_id, target, fire_at) select 'mallory', 'python:mallory',"
                  " now() + interval '1 hour' from generate_series(1, 5000)")  # fmt: skip
     means.commit("select count(pgsched.cancel(id)) from pgsched.executions where client_id = 'mallory'")
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.2)
 def as_many_connections_as_there_are(means: Means) -> None:
     for _ in range(40):
         means.attempt(means.mallory(), "select 1")

@@ -36,6 +36,12 @@ def each_apart(means: Means, connection: Connection) -> Iterator[None]:
     )
 
 
+_DROP_THE_DAY = """
+do $$ begin
+  execute 'drop table if exists pgsched_internal.' || pgsched_internal.day_table('history', current_date + 100);
+end $$"""
+
+
 @attack(seconds=2.0)
 def a_running_key_is_scheduled_in_an_open_transaction(means: Means) -> None:
     session = means.mallory()
@@ -365,3 +371,19 @@ def names_of_ours_are_hidden_by_temporary_ones(means: Means) -> None:
         session.commit()
         means.attempt(session, "select pgsched.schedule('python:mallory', client => 'mallory', key => 'hidden')")
         session.commit()
+
+
+@attack()
+def a_day_of_history_is_made_beside_a_reader(means: Means) -> None:
+    """As workers make one, over and over; the reader's locks keep it from being attached."""
+    day = "'history', (current_date + 100)"
+    means.at_end(lambda: means.house.owner.execute(_DROP_THE_DAY.encode()))
+    means.attempt(means.mallory(), "select count(*) from pgsched.history")
+    means.attempt(means.mallory(), "select count(*) from pgsched.attempts")
+    operator = means.operator()
+
+    def make() -> None:
+        operator.execute(f"select pgsched_internal.make_day({day}), pgsched_internal.attach_day({day})".encode())
+        means.wait(0.02)
+
+    means.keep(make)

@@ -57,7 +57,22 @@ def previews_that_take_long(means: Means) -> None:
     means.keep(ask)
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.2)
+def answers_that_nobody_reads_and_requests_that_never_end(means: Means) -> None:
+    parts = urlsplit(means.house.api)
+    for number in range(60):
+        connection = socket.create_connection((parts.hostname, parts.port))
+        means.at_end(connection.close)
+        if number % 2:
+            connection.sendall(
+                b"POST /v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length:"
+                b" 2000000\r\n\r\n{"
+            )
+        else:
+            connection.sendall(b"GET /v1/executions?limit=50 HTTP/1.1\r\nhost: x\r\n\r\n" * 2)
+
+
+@attack(seconds=1.2)
 def a_hundred_consumers_wait(means: Means) -> None:
     with_pulled_queue(means)
     parts = urlsplit(means.house.api)
@@ -73,7 +88,7 @@ def a_hundred_consumers_wait(means: Means) -> None:
         session.execute("select pg_notify('pgsched_wake', %s)", [payload])
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.2)
 def listings_of_everything(means: Means) -> None:
     def read() -> None:
         rest = means.rest()
@@ -88,7 +103,7 @@ def listings_of_everything(means: Means) -> None:
     means.keep(read)
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.2)
 def a_stream_of_a_body(means: Means) -> None:
     def body() -> Iterator[bytes]:
         yield b'{"client": "mallory", "target": "python:mallory", "payload": "'
@@ -104,7 +119,7 @@ def a_stream_of_a_body(means: Means) -> None:
         means.keep(send)
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.2)
 def jobs_and_keys_without_end(means: Means) -> None:
     def post() -> None:
         rest = means.rest()
@@ -116,7 +131,7 @@ def jobs_and_keys_without_end(means: Means) -> None:
     means.keep(post)
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.2)
 def a_role_of_the_operators_is_asked_for(means: Means) -> None:
     """A client that is given a role is called with its rights: an operating system's commands are among a
     superuser's."""
@@ -133,7 +148,7 @@ def a_role_of_the_operators_is_asked_for(means: Means) -> None:
         assert answer.status_code >= 400, f"database_role {role}: {answer.text}"
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.2)
 def headers_of_every_kind(means: Means) -> None:
     for headers in ({"x": "y\r\nz: 1"}, {"Content-Length": "5"}, {"Host": "x"}, {"traceparent": "x"},
         {"webhook-id": "x"},

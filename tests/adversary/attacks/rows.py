@@ -214,6 +214,18 @@ def characters_that_nobody_expects(means: Means) -> None:
         means.post("/v1/jobs", client=name, target="python:mallory")
 
 
+@attack(seconds=1.5)
+def targets_that_nobody_can_deliver(means: Means) -> None:
+    for target in ("python:unheard_of", "kafka:topic", "sql:pg_catalog.pg_sleep", "sql:nowhere.at_all",
+                   "notify:pgsched_wake",
+                   "http://0.0.0.0:1/", "http://[::1]:9/", "http://localhost:1/", "https://nowhere.invalid/", "queue:",
+                   "http://127.0.0.1:1/" + "x" * 1900):  # fmt: skip
+        means.commit(
+            "select pgsched.schedule(%s, payload => '{\"x\": 1}', client => 'mallory') from generate_series(1, 30)",
+            [target],
+        )
+
+
 def with_limits(means: Means) -> None:
     """Limits of mallory's own, such as an operator sets."""
     operator = means.operator()

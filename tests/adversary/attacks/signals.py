@@ -101,3 +101,19 @@ def everything_that_runs_is_said_to_have_been_stopped(means: Means) -> None:
         means.wait(0.02)
 
     means.keep(stop)
+
+
+@attack(seconds=1.5)
+def the_queue_of_notifications_is_full(means: Means) -> None:
+    """A listener in an open transaction keeps all that is notified; the server of this room has 512 kB for it."""
+    listener, speaker = means.nobody(), means.nobody()
+    listener.execute("listen something")
+    listener.commit()
+    listener.execute("select 1")
+    speaker.autocommit = True
+
+    def fill() -> None:
+        speaker.execute("select pg_notify('something', n || repeat('x', 7000)) from generate_series(1, 20) n")
+        means.wait(0.01)
+
+    means.keep(fill)

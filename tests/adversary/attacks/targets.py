@@ -154,3 +154,35 @@ def a_handler_that_ends_its_process(means: Means) -> None:
     long after that others can be judged. What was in hand of two lost workers besides is run alone behind the three
     culprits, each of which ends one more process first."""
     call(means, "python:mallory_exits", 3)
+
+
+@attack(seconds=1.5)
+def a_target_that_hangs(means: Means) -> None:
+    call(means, Target(means, b"", then="hang").url, 300, '{"timeout": "2s", "max_attempts": 1}')
+
+
+@attack(seconds=1.5)
+def a_thousand_calls_that_hang(means: Means) -> None:
+    """As many hosts as it takes for no limit of connections to a host to hold them back."""
+    for _ in range(10):
+        call(means, Target(means, b"", then="hang").url, 100, '{"timeout": "3s", "max_attempts": 1}')
+
+
+@attack(seconds=1.5)
+def a_thousand_handlers_that_take_their_time(means: Means) -> None:
+    call(means, "python:mallory_slow", 1000, '{"timeout": "3s", "max_attempts": 1}')
+
+
+@attack(seconds=1.5)
+def functions_that_take_their_time(means: Means) -> None:
+    """By way of sql: targets, which run as mallory's role."""
+    means.house.owner.execute(
+        "create or replace function public.mallory_waits(payload jsonb) returns void language sql as $$ select"
+        " pg_sleep(10) $$;"
+        " create or replace function public.mallory_locks(payload jsonb) returns void language plpgsql as $$ begin"
+        " perform from pgsched.executions where client_id = 'mallory' for update; perform pg_sleep(10); end $$;"
+        " grant execute on all functions in schema public to public"
+    )
+    means.at_end(lambda: means.house.owner.execute("drop function public.mallory_waits, public.mallory_locks"))
+    for name in ("waits", "locks"):
+        call(means, f"sql:public.mallory_{name}", 50, '{"timeout": "3s", "max_attempts": 1}')

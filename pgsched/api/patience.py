@@ -1,0 +1,70 @@
+"""How long the API waits for whoever asks: for a request to arrive whole, and for what was answered to be read.
+
+A connection on which neither goes on costs memory and one of the process's files, and whoever opens a thousand of them
+would take what others need. So it is cut.
+"""
+
+import asyncio
+from functools import partial
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+
+class _Patient(HttpToolsProtocol):
+    """One connection. Between two requests uvicorn's own limit of a few seconds holds."""
+
+    def __init__(self, *args: Any, receiving: float, sending: float, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._receiving, self._sending = receiving, sending
+        self._arriving: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._arrived()
+        self._was_read()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._expect()
+
+    def on_message_complete(self) -> None:
+        self._arrived()
+        super().on_message_complete()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._unread is None:
+            self._unread = self.loop.call_later(self._sending, self._cut)
+
+    def resume_writing(self) -> None:
+        self._was_read()
+        super().resume_writing()
+
+    def _expect(self) -> None:
+        if self._arriving is None:
+            self._arriving = self.loop.call_later(self._receiving, self._cut)
+
+    def _arrived(self) -> None:
+        if self._arriving is not None:
+            self._arriving.cancel()
+            self._arriving = None
+
+    def _was_read(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+    def _cut(self) -> None:
+        self.transport.abort()
+
+
+def patient(*, receiving: float, sending: float) -> Any:
+    """The protocol of a server that waits for so many seconds: for all of a request, and for a client that does not
+    read."""
+    return partial(_Patient, receiving=receiving, sending=sending)

@@ -1,0 +1,26 @@
+"""How many rows a claim asks for where each of them has to be admitted."""
+
+import math
+
+_LONG = 0.03
+_FEWEST = 64
+
+
+class Stride:
+    """Whose turn it is under an ordering key, and what a gate lets pass, is decided in the claim, row by row. Claims
+    of the others wait for it, and settles in the same partitions. So a claim that took long is followed by smaller
+    ones, until they are quick."""
+
+    def __init__(self) -> None:
+        self.most: float = math.inf
+
+    def bound(self, room: int) -> int:
+        """So much of the room one claim may fill."""
+        return int(min(room, self.most))
+
+    def took(self, seconds: float, admitted: int) -> None:
+        """A claim took so long, in which so many rows had to be admitted."""
+        if admitted and seconds > _LONG:
+            self.most = max(min(self.most, admitted) // 2, _FEWEST)
+        elif not admitted or seconds < _LONG / 2:
+            self.most = self.most * 2 if self.most < 1 << 16 else math.inf
