@@ -8,9 +8,10 @@ import os
 from alembic import context
 from sqlalchemy import NullPool, create_engine, event
 
-from pgsched.store.ddl import VERSION_TABLE, after_upgrade, before_upgrade, sqlalchemy_url
-from pgsched.store.pinned import pin_now
+from pgsched.store.ddl import VERSION_TABLE, after_upgrade, before_upgrade
+from pgsched.store.pinned import PINNED_LOCALLY
 from pgsched.store.tables import metadata
+from pgsched.store.transactions import connect
 
 config = context.config
 
@@ -27,8 +28,10 @@ def online() -> None:
     url = config.get_main_option("sqlalchemy.url") or os.environ.get("PGSCHED_DATABASE_URL")
     if not url:
         raise SystemExit("which database? set PGSCHED_DATABASE_URL, or run: pgsched migrate --database-url …")
-    engine = create_engine(sqlalchemy_url(url), poolclass=NullPool)
-    event.listen(engine, "connect", lambda connection, _record: pin_now(connection))
+    # libpq reads the address: SQLAlchemy knows no address of several hosts.
+    address = url.replace("+psycopg://", "://", 1)
+    engine = create_engine("postgresql+psycopg://", creator=lambda: connect(address), poolclass=NullPool)
+    event.listen(engine, "begin", lambda begun: begun.connection.driver_connection.execute(PINNED_LOCALLY))
     with engine.begin() as connection:
         context.configure(
             connection=connection, target_metadata=metadata, transaction_per_migration=False, **VERSION_TABLE

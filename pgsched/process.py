@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import Callable
 
-import psycopg
 import uvloop
 
 from pgsched.delivery.python import App
@@ -18,7 +17,8 @@ from pgsched.scheduler import Trials, Worker
 from pgsched.settings import Settings
 from pgsched.store.following import check_not_following
 from pgsched.store.migrate import check_schema
-from pgsched.store.pinned import pin_now
+from pgsched.store.pooling import check_sessions
+from pgsched.store.transactions import transaction
 from pgsched.store.workers import check_queues
 from pgsched.worker.witness import Start
 
@@ -57,16 +57,16 @@ def run_worker(
     returns when nothing waits for it any more.
 
     Raises SchemaMismatch when the database was not migrated, Conflict where it follows another by logical replication,
-    NotFound for a queue that does not exist, and Unavailable or psycopg's OperationalError when the database cannot be
-    reached at the start; afterwards it may come and go.
+    NotFound for a queue that does not exist, InvalidSettings where a pooler leaves it no sessions, and Unavailable or
+    psycopg's OperationalError when the database cannot be reached at the start; afterwards it may come and go.
     """
     if settings.database_url is None:
         raise InvalidSettings("which database? set database_url, or PGSCHED_DATABASE_URL")
-    with psycopg.connect(settings.database_url, connect_timeout=10) as connection:
-        pin_now(connection)
+    with transaction(settings.database_url) as connection:
         check_schema(connection)
         check_not_following(connection)
         check_queues(connection, settings.queue_names)
+    asyncio.run(check_sessions(settings.database_url))
     # Rows live for milliseconds; what start-up made lives for ever. Collecting seldom and young keeps pauses short.
     gc.collect()
     gc.freeze()

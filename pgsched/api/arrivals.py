@@ -17,10 +17,11 @@ from psycopg import AsyncConnection
 
 from pgsched.api.database import Database
 from pgsched.domain.notice import CHANNEL, parse_notice
-from pgsched.errors import PgschedError
+from pgsched.errors import PgschedError, Unavailable
 from pgsched.events import Events
 from pgsched.store import in_hand
 from pgsched.store.pinned import pin
+from pgsched.store.pooling import has_sessions
 from pgsched.store.workers import PARTITIONS_PER_QUEUE
 
 _RESUMED = "queues"  # a queue may have been paused until now
@@ -108,6 +109,8 @@ class Arrivals:
     async def _listen(self) -> None:
         while True:
             try:
+                if not await has_sessions(self._url):  # nothing is heard there; the look a second has to do
+                    return
                 async with await AsyncConnection.connect(
                     self._url, autocommit=True, connect_timeout=5, application_name="pgsched api listen"
                 ) as connection:
@@ -117,7 +120,7 @@ class Arrivals:
                         queue.told.set()
                     async for notification in connection.notifies():
                         self._pass_on(notification.payload)
-            except psycopg.Error as error:
+            except (psycopg.Error, Unavailable) as error:
                 self._events.emit("listener.lost", error=str(error)[:200])
             await asyncio.sleep(_LOOK_EVERY)
 

@@ -4,17 +4,18 @@ import asyncio
 import select
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from litestar.di import NamedDependency
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, IsolationLevel
 from psycopg_pool import AsyncConnectionPool
 
 from pgsched.errors import Unavailable
 from pgsched.events import Events
 from pgsched.store.exact import read_exactly
-from pgsched.store.pinned import pin
+from pgsched.store.pinned import PINNED, locally, pin
+from pgsched.store.pooling import is_pooled
 from pgsched.store.refusals import refusal
 
 WAIT = 5.0
@@ -22,12 +23,17 @@ WAIT = 5.0
 LONGEST = 20.0
 """Seconds that the database may take for one request, however it spends them."""
 _LISTED = 3  # of ten connections: whoever asks for hundreds of pages keeps nobody waiting who schedules
-_SESSION = "set statement_timeout = '15s'; set lock_timeout = '10s'; set jit = off; "
+_SESSION: LiteralString = "set statement_timeout = '15s'; set lock_timeout = '10s'; set jit = off; "
+_LOCALLY = locally(_SESSION + PINNED)
 
 
 class Database:
-    """Lends connections in autocommit between ``open`` and ``close``, which may come again. It starts, and keeps on,
-    without a database: requests then get Unavailable."""
+    """Lends connections between ``open`` and ``close``, which may come again. It starts, and keeps on, without a
+    database: requests then get Unavailable.
+
+    A connection is in autocommit, and set up once. Behind a pooler, which may give the server's connection to anybody
+    after each transaction, it is one transaction for each time that it is lent, which sets it up for itself. In neither
+    case is a statement prepared: its name would stay with the server's connection."""
 
     def __init__(self, url: str, events: Events, *, most: int = 10) -> None:
         self._url, self._events, self._most = url, events, most
@@ -49,6 +55,7 @@ class Database:
             name="pgsched api",
             kwargs={
                 "autocommit": True,
+                "prepare_threshold": None,
                 "connect_timeout": 5,
                 "tcp_user_timeout": 10_000,
                 "application_name": "pgsched api",
@@ -64,9 +71,12 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[AsyncConnection[Any]]:
-        """A connection for the time of the block; what the database refuses in it is raised as pgsched's error."""
+        """A connection for the time of the block, at whose end all is committed; what the database refuses in it is
+        raised as pgsched's error."""
         try:
             async with asyncio.timeout(LONGEST), self._pool.connection() as connection:
+                if not connection.autocommit:
+                    await connection.execute(_LOCALLY)
                 yield connection
         except TimeoutError:
             raise Unavailable(f"the database did not answer within {LONGEST:g} s: try again") from None
@@ -96,7 +106,11 @@ Pooled = NamedDependency[Database]
 
 
 async def _configure(connection: AsyncConnection[Any]) -> None:
-    await pin(connection, _SESSION)
+    if await is_pooled(connection):
+        await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
+        await connection.set_autocommit(False)
+    else:
+        await pin(connection, _SESSION)
     read_exactly(connection)
 
 

@@ -10,8 +10,8 @@ from psycopg import AsyncConnection
 
 from pgsched.errors import PgschedError
 from pgsched.settings import Settings
-from pgsched.store.pinned import pin
 from pgsched.store.refusals import refusal
+from pgsched.store.transactions import transaction_async
 
 Answer = TypeVar("Answer")
 
@@ -23,9 +23,7 @@ def ask(settings: Settings, question: Callable[[AsyncConnection[Any]], Awaitable
     """
 
     async def run() -> Answer:
-        url = settings.database_url or ""
-        async with await AsyncConnection.connect(url, connect_timeout=10, application_name="pgsched") as connection:
-            await pin(connection)
+        async with transaction_async(settings.database_url or "") as connection:
             return await question(connection)
 
     with explained():

@@ -112,12 +112,9 @@ async def _workers(settings: Settings, reply: Reply) -> AsyncIterator[asyncio.Ta
 
 
 def _schedule(settings: Settings, url: str) -> None:
-    import psycopg
+    from pgsched.store.transactions import transaction
 
-    from pgsched.store.pinned import pin_now
-
-    with psycopg.connect(settings.database_url or "") as connection:
-        pin_now(connection)
+    with transaction(settings.database_url or "") as connection:
         for name, (kind, spec, _) in _JOBS.items():
             parts = {"cron": None, "every": None, kind: spec}
             connection.execute(_SCHEDULE_JOB, {"url": url, "name": name, **parts})
@@ -136,12 +133,9 @@ async def _arrive(settings: Settings, arrivals: "Arrivals", supervising: asyncio
 
 
 def _finish(settings: Settings) -> datetime:
-    import psycopg
+    from pgsched.store.transactions import transaction
 
-    from pgsched.store.pinned import pin_now
-
-    with psycopg.connect(settings.database_url or "") as connection:
-        pin_now(connection)
+    with transaction(settings.database_url or "") as connection:
         row = connection.execute("select clock_timestamp() - interval '500 ms'").fetchone()
         connection.execute(_CANCEL_JOBS)
     assert row is not None

@@ -89,17 +89,18 @@ def _work(settings: Settings, reply: Reply, *, supervised: bool, alone: int | No
 
 
 def _supervise(settings: Settings, reply: Reply) -> None:
-    import psycopg
-
     from pgsched.cli.database import explained
     from pgsched.store.following import check_not_following
     from pgsched.store.migrate import check_schema
-    from pgsched.store.pinned import pin_now
+    from pgsched.store.pooling import check_sessions
+    from pgsched.store.transactions import transaction
 
-    with explained(), psycopg.connect(settings.database_url or "", connect_timeout=10) as connection:
-        pin_now(connection)
-        check_schema(connection)
-        check_not_following(connection)
+    url = settings.database_url or ""
+    with explained():
+        with transaction(url) as connection:
+            check_schema(connection)
+            check_not_following(connection)
+        asyncio.run(check_sessions(url))
     asyncio.run(_keep_running(settings, reply))
 
 

@@ -22,6 +22,8 @@ from urllib.parse import quote, urlsplit
 import psycopg
 from psycopg import sql
 
+from pgsched.store.transactions import transaction
+
 _WORKER = ("pgsched_up", "pgsched_worker")
 _CLIENT = ("pgsched_default", "pgsched_client")
 _OF_A_LOGIN = {"user", "password", "passfile"}
@@ -43,7 +45,7 @@ class Logins:
 
 def is_superuser(url: str) -> bool:
     """Whether the role of this address is one. Raises psycopg.Error."""
-    with psycopg.connect(url, connect_timeout=10) as connection:
+    with transaction(url) as connection:
         row = connection.execute("select rolsuper from pg_catalog.pg_roles where rolname = session_user").fetchone()
     return bool(row and row[0])
 
@@ -54,7 +56,7 @@ def make_logins(url: str, passwords: Path, *, is_ours: bool) -> Logins:
     In a cluster that is ours the roles of those names are taken over, and what runs may create tables and functions in
     the schema public. Raises psycopg.Error, also where the server does not let the login in, and OSError.
     """
-    with _entries(passwords) as entries, psycopg.connect(url, connect_timeout=10) as connection:
+    with _entries(passwords) as entries, transaction(url) as connection:
         worker = _login(connection, entries, *_WORKER, is_ours=is_ours)
         if is_ours:
             connection.execute(sql.SQL(_FREE_TO_CREATE).format(sql.Identifier(worker)))

@@ -13,8 +13,9 @@ from alembic.script import ScriptDirectory
 
 from pgsched.errors import SchemaMismatch, Unavailable
 from pgsched.store.ddl import SCHEMA, roles_sql
-from pgsched.store.pinned import pin_now
+from pgsched.store.refusals import refusal
 from pgsched.store.replacing import is_current
+from pgsched.store.transactions import transaction
 
 ROLES = ("pgsched_owner", "pgsched_worker", "pgsched_client", "pgsched_reader")
 
@@ -42,15 +43,13 @@ def migrate(url: str) -> list[str]:
     may, then migrate again. Raises Unavailable when the database cannot be reached.
     """
     try:
-        with psycopg.connect(url, connect_timeout=10) as connection:
-            pin_now(connection)
+        with transaction(url) as connection:
             done = _is_done(connection)
     except psycopg.OperationalError as error:
-        raise Unavailable(f"cannot reach the database: {error}") from error
+        raise Unavailable(f"cannot reach the database: {refusal(error) if error.sqlstate else error}") from error
     if not done:
         command.upgrade(alembic_config(url), "heads")
-    with psycopg.connect(url) as connection:
-        pin_now(connection)
+    with transaction(url) as connection:
         _advance_sequences(connection)
         found = connection.execute("select rolname from pg_roles where rolname = any(%s)", [list(ROLES)])
         there = {row[0] for row in found}

@@ -5,6 +5,10 @@ may give ``=`` another meaning for our types. Neither may change what our statem
 It is set after connecting, for connection poolers refuse what a startup packet has in ``options``, and by statements in
 which nothing is looked up by name. How commits are flushed, and whether a database takes writes at all, is left to the
 operator.
+
+What is set for a session stays with the server's connection, and a pooler may give that to somebody else after each
+transaction. So only workers, which need sessions in any case, and connections that nobody else gets set it for a
+session; whatever else reaches the database sets it for each transaction.
 """
 
 from typing import Any, LiteralString
@@ -22,6 +26,15 @@ READING: LiteralString = (
 """What decides how values are read and written, and how transactions see each other."""
 PINNED: LiteralString = READING + "; set search_path = pg_catalog, pg_temp"
 """That, and where names without a schema are looked up."""
+
+
+def locally(statements: LiteralString) -> LiteralString:
+    """The same SET statements for a transaction that has begun: they end with it."""
+    text: LiteralString = statements.replace("set ", "set local ")
+    return text
+
+
+PINNED_LOCALLY = locally(PINNED)
 
 
 async def pin(connection: AsyncConnection[Any], more: LiteralString = "") -> None:

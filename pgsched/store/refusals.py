@@ -33,6 +33,7 @@ _BY_STATE: dict[str, tuple[type[PgschedError], str]] = {
     "3F000": _ANOTHER,
 }
 _FULL = (Unavailable, "somebody keeps it from being read, and so from being emptied: try again")
+_BY_STATEMENT = (Unavailable, "let the pooler lend connections for a transaction or a session: pool_mode = transaction")
 _BY_CLASS: dict[str, tuple[type[PgschedError], str]] = {
     "22": (InvalidInput, "write a value that PostgreSQL can store"),
     "54": (InvalidInput, "write less"),
@@ -64,6 +65,8 @@ def refusal(error: Any) -> PgschedError | None:
     found = _BY_STATE.get(state) or _BY_CLASS.get(state[:2])
     if state == "54000" and "NOTIFY" in message:  # a keyword in all languages; other limits are the caller's own doing
         found = _FULL
+    elif state == "08P01" and "statement pooling" in message:
+        found = _BY_STATEMENT
     return found[0](_sentence(message, found[1])) if found else None
 
 

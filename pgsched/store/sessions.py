@@ -24,6 +24,7 @@ from psycopg.pq import TransactionStatus
 
 from pgsched.errors import InvalidSettings, Unavailable
 from pgsched.store.pinned import READING
+from pgsched.store.pooling import check_sessions
 from pgsched.store.sql import statement
 
 Connection = AsyncConnection[Any]
@@ -46,6 +47,7 @@ _KEPT_ALIVE = {
 }
 _ROLE = "{role}"
 _REFUSED_FOR = 0.5  # seconds for which a login that failed is not tried again: a try costs as much as many calls
+_WHERE = ("host", "hostaddr", "port", "dbname", "service")  # that the database's own address has sessions is known
 
 
 class Sessions:
@@ -58,6 +60,9 @@ class Sessions:
     def __init__(self, url: str, login: str, *, most: int) -> None:
         self._own = _parameters(url)
         self._login = _parameters(login)
+        self._leads_elsewhere = any(
+            self._login.get(name, self._own.get(name)) != self._own.get(name) for name in _WHERE
+        )
         self.most = most
         self._places = asyncio.Semaphore(most)
         self._idle: OrderedDict[Connection, str] = OrderedDict()
@@ -116,6 +121,7 @@ class Sessions:
         if time.monotonic() < until:
             self._refused[user] = until, message
             raise Unavailable(message)
+        await self._check(login)
         if self._open >= self.most and self._idle:
             await self._end(self._idle.popitem(last=False)[0])
         self._open += 1
@@ -131,6 +137,16 @@ class Sessions:
                 self._refused[user] = time.monotonic() + _REFUSED_FOR, message
                 raise Unavailable(message) from error
             raise
+
+    async def _check(self, login: dict[str, str]) -> None:
+        """Once, where the login leads elsewhere: what is set for a session must not become somebody else's."""
+        if self._leads_elsewhere:
+            try:
+                await check_sessions(make_conninfo(**login), "sql_login")
+            except (psycopg.Error, InvalidSettings) as error:
+                self._refused[login["user"]] = time.monotonic() + _REFUSED_FOR, str(error)
+                raise Unavailable(str(error)) from error
+            self._leads_elsewhere = False
 
     async def _take_back(self, connection: Connection, user: str) -> None:
         try:

@@ -13,7 +13,7 @@ from pgsched.events import Events
 from pgsched.store import connect, executions, jobs
 from pgsched.store.executions import Group, Lease, Share
 from pgsched.store.migrate import check_schema, migrate
-from pgsched.store.pinned import pin_now
+from pgsched.store.transactions import transaction
 from pgsched.store.wire import LONG_AGO, to_instant
 from tests.store.store_arrange import Connection, call, schedule, value
 
@@ -79,8 +79,7 @@ async def show(connection: Any, setting: str) -> str:
 async def test_a_workers_session_is_as_any_other_whatever_the_database_is_set_to(
     session: connect.Connection, hostile: str, setting: str
 ) -> None:
-    with psycopg.connect(hostile, autocommit=True) as other:
-        pin_now(other)
+    with transaction(hostile) as other:
         [expected] = other.execute(f"show {setting}".encode()).fetchone() or ("",)
     found = await show(session, setting)
     assert found == expected
@@ -147,6 +146,5 @@ def test_an_edit_in_a_session_of_any_setting_means_the_same(hostile: str) -> Non
 
 def test_a_database_of_any_setting_is_migrated(hostile: str) -> None:
     migrate(hostile)
-    with psycopg.connect(hostile) as connection:
-        pin_now(connection)
+    with transaction(hostile) as connection:
         check_schema(connection)

@@ -1,0 +1,78 @@
+"""Many calls of real API processes by way of PgBouncer in transaction mode, each judged by identity.
+
+    python -m tests.poolers.concurrent --calls 10000 --version 1.24
+
+Starts a PostgreSQL, a PgBouncer and two API processes, has eight clients call at once, and compares what stands in the
+database with what each call asked for. Exits with 1 where they differ, or where it took longer than ``--seconds``.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+import psycopg
+
+from pgsched.embedded import EmbeddedPostgres
+from pgsched.store.migrate import migrate
+from tests.poolers.calls import CLIENTS, Asked, call_at_once
+from tests.poolers.pgbouncer import VERSIONS, pgbouncer
+
+_PROCESSES = 2
+
+
+@contextmanager
+def _api(url: str, place: str) -> Iterator[str]:
+    """A process that serves; its address."""
+    words = [sys.executable, "-m", "pgsched.cli.main", "api", "--port", "0", "--json"]
+    environment = os.environ | {"PGSCHED_DATABASE_URL": url, "PYTHONPATH": str(Path.cwd())}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, env=environment, cwd=place, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield json.loads(process.stdout.readline())["url"]
+        finally:
+            process.terminate()
+
+
+async def _call(addresses: list[str], calls: int) -> Asked:
+    async with AsyncExitStack() as stack:
+        clients = [httpx.AsyncClient(base_url=address, timeout=30) for address in addresses]
+        return await call_at_once([await stack.enter_async_context(client) for client in clients], calls)
+
+
+def main() -> int:
+    """Runs it; the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--calls", type=int, default=10_000)
+    parser.add_argument("--version", choices=VERSIONS, default=VERSIONS[-1])
+    parser.add_argument("--seconds", type=float, default=120.0)
+    given = parser.parse_args()
+    with ExitStack() as stack:
+        place = stack.enter_context(tempfile.TemporaryDirectory())
+        server = stack.enter_context(EmbeddedPostgres(Path(place) / "postgres"))
+        migrate(server.url)
+        pooler = stack.enter_context(pgbouncer(server.url, "transaction", version=given.version))
+        addresses = [stack.enter_context(_api(pooler.through(server.url), place)) for _ in range(_PROCESSES)]
+        began = time.monotonic()
+        asked = asyncio.run(_call(addresses, given.calls))
+        took = time.monotonic() - began
+        with psycopg.connect(server.url) as db:
+            differences = asked.differences(db)
+    print("\n".join(differences[:20]))  # noqa: T201
+    print(  # noqa: T201
+        f"PgBouncer {given.version}, transaction mode: {asked.calls} calls by {CLIENTS} clients in {took:.1f} s, "
+        f"{len(asked.jobs)} jobs, {sum(asked.logged.values())} changes with a note: {len(differences)} differences"
+    )
+    return int(bool(differences) or took > given.seconds)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

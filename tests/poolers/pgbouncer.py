@@ -1,0 +1,108 @@
+"""A real PgBouncer in front of the tests' server."""
+
+import pwd
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from pgsched.embedded.account import account_for
+from pgsched.embedded.processes import free_port
+
+VERSIONS = ("1.18", "1.24")
+Mode = Literal["session", "transaction", "statement"]
+_SCRIPT = Path(__file__).parents[2] / "scripts" / "pgbouncer.py"
+_CONFIGURATION = """
+[databases]
+* = host={host} port={port}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {own_port}
+unix_socket_dir =
+auth_type = plain
+auth_file = {directory}/users
+admin_users = {user}
+pool_mode = {mode}
+default_pool_size = {size}
+server_round_robin = {round_robin}
+max_client_conn = 500
+ignore_startup_parameters = extra_float_digits
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PgBouncer:
+    """One that runs. ``through`` is the address of a database by way of it."""
+
+    port: int
+
+    def through(self, url: str) -> str:
+        given = conninfo_to_dict(url)
+        return f"postgresql://{given['user']}:{given['password']}@127.0.0.1:{self.port}/{given['dbname']}"
+
+
+@cache
+def program(version: str) -> str:
+    """Its path. Raises where it is neither installed nor to be had."""
+    found = subprocess.run([sys.executable, _SCRIPT, version], stdout=subprocess.PIPE, text=True, check=True)
+    return found.stdout.strip()
+
+
+@contextmanager
+def pgbouncer(
+    url: str,
+    mode: Mode,
+    *,
+    version: str = VERSIONS[-1],
+    size: int = 20,
+    round_robin: bool = False,
+    users: dict[str, str] | None = None,
+) -> Iterator[PgBouncer]:
+    """Runs one before the server of this address, as long as the block does."""
+    given = conninfo_to_dict(url)
+    port = free_port()
+    passwords = {str(given["user"]): str(given["password"])} | (users or {})
+    with tempfile.TemporaryDirectory(prefix="pgsched-pgbouncer-") as place:
+        directory = Path(place)
+        (directory / "users").write_text("".join(f'"{user}" "{word}"\n' for user, word in passwords.items()))
+        (directory / "pgbouncer.ini").write_text(
+            _CONFIGURATION.format(**given, own_port=port, directory=place, mode=mode, size=size,
+                                  round_robin=int(round_robin))
+        )  # fmt: skip
+        account = account_for(directory / "none")  # it refuses to run as root
+        command = [program(version), "--quiet"]
+        if account:
+            command += ["--user", pwd.getpwuid(account.uid).pw_name]
+            for path in (directory, *directory.iterdir()):
+                account.give(path)
+        process = subprocess.Popen([*command, directory / "pgbouncer.ini"], stdin=subprocess.DEVNULL)
+        try:
+            running = PgBouncer(port)
+            _wait(running.through(url), process)
+            yield running
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
+    """Until it answers."""
+    until = time.monotonic() + 30
+    while True:
+        try:
+            psycopg.connect(url, connect_timeout=5).close()
+        except psycopg.OperationalError as error:
+            if process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError(f"PgBouncer does not answer: {error}") from error
+            time.sleep(0.02)
+        else:
+            return
