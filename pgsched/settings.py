@@ -4,7 +4,9 @@
 once, at the end of the merge. Only the command line and the API's entry call ``load`` and read the environment.
 """
 
+import difflib
 import json
+import re
 import tomllib
 import types
 import typing
@@ -77,6 +79,13 @@ _JSON_OBJECTS = {
     "kafka_config": '{"linger.ms": 5}',
     "tls_certificates": '{"bank.example": "/etc/pgsched/bank.pem"}',
 }
+_PREFIX = "PGSCHED_"
+_RESEMBLANCE = 0.8
+# What Kubernetes tells every container of each service, and Docker of a linked container.
+_INJECTED = re.compile(
+    r"PGSCHED_(?:\w+_)?(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?|ENV_\w+|NAME)"
+)
+_ADDRESS = re.compile(r"(?:tcp|udp|sctp)://")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 _RANGES: list[tuple[str, float, float]] = [
     ("port", 0, 65535),
@@ -102,11 +111,12 @@ _RANGES: list[tuple[str, float, float]] = [
 def load(*, flags: Mapping[str, Any], environment: Mapping[str, str], file: Path | None = None) -> Settings:
     """Merges the three sources. Flags that are None count as not given.
 
-    Raises InvalidSettings for an unknown name in the file or environment, and for a value that does not fit.
+    Raises InvalidSettings for an unknown name in the file, for a variable that looks like a misspelt setting, and for a
+    value that does not fit.
     """
     merged: dict[str, Any] = {}
     merged.update(_from_file(file))
-    merged.update(_from_environment(environment))
+    merged.update(from_environment(environment))
     merged.update({name: value for name, value in flags.items() if value is not None})
     return Settings(**{name: _convert(name, value) for name, value in merged.items()})
 
@@ -125,20 +135,44 @@ def _from_file(file: Path | None) -> dict[str, Any]:
     return found
 
 
-def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    prefix = "PGSCHED_"
+def from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    """The settings among the variables. Others may begin with ``PGSCHED_``, too: a Kubernetes service or a linked
+    container with the name ``pgsched`` gives every process ``PGSCHED_PORT=tcp://10.0.0.7:8080`` and its like.
+
+    Raises InvalidSettings for one that looks like a misspelt setting.
+    """
     found = {}
     for variable, value in environment.items():
-        if variable.startswith(prefix) and not variable.startswith("PGSCHED_TEST_"):
-            name = variable.removeprefix(prefix).lower()
-            _known(name, f"{variable}: ")
+        if not variable.startswith(_PREFIX) or _is_injected(variable, value):
+            continue
+        name = variable.removeprefix(_PREFIX).lower()
+        if name in _TYPES:
             found[name] = value
+        elif near := difflib.get_close_matches(name, _TYPES, n=1, cutoff=_RESEMBLANCE):
+            _known(name, f"{variable}: ", f" (did you mean {_PREFIX}{near[0].upper()}?)")
     return found
 
 
-def _known(name: str, where: str) -> None:
+def unread(environment: Mapping[str, str]) -> list[str]:
+    """The variables that begin as ours do, and are neither settings nor what a cluster injects or the tests use."""
+    return sorted(
+        variable
+        for variable, value in environment.items()
+        if variable.startswith(_PREFIX)
+        and not variable.startswith("PGSCHED_TEST_")
+        and not _is_injected(variable, value)
+        and variable.removeprefix(_PREFIX).lower() not in _TYPES
+    )
+
+
+def _is_injected(variable: str, value: str) -> bool:
+    return bool(_INJECTED.fullmatch(variable)) or (variable.endswith("_PORT") and bool(_ADDRESS.match(value)))
+
+
+def _known(name: str, where: str, hint: str = "") -> None:
     if name not in _TYPES:
-        raise InvalidSettings(f"{where}there is no setting {name!r}; the settings are {', '.join(sorted(_TYPES))}")
+        settings = ", ".join(sorted(_TYPES))
+        raise InvalidSettings(f"{where}there is no setting {name!r}{hint}; the settings are {settings}")
 
 
 def _check_json_object(name: str, text: str, example: str) -> None:

@@ -156,14 +156,19 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def problems(*statuses: int) -> dict[int, ResponseSpec]:
-    """The problem documents that a route describes."""
+    """The problem documents that a route describes: these, and those that every route may answer with."""
     return {
-        status: ResponseSpec(Problem, media_type=MEDIA_TYPE, generate_examples=False, description=_WHY[status])
-        for status in (*statuses, 503)
+        status: ResponseSpec(Problem, media_type=MEDIA_TYPE, generate_examples=False, description=WHY[status])
+        for status in sorted({*statuses, 400, 403, 422, 503})
     }
 
 
-_WHY = {
+def dry_run_of(kind: type[msgspec.Struct]) -> dict[int, ResponseSpec]:
+    """The answer to a dry run."""
+    return {200: ResponseSpec(kind, generate_examples=False, description="A dry run: only counted.")}
+
+
+WHY = {
     400: "The request is not what this description says.",
     403: "The API's role may not do it.",
     404: "There is no such thing.",

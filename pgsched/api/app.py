@@ -8,7 +8,6 @@ from litestar import Litestar, Router
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.openapi import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin
 
 from pgsched.api import (
     backfills,
@@ -20,6 +19,7 @@ from pgsched.api import (
     health,
     jobs,
     limits,
+    methods,
     ordering_keys,
     pulls,
     queues,
@@ -28,6 +28,7 @@ from pgsched.api import (
 )
 from pgsched.api.arrivals import Arrivals
 from pgsched.api.database import Database
+from pgsched.api.description import Description, name_of
 from pgsched.api.problems import failed, refused, refused_by_litestar
 from pgsched.api.requests import ApiRequest, check_request
 from pgsched.errors import InvalidSettings, PgschedError
@@ -114,6 +115,8 @@ def create_app(settings: Settings, *, events: Events | None = None) -> Litestar:
     database = Database(settings.database_url, events)
     arrivals = Arrivals(settings.database_url, database, events)
 
+    options = methods.answering({path for handler in _ROUTES for path in handler.paths})
+
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
         await database.open()
@@ -124,7 +127,7 @@ def create_app(settings: Settings, *, events: Events | None = None) -> Litestar:
 
     return Litestar(
         route_handlers=[
-            Router("/v1", route_handlers=_ROUTES, before_request=check_request),
+            Router("/v1", route_handlers=[options, *_ROUTES], before_request=check_request),
             health.alive,
             health.ready,
         ],
@@ -144,7 +147,8 @@ def create_app(settings: Settings, *, events: Events | None = None) -> Litestar:
             title="pgsched",
             version=__version__,
             description="at and cron for a whole company, on the PostgreSQL it already runs.",
-            render_plugins=[JsonRenderPlugin(path="/openapi.json")],
+            operation_id_creator=name_of,
+            render_plugins=[Description()],
         ),
         logging_config=None,
         debug=False,

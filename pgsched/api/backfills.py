@@ -9,7 +9,7 @@ from litestar.openapi.spec import Example
 from litestar.params import Body, PathParameter
 from msgspec import Meta
 
-from pgsched.api.answers import Changed, position, problems, split
+from pgsched.api.answers import Changed, dry_run_of, position, problems, split
 from pgsched.api.database import Pooled
 from pgsched.api.jobs import After, JobId, Limit, actor
 from pgsched.api.requests import ApiRequest, Instant
@@ -52,8 +52,8 @@ class BackfillPage(msgspec.Struct, frozen=True, kw_only=True):
 @post(
     "/jobs/{job_id:str}/backfill",
     summary="Run instants of a job that have passed",
-    responses=problems(400, 404, 409, 413, 415, 422),
-    response_description="Committed: it will be run. After a dry run the status is 200.",
+    responses=problems(400, 404, 409, 413, 415, 422) | dry_run_of(Backfilled),
+    response_description="Committed: it will be run.",
 )
 async def start_backfill(
     request: ApiRequest,

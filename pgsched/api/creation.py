@@ -51,7 +51,7 @@ _EXAMPLES = [
             Scheduled, generate_examples=False, description="Nothing new: outcome says what stands under the key."
         )
     }
-    | problems(400, 409, 413, 415, 422, 429),
+    | problems(400, 404, 409, 413, 415, 422, 429),
     response_description="Committed: it will fire.",
 )
 async def create(

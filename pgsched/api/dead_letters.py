@@ -105,7 +105,7 @@ async def get_dead_letter(execution_id: DeadLetterId, database: Pooled) -> DeadL
 @post(
     "/executions/{execution_id:str}/retry",
     summary="Replay a dead letter: run it again as a new execution",
-    responses=problems(400, 404, 409, 413, 415, 422),
+    responses=problems(400, 404, 409, 413, 415, 422, 429),
 )
 async def replay(
     request: ApiRequest, execution_id: ExecutionId, database: Pooled, data: JSONBody[ReplayOne | None] = None

@@ -19,7 +19,7 @@ async def alive() -> State:
     return State(status="alive")
 
 
-@get("/readyz", summary="The database can be reached and is migrated", responses=problems())
+@get("/readyz", summary="The database can be reached and is migrated", responses={503: problems()[503]})
 async def ready(database: Pooled) -> State:
     """503 while the database is away, or its schema is not the one this release needs."""
     wanted = await asyncio.to_thread(_expected)

@@ -144,7 +144,11 @@ async def cancel_all(
     return await _change_all(request, database, "cancel", JobFilter(client=client, labels=_labels(label)), note)
 
 
-@post("/jobs/{job_id:str}/trigger", summary="Run a job now, besides its schedule", responses=problems(400, 404, 409))
+@post(
+    "/jobs/{job_id:str}/trigger",
+    summary="Run a job now, besides its schedule",
+    responses=problems(400, 404, 409, 429),
+)
 async def trigger(request: ApiRequest, job_id: JobId, database: Pooled) -> Response[Triggered]:
     """Also while it is paused, or finished. Each call is one more execution."""
     async with database.connection() as connection:

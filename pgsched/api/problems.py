@@ -91,7 +91,10 @@ def refused_by_litestar(request: AnyRequest, error: HTTPException) -> Answer:
             detail = "the request is over the limit of 2 MiB: schedule a reference to the data instead"
         case _:
             detail = error.detail
-    return _answer(request, error.status_code, _KIND.get(error.status_code, InvalidInput), detail)
+    answer = _answer(request, error.status_code, _KIND.get(error.status_code, InvalidInput), detail)
+    if allowed := (error.headers or {}).get("allow"):
+        answer.headers["Allow"] = allowed
+    return answer
 
 
 def failed(events: Events, request: AnyRequest, error: Exception) -> Answer:

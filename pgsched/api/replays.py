@@ -9,7 +9,7 @@ from litestar.openapi.spec import Example
 from litestar.params import Body, PathParameter
 from msgspec import Meta
 
-from pgsched.api.answers import Changed, position, problems, split
+from pgsched.api.answers import Changed, dry_run_of, position, problems, split
 from pgsched.api.database import Pooled
 from pgsched.api.jobs import After, Limit, actor
 from pgsched.api.requests import ApiRequest, Instant
@@ -82,8 +82,8 @@ class ReplayPage(msgspec.Struct, frozen=True, kw_only=True):
 @post(
     "/dead-letters/replay",
     summary="Replay the dead letters that a filter names, at a rate",
-    responses=problems(400, 413, 415, 422),
-    response_description="Committed: workers replay them. After a dry run the status is 200.",
+    responses=problems(400, 413, 415, 422) | dry_run_of(ReplayingMany),
+    response_description="Committed: workers replay them.",
 )
 async def replay_all(
     request: ApiRequest,

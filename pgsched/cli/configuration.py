@@ -12,7 +12,7 @@ import click
 from pgsched.cli.reply import Command
 from pgsched.cli.running import running_url
 from pgsched.errors import InvalidSettings
-from pgsched.settings import Settings, load
+from pgsched.settings import Settings, from_environment, load, unread
 
 DEFAULT_FILE = Path("pgsched.toml")
 
@@ -78,6 +78,8 @@ def load_settings(flags: Mapping[str, Any], *, defaults: Mapping[str, Any] | Non
     given = {name: value for name, value in flags.items() if name != "config"}
     file = _file(flags.get("config"))
     settings = load(flags=given, environment=os.environ, file=file)
+    for variable in unread(os.environ):
+        click.echo(f"note: {variable} is no setting, and not read", err=True)
     unsaid = {name: value for name, value in (defaults or {}).items() if not _is_said(name, given, file)}
     return dataclasses.replace(settings, **unsaid)
 
@@ -121,6 +123,6 @@ def _file(chosen: str | None) -> Path | None:
 
 
 def _is_said(name: str, flags: Mapping[str, Any], file: Path | None) -> bool:
-    if flags.get(name) is not None or f"PGSCHED_{name.upper()}" in os.environ:
+    if flags.get(name) is not None or name in from_environment(os.environ):
         return True
     return file is not None and name in tomllib.loads(file.read_text(encoding="utf-8"))

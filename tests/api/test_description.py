@@ -99,6 +99,74 @@ def test_every_refusal_is_described_as_a_problem(description: Any) -> None:
             assert all(list(answer["content"]) == ["application/problem+json"] for answer in refusals)
 
 
+def test_no_generated_client_has_to_send_a_body_that_is_optional(description: Any) -> None:
+    optional = {
+        route["operationId"]
+        for item in description["paths"].values()
+        for route in item.values()
+        if not route.get("requestBody", {"required": True})["required"]
+    }
+    notes = {
+        "pause",
+        "resume",
+        "pause_all",
+        "resume_all",
+        "hold_client",
+        "release_client",
+        "pause_queue",
+        "resume_queue",
+    }
+    assert optional == notes | {"rotate_secret", "replay"}
+
+
+def test_every_operation_has_a_name_of_its_own(description: Any) -> None:
+    names = [route["operationId"] for item in description["paths"].values() for route in item.values()]
+    assert len(set(names)) == len(names)
+    assert {"create", "list_jobs", "pause", "claim"} <= set(names)
+
+
+def test_every_route_describes_what_any_route_may_answer(description: Any) -> None:
+    for path, item in description["paths"].items():
+        for method, route in item.items():
+            wanted = {"400", "403", "422", "503"} if path.startswith("/v1/") else set()
+            wanted |= {"413", "415"} if "requestBody" in route else set()
+            assert wanted <= set(route["responses"]), (path, method)
+
+
+@pytest.mark.parametrize("status", [200, 201])
+def test_a_dry_run_has_an_answer_of_its_own(description: Any, status: int) -> None:
+    for path in ("/v1/jobs/{job_id}/backfill", "/v1/dead-letters/replay"):
+        assert str(status) in description["paths"][path]["post"]["responses"]
+
+
+async def test_scheduling_after_what_is_not_there_is_described(description: Any, api: httpx.AsyncClient) -> None:
+    answer = await api.post("/v1/jobs", json={"target": "notify:a", "after": ["nothing"]})
+    assert str(answer.status_code) in description["paths"]["/v1/jobs"]["post"]["responses"]
+
+
+def test_nothing_is_exactly_one_of_two_that_both_fit(description: Any) -> None:
+    for schema in description["components"]["schemas"].values():
+        assert not [field for field in schema.get("properties", {}).values() if {} in field.get("oneOf", ())]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/v1/jobs", {"GET", "POST", "DELETE", "OPTIONS"}),
+        ("POST", "/v1/jobs/1", {"GET", "PATCH", "DELETE", "OPTIONS"}),
+        ("GET", "/v1/jobs/1/pause", {"POST", "OPTIONS"}),
+        ("DELETE", "/healthz", {"GET", "OPTIONS"}),
+        ("OPTIONS", "/v1/jobs", {"GET", "POST", "DELETE", "OPTIONS"}),
+    ],
+)
+async def test_who_asks_for_a_method_that_is_not_there_learns_which_are(
+    method: str, path: str, allowed: set[str], api: httpx.AsyncClient
+) -> None:
+    answer = await api.request(method, path)
+    assert answer.status_code == (204 if method == "OPTIONS" else 405)
+    assert set(answer.headers["Allow"].split(", ")) == allowed
+
+
 def test_every_reference_leads_somewhere(description: Any) -> None:
     def references(node: Any) -> set[str]:
         if isinstance(node, list):

@@ -92,3 +92,65 @@ def test_what_kafka_is_told_is_a_table_of_the_file_or_json_elsewhere(monkeypatch
 def test_what_kafka_is_told_must_be_an_object(text: str) -> None:
     with pytest.raises(InvalidSettings, match="it must be a JSON object"):
         load_settings({"kafka_config": text})
+
+
+INJECTED = {
+    "PGSCHED_SERVICE_HOST": "10.0.0.7",
+    "PGSCHED_SERVICE_PORT": "8080",
+    "PGSCHED_SERVICE_PORT_HTTP": "8080",
+    "PGSCHED_PORT": "tcp://10.0.0.7:8080",
+    "PGSCHED_PORT_8080_TCP": "tcp://10.0.0.7:8080",
+    "PGSCHED_PORT_8080_TCP_PROTO": "tcp",
+    "PGSCHED_PORT_8080_TCP_PORT": "8080",
+    "PGSCHED_PORT_8080_TCP_ADDR": "10.0.0.7",
+    "PGSCHED_API_SERVICE_HOST": "10.0.0.8",
+    "PGSCHED_API_PORT": "udp://10.0.0.8:53",
+    "PGSCHED_API_PORT_53_UDP_ADDR": "10.0.0.8",
+    "PGSCHED_QUEUES_SERVICE_PORT": "80",
+    "PGSCHED_NAME": "/web/pgsched",
+    "PGSCHED_ENV_PROCESSES": "7",
+}
+
+
+def test_what_a_cluster_injects_for_a_service_of_our_name_is_not_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for variable, value in INJECTED.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("PGSCHED_PROCESSES", "3")
+    assert load_settings({}) == Settings(processes=3)
+    assert load_settings({}, defaults={"port": 9000}).port == 9000
+    assert capsys.readouterr().err == ""
+
+
+def test_a_port_of_our_own_is_read_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable, value in INJECTED.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("PGSCHED_PORT", "9000")
+    assert load_settings({}).port == 9000
+
+
+def test_a_variable_of_somebody_else_is_named_and_not_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PGSCHED_IMAGE_TAG", "1.2.3")
+    assert load_settings({}) == Settings()
+    assert "PGSCHED_IMAGE_TAG is no setting" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "variable", ["PGSCHED_PROCESES", "PGSCHED_DATABSE_URL", "PGSCHED_QUEUE", "PGSCHED_POOL_INTERVAL"]
+)
+def test_a_variable_that_looks_like_a_misspelt_setting_is_refused(
+    variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "2")
+    with pytest.raises(InvalidSettings, match=f"{variable}: .*did you mean PGSCHED_"):
+        load_settings({})
+
+
+def test_the_certificates_are_a_table_of_the_file_or_json_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("pgsched.toml").write_text('[tls_certificates]\n"bank.example" = "/a.pem"\n')
+    assert load_settings({}).tls_certificates == '{"bank.example": "/a.pem"}'
+    with pytest.raises(InvalidSettings, match=r"tls_certificates is .* it must be a JSON object"):
+        load_settings({"tls_certificates": "/a.pem"})

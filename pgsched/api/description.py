@@ -1,0 +1,82 @@
+"""The OpenAPI document as generators of clients need it.
+
+Litestar says of every body that it is required, and of what may be null or anything that it is exactly one of the two.
+Generated clients would send bodies where none is needed, and refuse to send what is taken.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from litestar import Request
+from litestar.handlers.http_handlers import HTTPRouteHandler
+from litestar.openapi.plugins import JsonRenderPlugin
+
+from pgsched.api.answers import WHY
+
+_NULL = {"type": "null"}
+
+
+class Description(JsonRenderPlugin):
+    """Serves the document; it is made once."""
+
+    def __init__(self) -> None:
+        super().__init__(path="/openapi.json")
+        self._made: bytes | None = None
+
+    def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
+        if self._made is None:
+            self._made = super().render(request, _mended(openapi_schema))
+        return self._made
+
+
+def name_of(handler: HTTPRouteHandler, *_: Any) -> str:
+    """What a generated client calls the operation: as its function is called here."""
+    return handler.fn.__name__
+
+
+def _mended(description: dict[str, Any]) -> dict[str, Any]:
+    for item in description["paths"].values():
+        for operation in item.values():
+            if body := operation.get("requestBody"):
+                _require(body)
+                _refuse_bodies(operation["responses"])
+    description["paths"] = dict(sorted(description["paths"].items()))
+    for schema in description["components"]["schemas"].values():
+        for field in schema.get("properties", {}).values():
+            _leave_out(field)
+    for node in _nodes(description):
+        if {} in node.get("oneOf", ()):
+            del node["oneOf"]
+        if node.get("format") == "duration":  # which has no fractions of a second
+            del node["format"]
+    return description
+
+
+def _require(body: dict[str, Any]) -> None:
+    """A body that may be null need not be there."""
+    for content in body["content"].values():
+        choices = content["schema"].get("oneOf", [])
+        if _NULL in choices:
+            body["required"] = False
+            [content["schema"]] = [choice for choice in choices if choice != _NULL]
+
+
+def _refuse_bodies(responses: dict[str, Any]) -> None:
+    for status in (413, 415):
+        responses.setdefault(str(status), responses["400"] | {"description": WHY[status]})
+
+
+def _leave_out(field: dict[str, Any]) -> None:
+    """A field with a default is one that some generators ask for; in words, all understand that it can be left out."""
+    if "default" in field:
+        default = json.dumps(field.pop("default"))
+        field["description"] = f"{field.get('description', '')} {default} when left out.".strip()
+
+
+def _nodes(node: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        yield node
+    if isinstance(node, dict | list):
+        for child in node.values() if isinstance(node, dict) else node:
+            yield from _nodes(child)

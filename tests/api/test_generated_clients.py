@@ -1,0 +1,106 @@
+"""Clients that others' generators make of the OpenAPI document: made, checked by their compiler, and used."""
+
+import importlib
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from shutil import copy
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.node.running import HERE, module, node
+
+
+@pytest.fixture
+def address(served: tuple[str, SpawnProcess]) -> str:
+    return served[0]
+
+
+@pytest.fixture
+def document(address: str, tmp_path: Path) -> Path:
+    found = tmp_path / "openapi.json"
+    found.write_bytes(httpx.get(f"{address}/schema/openapi.json").content)
+    return found
+
+
+@pytest.fixture
+def workshop() -> Iterator[Path]:
+    """A directory from which Node.js finds the packages, and in which it takes TypeScript."""
+    with tempfile.TemporaryDirectory(prefix="made-", dir=HERE) as made:
+        for name in ("client.ts", "tsconfig.json"):
+            copy(HERE / name, made)
+        Path(made, "package.json").write_text('{"type": "module"}')
+        yield Path(made)
+
+
+def test_a_client_in_typescript_compiles_and_does_what_it_says(address: str, document: Path, workshop: Path) -> None:
+    module("openapi-typescript/bin/cli.js", str(document), "-o", str(workshop / "generated.ts"))
+    module("typescript/bin/tsc", "-p", str(workshop))
+    assert json.loads(node(str(workshop / "client.ts"), address)) == {
+        "created": [201, "created", 5],
+        "again": [200, "replaced"],
+        "paused": True,
+        "resumed": True,
+        "labels": {"team": "reports"},
+        "triggered": True,
+        "counted": [200, 2],
+        "listed": ["report"],
+        "cancelled": True,
+        "unknown": [404, "pgsched.not_found"],
+    }
+
+
+@pytest.fixture
+def generated(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The package that openapi-python-client makes."""
+    package = "made_client"
+    command = [sys.executable, "-m", "openapi_python_client", "generate", "--path", str(document), "--meta", "none"]
+    config = tmp_path / "generator.json"
+    config.write_text('{"post_hooks": []}')
+    given = [*command, "--config", str(config), "--fail-on-warning", "--output-path", str(tmp_path / package)]
+    done = subprocess.run(given, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    monkeypatch.syspath_prepend(str(tmp_path))
+    calls = ("create", "pause", "resume", "trigger", "get_job", "cancel_job", "create_queue", "claim", "complete")
+    yield SimpleNamespace(
+        Client=importlib.import_module(f"{package}.client").Client,
+        models=importlib.import_module(f"{package}.models"),
+        **{name: importlib.import_module(f"{package}.api.default.{name}").sync_detailed for name in calls},
+    )
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        del sys.modules[name]
+
+
+def test_a_client_in_python_does_what_it_says(address: str, generated: Any) -> None:
+    models = generated.models
+    with generated.Client(base_url=address) as client:
+        job = models.CreateJob(target="notify:report", key="report", schedule=models.Timing(every="PT1H"))
+        scheduled = generated.create(client=client, body=job)
+        assert (int(scheduled.status_code), scheduled.parsed.outcome) == (201, "created")
+        assert int(generated.create(client=client, body=job).status_code) == 200
+        id = scheduled.parsed.id
+        assert generated.pause(id, client=client).parsed.changed is True
+        assert generated.get_job(id, client=client).parsed.state == "paused"
+        assert generated.resume(id, client=client, body=models.Note(note="again")).parsed.changed is True
+        assert generated.trigger(id, client=client).parsed.job_id == id
+        assert generated.cancel_job(id, client=client).parsed.changed is True
+        unknown = models.CreateJob(target="notify:a", after=["nothing"])
+        assert generated.create(client=client, body=unknown).parsed.code == "pgsched.not_found"
+
+
+def test_a_client_in_python_pulls(address: str, generated: Any) -> None:
+    models = generated.models
+    with generated.Client(base_url=address) as client:
+        generated.create_queue(client=client, body=models.NewQueue(name="orders", pulled=True))
+        generated.create(client=client, body=models.CreateJob(target="queue:", queue="orders", payload={"n": 1}))
+        [held] = generated.claim("orders", client=client, body=models.Claim(worker="svc-1")).parsed.items
+        assert held.payload == {"n": 1}
+        ended = generated.complete(held.id, client=client, body=models.Completion(token=held.token))
+        assert ended.parsed.status == "succeeded"
