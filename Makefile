@@ -15,19 +15,26 @@ EVERYWHERE := -n auto --dist worksteal
 # functions with SQL of their own, and which plans are found. What only refuses bad input is the same there.
 ON_15 := tests/migrations $(addprefix tests/store/test_,$(addsuffix .py,backfill_chunks backfill_verbs backfill_workers \
 	bad_rows bounds changed_while_claimed claim days dead_letter_days dead_letter_plans dead_letter_races dead_letter_target \
-	dead_letters dependencies edit failures gate_plans gate_rights interface isolation key_registry keys \
+	dead_letters dependencies edit failures followed gate_plans gate_rights interface isolation key_registry keys \
 	locks_held lookup_plans notify outcomes overlap pinned planning plans pull pull_cost pull_races queues reap \
 	replays roles schedule settle sidelining statements successors zone_rules))
+# A little of everything that speaks to PostgreSQL, from a migration to a whole `pgsched up`: for each supported version.
+SMOKE := tests/migrations tests/replication tests/cli/test_up.py \
+	$(addprefix tests/store/test_,$(addsuffix .py,claim dead_letter_plans dependencies followed gate_plans interface plans pull queues \
+	reap roles schedule settle status)) \
+	$(addprefix tests/worker/test_,$(addsuffix .py,chains deferred ordering worker)) \
+	$(addprefix tests/api/test_,$(addsuffix .py,executions health jobs))
 # The tests start hundreds of processes; without bytecode each would compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
 ARGS ?=
 
-.PHONY: help run demo test check lint types imports test-18 test-15 format clean
+.PHONY: help run demo test check lint types imports test-18 test-15 smoke format clean
 
 help:
 	@echo "make run    PostgreSQL, API and workers in this terminal (ARGS='--port 9000' passes flags on)"
 	@echo "make demo   1,000 one-shots and three recurring jobs, shown arriving; ends by itself"
 	@echo "make test   lint, types, import rules, and the tests on PostgreSQL 18 and 15"
+	@echo "make smoke  a little of everything on PostgreSQL 15, 16, 17 and 18; make smoke-16 on one of them"
 	@echo "make format, make clean"
 
 run: $(VENV)/.run
@@ -56,8 +63,14 @@ test-18: $(VENV)/.dev
 	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest -n 2 --dist worksteal $(ATTACKED) $(PYTEST_ARGS)
 
 test-15: $(VENV)/.dev
-	found="$$($(BIN)/python scripts/postgresql15.py)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=15 && \
+	found="$$($(BIN)/python scripts/postgresql.py 15)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=15 && \
 	$(BIN)/pytest $(EVERYWHERE) $(ON_15) $(PYTEST_ARGS)
+
+smoke: smoke-15 smoke-16 smoke-17 smoke-18
+
+smoke-%: $(VENV)/.dev
+	found="$$($(BIN)/python scripts/postgresql.py $*)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=$* && \
+	$(BIN)/pytest $(EVERYWHERE) $(SMOKE) $(PYTEST_ARGS)
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix
