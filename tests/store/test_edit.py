@@ -285,7 +285,7 @@ def test_what_cannot_be_meant_is_refused_and_nothing_is_half_done(
     db: Connection, sqlstate: str, hint: str, changes: dict[str, Any]
 ) -> None:
     if sqlstate == "PS003":  # what compresses well is small
-        changes = {"payload": value(db, "select string_agg(md5(n::text), '') from generate_series(1, 70000) n")}
+        changes = {"payload": value(db, "select string_agg(md5(n::text), '') from generate_series(1, 40000) n")}
     job = schedule(db, every="1 hour")
     before = value(db, "select to_jsonb(j) from pgsched.jobs j")
     with refused(sqlstate, hint=hint):

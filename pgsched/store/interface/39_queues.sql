@@ -202,7 +202,8 @@ begin
 end $$;
 comment on function pgsched_internal.drop_partitions(pgsched.queues) is 'Drops the tables of a queue, which must be empty.';
 
-create or replace function pgsched_internal.count_live(queue text, most bigint, waiting boolean default false) returns bigint language plpgsql stable as $$
+create or replace function pgsched_internal.count_live(queue text, most bigint, waiting boolean default false) returns bigint
+  language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
   first constant integer := (select q.first_partition from pgsched.queues q where q.name = count_live.queue);
 begin
