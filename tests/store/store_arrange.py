@@ -71,11 +71,13 @@ def lease(db: Connection, id: UUID, *, token: int = 1) -> None:
     )
 
 
-def run_out(db: Connection) -> None:
-    """Has the leases of all that is in hand run out, while whose they are lives."""
+def run_out(db: Connection, *, begun: bool = False) -> None:
+    """Has the leases of all that is in hand run out, while whose they are lives; with ``begun``, of only attempts that
+    have begun."""
     db.execute(
-        "update pgsched.executions set lease_owner = 99, lease_expires_at = pgsched.now() - interval '1 minute'"
-        " where lease_token is not null"
+        "update pgsched.executions set lease_owner = 99, lease_expires_at = pgsched.now() - interval '1 minute',"
+        " begun = case when %s then lease_token else begun end where lease_token is not null",
+        [begun],
     )
 
 

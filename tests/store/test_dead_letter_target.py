@@ -27,7 +27,7 @@ async def test_it_is_told_of_what_fails_for_good(db: Session, worker: Connection
 
 async def test_it_is_told_of_what_was_lost_with_its_last_worker(db: Session, worker: Connection) -> None:
     found = await leased(db, worker, client="payments", options={"max_attempts": 1})
-    run_out(db)
+    run_out(db, begun=True)
     assert await reap(worker, found.partition, [1]) == (0, 1)
     assert column(db, "select target::text from pgsched.executions") == [TOLD]
 
