@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pgsched.domain.duration import format_duration
@@ -64,6 +64,7 @@ class Drawn(random.Random):
     after=st.sampled_from([None, 0, 1, 3_600, 90_000]),
     share=_SHARES,
 )
+@example(options={"relevant_for": "10m"}, attempt=1, age=599.5, retryable=True, after=None, share=1e-9)
 def test_a_failure_is_decided_alike(
     db: Connection, options: dict[str, Any], attempt: int, age: float, retryable: bool, after: int | None, share: float
 ) -> None:

@@ -118,7 +118,8 @@ begin
   if not retryable or attempt >= pgsched_internal.attempts_allowed(options) then
     return;
   end if;
-  delay := coalesce(pgsched_internal.backoff(options, attempt, drawn), 0);  -- where nothing is drawn there is no wait
+  -- Where nothing is drawn there is no wait. Whole microseconds, as workers count them: next to a bound a part of one decides.
+  delay := coalesce(round(pgsched_internal.backoff(options, attempt, drawn) * 1000000) / 1000000, 0);
   if retry_after is not null then
     delay := greatest(delay, least(extract(epoch from retry_after), 86400));
   end if;
