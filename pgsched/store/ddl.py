@@ -87,7 +87,10 @@ def _driver() -> psycopg.Connection[Any]:
 
 
 def before_upgrade() -> None:
-    """Makes the schema and, where the migrating role may, the roles; from here on no other migration runs."""
+    """Makes the schema and, where the migrating role may, the roles; from here on no other migration runs. Does nothing
+    for a command that only looks, such as ``alembic current``."""
+    if not _migrates():
+        return
     with pinned():
         _execute("set local client_min_messages = warning;\nset local lock_timeout = '120s';")
         _execute(_SCHEMAS if context.is_offline_mode() else _ALONE)
@@ -97,15 +100,31 @@ def before_upgrade() -> None:
 
 
 def after_upgrade() -> None:
-    """Replaces functions, views, triggers and rights by those of this release, unless they are these already."""
+    """Replaces functions, views, triggers and rights by those of this release, unless they are these already.
+
+    Does nothing for a command that only looks, nor where the tables that they are about are not there: as long as only
+    versions of their own have been run.
+    """
+    if not _migrates():
+        return
     if context.is_offline_mode():
         run("\n".join([*interface_sql(), note_sql() + ";"]))
         return
     reached = _reached()
+    if not reached:
+        return
     with pinned():
         _record_revision(reached)
         if not is_current(_driver()):
             replace(_driver())
+
+
+def _migrates() -> bool:
+    """Whether the command is on its way to a revision."""
+    try:
+        return context.get_revision_argument() is not None
+    except KeyError:  # as ``current`` and ``revision`` have it
+        return False
 
 
 def _reached() -> list[str]:
