@@ -5,9 +5,8 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable
-
-import uvloop
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from pgsched.delivery.python import App
 from pgsched.domain.execution import Execution
@@ -21,6 +20,15 @@ from pgsched.store.pooling import check_sessions
 from pgsched.store.transactions import transaction
 from pgsched.store.workers import check_queues
 from pgsched.worker.witness import Start
+
+
+def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:
+    """uvloop where there is one: it has none for Windows, nor for other Pythons."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run
+    return uvloop.run
 
 
 async def _run(worker: Callable[[Callable[[], None]], Worker], ready: Callable[[], None] | None) -> None:
@@ -76,4 +84,4 @@ def run_worker(
         trials = Trials(start=start_alone, tell=alone, over=over)
         return Worker(settings, app=app, events=events or Events(), trials=trials)
 
-    uvloop.run(_run(make, ready))
+    _runner()(_run(make, ready))
