@@ -34,7 +34,7 @@ def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:
 async def _run(worker: Callable[[Callable[[], None]], Worker], ready: Callable[[], None] | None) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
         loop.add_signal_handler(number, stop.set)
     running = worker(stop.set)
     await running.start()

@@ -66,6 +66,8 @@ class Settings:
             raise InvalidSettings(f"log_level is {self.log_level!r}; it must be one of {', '.join(_LOG_LEVELS)}")
         if self.database_url is not None and not self.database_url.startswith(("postgresql://", "postgres://")):
             raise InvalidSettings("database_url must begin with postgresql://, such as postgresql://user@host/database")
+        if self.database_url is not None:
+            _check_address(self.database_url)
         for name, example in _JSON_OBJECTS.items():
             _check_json_object(name, getattr(self, name), example)
 
@@ -173,6 +175,19 @@ def _known(name: str, where: str, hint: str = "") -> None:
     if name not in _TYPES:
         settings = ", ".join(sorted(_TYPES))
         raise InvalidSettings(f"{where}there is no setting {name!r}{hint}; the settings are {settings}")
+
+
+def _check_address(url: str) -> None:
+    """A password that is written as it is ends where its first special character stands, and the rest is the host."""
+    address = url.partition("://")[2]
+    login = address.rpartition("@")[0]
+    if re.search(r"[@/?#]", login) and not re.search(r"[/?].*=", login):
+        raise InvalidSettings(
+            "database_url has an @, /, ? or # in its user or password: write @ as %40, / as %2F, ? as %3F, # as %23 "
+            "and % as %25, or leave the password out and set PGPASSWORD"
+        )
+    if re.search(r"%(?![0-9A-Fa-f]{2})", address):
+        raise InvalidSettings("database_url has a % that stands for no character: write %25 for a percent sign itself")
 
 
 def _check_json_object(name: str, text: str, example: str) -> None:

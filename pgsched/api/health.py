@@ -7,7 +7,9 @@ from litestar import get
 
 from pgsched.api.answers import State, problems
 from pgsched.api.database import Pooled
+from pgsched.errors import Unavailable
 from pgsched.store import calls
+from pgsched.store.fitness import READ_ONLY
 from pgsched.store.migrate import expected_revision, mismatch
 
 _expected = cache(expected_revision)
@@ -21,10 +23,13 @@ async def alive() -> State:
 
 @get("/readyz", summary="The database can be reached and is migrated", responses={503: problems()[503]})
 async def ready(database: Pooled) -> State:
-    """503 while the database is away, or its schema is not the one this release needs."""
+    """503 while the database is away or takes no writes, or its schema is not the one this release needs."""
     wanted = await asyncio.to_thread(_expected)
     async with database.connection() as connection:
         found = await calls.revisions(connection)
+        takes_writes = await calls.takes_writes(connection)
     if wanted not in found:
         raise await asyncio.to_thread(mismatch, found)
+    if not takes_writes:
+        raise Unavailable(READ_ONLY)
     return State(status="ready", revision=wanted)

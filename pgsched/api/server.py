@@ -14,7 +14,7 @@ from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.settings import Settings
 
-_STOPS = (signal.SIGTERM, signal.SIGINT)
+_STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 
 class _Server(uvicorn.Server):

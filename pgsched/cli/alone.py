@@ -19,7 +19,7 @@ from pgsched.settings import Settings
 from pgsched.worker.witness import Ended, Running
 
 _LANES = 8
-_TOLD = (0, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP, os.EX_TEMPFAIL)
+_TOLD = (0, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP, -signal.SIGQUIT, os.EX_TEMPFAIL)
 """How it ends when it was told to, is done, or cannot reach the database."""
 
 

@@ -12,9 +12,10 @@ from pgsched.cli.reply import Reply, json_option
 @settings_options(DATABASE)
 @click.option("--sql", "as_sql", is_flag=True, help="Print the SQL for a database administrator; change nothing.")
 @json_option
-@click.pass_obj
-def migrate(reply: Reply, /, as_sql: bool, **flags: Any) -> None:
+@click.pass_context
+def migrate(context: click.Context, /, as_sql: bool, **flags: Any) -> None:
     """Bring the database's schema to this release. Harmless when repeated."""
+    reply: Reply = context.obj
     settings = load_settings(flags)
     if as_sql:
         from pgsched.store.migrate import migration_sql
@@ -25,6 +26,9 @@ def migrate(reply: Reply, /, as_sql: bool, **flags: Any) -> None:
     settings = with_database(settings)
     revision, missing = bring_up(settings.database_url or "")
     reply.give({"revision": revision, "missing_roles": missing}, _text(revision, missing))
+    if missing:
+        reply.note(f"not done: roles are missing: {', '.join(missing)}")
+        context.exit(1)
 
 
 def bring_up(url: str) -> tuple[str, list[str]]:

@@ -124,7 +124,8 @@ def _ready(settings: Settings, reply: Reply) -> None:
 def _begin(settings: Settings, *, supervised: bool) -> None:
     # Until it serves nothing is in hand, so it may end on the spot. Raising SystemExit would be no safer: what is being
     # started may swallow it.
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    for stop in (signal.SIGTERM, signal.SIGQUIT):
+        signal.signal(stop, lambda *_: os._exit(0))
     handler = logging.StreamHandler()
     handler.setFormatter(Printable("%(asctime)s %(levelname)s %(name)s %(message)s"))
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])

@@ -14,8 +14,8 @@ the three rules below can be supervised, which is also how this is tested.
 
 A child that dies is started again: at once if it had been ready for a moment, after pauses that double if not. One that
 fails FAILURES times in a row within WINDOW seconds before it was ready ends everything. An exit status of EX_TEMPFAIL
-(the database is away) does not count as such a failure. The first SIGINT, SIGTERM or SIGHUP stops the children and
-waits for them; the second kills them.
+(the database is away) does not count as such a failure. The first SIGINT, SIGTERM, SIGHUP or SIGQUIT stops the children
+and waits for them; the second kills them.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ STEADY = 1.0
 HAND_BACK = 3.0
 """Seconds beyond the drain timeout that children get to hand their rows back."""
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

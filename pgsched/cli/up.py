@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 @click.pass_obj
 def up(reply: Reply, /, **flags: Any) -> None:
     """Start everything: PostgreSQL unless one is given, the schema, the API, the workers. Ctrl-C drains and stops."""
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    for stop in (signal.SIGTERM, signal.SIGQUIT):
+        signal.signal(stop, lambda number, _: sys.exit(128 + number))
     settings = load_settings(flags)
     embedded = settings.database_url is None
     if embedded:
@@ -81,7 +82,7 @@ def _run(settings: Settings, reply: Reply, welcome: Welcome, server: "EmbeddedPo
     try:
         asyncio.run(_supervise(settings, reply, welcome, server))
     finally:  # what is left to do is quick, and must not be cut short
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, signal.SIG_IGN)
     reply.note("stopped")
 

@@ -21,6 +21,8 @@ from pgsched.store.calls import SCHEDULE, Placed, placed
 from pgsched.store.order import Order, check_given, names_after, when
 from pgsched.store.refusals import refusal
 
+_DRIVERS = re.compile("psycopg|asyncpg")
+
 
 class Executes(Protocol):
     """An SQLAlchemy Connection, Session, AsyncConnection or AsyncSession, as far as it is used here."""
@@ -119,7 +121,7 @@ def raises_ours() -> Iterator[None]:
         yield
     except Exception as error:
         driver = getattr(error, "orig", None) or error
-        if not any(kind.__name__ == "Error" and "psycopg" in kind.__module__ for kind in type(driver).__mro__):
+        if not any(kind.__name__ == "Error" and _DRIVERS.search(kind.__module__) for kind in type(driver).__mro__):
             raise
         raise refusal(driver) or error from error
 

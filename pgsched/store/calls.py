@@ -45,6 +45,9 @@ _ALL: dict[Verb, LiteralString] = {
 }
 _MAY_PLAN: LiteralString = "select has_column_privilege('pgsched.jobs', 'planned_revision', 'UPDATE')"
 _IS_JOB: LiteralString = "select exists (select from pgsched.jobs where id = %(id)s)"
+_TAKES_WRITES: LiteralString = (
+    "select not pg_catalog.pg_is_in_recovery() and pg_catalog.current_setting('transaction_read_only') = 'off'"
+)
 _REVISIONS: LiteralString = "select version_num from pgsched.schema_version"
 
 
@@ -122,6 +125,11 @@ async def may_plan(connection: AsyncConnection[Any]) -> bool:
 
 async def is_job(connection: AsyncConnection[Any], id: UUID) -> bool:
     return bool(await value(connection, _IS_JOB, id=id))
+
+
+async def takes_writes(connection: AsyncConnection[Any]) -> bool:
+    """Whether anything can be written: not to a replica, nor where the database is set to be read only."""
+    return bool(await value(connection, _TAKES_WRITES))
 
 
 async def revisions(connection: AsyncConnection[Any]) -> list[str]:

@@ -13,6 +13,7 @@ from alembic.script import ScriptDirectory
 
 from pgsched.errors import SchemaMismatch, Unavailable
 from pgsched.store.ddl import SCHEMA, roles_sql
+from pgsched.store.fitness import check_fitness
 from pgsched.store.refusals import refusal
 from pgsched.store.replacing import is_current
 from pgsched.store.transactions import transaction
@@ -40,10 +41,12 @@ def migrate(url: str) -> list[str]:
     """Upgrades the database; harmless when repeated or run by several processes at once.
 
     Returns the roles that are missing because the migrating role may not create them: run ``roles_sql()`` as one that
-    may, then migrate again. Raises Unavailable when the database cannot be reached.
+    may, then migrate again. Raises Unavailable when the database cannot be reached or takes no writes, and
+    InvalidSettings where pgsched cannot be in it.
     """
     try:
         with transaction(url) as connection:
+            check_fitness(connection)
             done = _is_done(connection)
     except psycopg.OperationalError as error:
         raise Unavailable(f"cannot reach the database: {refusal(error) if error.sqlstate else error}") from error

@@ -50,24 +50,31 @@ _BY_CLASS: dict[str, tuple[type[PgschedError], str]] = {
 def refusal(error: Any) -> PgschedError | None:
     """The error of pgsched that a driver's error means; None for one that only a bug explains.
 
-    Takes what psycopg and psycopg2 raise, and what SQLAlchemy wraps around it. Messages end in what to do.
+    Takes what psycopg, psycopg2 and asyncpg raise, and what SQLAlchemy wraps around it. Messages end in what to do.
     """
     driver = getattr(error, "orig", None) or error
     state = getattr(driver, "sqlstate", None) or getattr(driver, "pgcode", None)
     if state is None:
         return _without_state(driver)
-    message = getattr(driver.diag, "message_primary", None) or str(driver)
+    message = _told(driver, "message_primary", "message") or str(driver)
     ours = error_for_sqlstate(state)
     if ours is not None:
-        return ours(_sentence(message, getattr(driver.diag, "message_hint", None)))
+        return ours(_sentence(message, _told(driver, "message_hint", "hint")))
     if state == "23514":
-        return _broken_rule(getattr(driver.diag, "constraint_name", None) or message)
+        return _broken_rule(_told(driver, "constraint_name", "constraint_name") or message)
     found = _BY_STATE.get(state) or _BY_CLASS.get(state[:2])
     if state == "54000" and "NOTIFY" in message:  # a keyword in all languages; other limits are the caller's own doing
         found = _FULL
     elif state == "08P01" and "statement pooling" in message:
         found = _BY_STATEMENT
     return found[0](_sentence(message, found[1])) if found else None
+
+
+def _told(driver: Any, name: str, of_asyncpg: str) -> str | None:
+    """What the server told besides; SQLAlchemy's error over asyncpg has that of asyncpg as its cause."""
+    if (diag := getattr(driver, "diag", None)) is not None:
+        return getattr(diag, name, None)
+    return getattr(driver, of_asyncpg, None) or getattr(driver.__cause__, of_asyncpg, None)
 
 
 def _without_state(driver: Any) -> PgschedError | None:

@@ -105,7 +105,7 @@ class Sessions:
         given = {name: value.replace(_ROLE, role) for name, value in self._login.items()}
         own = dict(self._own)
         if given.get("user", own.get("user")) != own.get("user"):
-            own.pop("password", None)  # it is another login's
+            own["password"] = ""  # it is another login's, and so is that in PGPASSWORD; a password file is read
         return {"user": ""} | own | given
 
     def _idle_as(self, user: str) -> Connection | None:

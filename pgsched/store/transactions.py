@@ -26,7 +26,9 @@ def transaction(url: str) -> Iterator[Connection[Any]]:
 
 def connect(url: str) -> Connection[Any]:
     """A connection that prepares nothing, and whose transactions see what was committed before each statement."""
-    connection = psycopg.connect(url, connect_timeout=_SECONDS, application_name=_NAME, prepare_threshold=None)
+    connection = psycopg.connect(
+        url, connect_timeout=_SECONDS, application_name=_NAME, prepare_threshold=None, client_encoding="UTF8"
+    )
     connection.isolation_level = IsolationLevel.READ_COMMITTED
     return connection
 
@@ -35,7 +37,7 @@ def connect(url: str) -> Connection[Any]:
 async def transaction_async(url: str) -> AsyncIterator[AsyncConnection[Any]]:
     """``transaction`` for who awaits."""
     async with await AsyncConnection.connect(
-        url, connect_timeout=_SECONDS, application_name=_NAME, prepare_threshold=None
+        url, connect_timeout=_SECONDS, application_name=_NAME, prepare_threshold=None, client_encoding="UTF8"
     ) as connection:
         await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
         await connection.execute(PINNED_LOCALLY)

@@ -58,6 +58,15 @@ async def test_it_is_not_ready_before_the_first_migration(empty_database_url: st
             assert (answer.status_code, answer.json()["code"]) == (503, "pgsched.schema_mismatch")
 
 
+async def test_it_is_not_ready_where_nothing_can_be_written(api: httpx.AsyncClient, gate: Gate, db: Connection) -> None:
+    db.execute(f"alter database {db.info.dbname} set default_transaction_read_only = on".encode())
+    gate.set(opened=False)
+    gate.set(opened=True)
+    answer = await api.get("/readyz")
+    assert (answer.status_code, answer.json()["code"]) == (503, "pgsched.unavailable")
+    assert "takes no writes" in answer.json()["detail"]
+
+
 async def test_it_starts_without_a_database_and_says_so() -> None:
     heard: list[str] = []
     settings = Settings(database_url="postgresql://127.0.0.1:1/nowhere")

@@ -16,7 +16,7 @@ from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
 from tests.cli.conftest import Run, Start, answer
 
 _DOCKER = Path(__file__).parents[2] / "docker"
-_PASSWORDS = {"MIGRATOR_PASSWORD": "m", "SCHEDULER_PASSWORD": "it's", "SHOP_PASSWORD": "s"}
+_PASSWORDS = {"MIGRATOR_PASSWORD": "p@ss/w#rd", "SCHEDULER_PASSWORD": "it's 100% $HOME?", "SHOP_PASSWORD": "s"}
 _SMALL = {"fsync": "off", "shared_buffers": "32MB"}
 
 
@@ -31,28 +31,36 @@ def server(tmp_path: Path) -> Iterator[EmbeddedPostgres]:
 
 
 def _address(server: EmbeddedPostgres, name: str) -> str:
-    """The address that compose gives a service, on this server."""
+    """The address that compose gives a service, on this server; the password is in PGPASSWORD, as it is."""
     url = server.url
     password = str(conninfo_to_dict(url)["password"])
-    return url.replace(f"postgres:{password}@", f"{name}:{_PASSWORDS[f'{name.upper()}_PASSWORD']}@")
+    return url.replace(f"postgres:{password}@", f"{name}@")
+
+
+def _password(name: str) -> dict[str, str]:
+    return {"PGPASSWORD": _PASSWORDS[f"{name.upper()}_PASSWORD"]}
 
 
 def test_compose_names_logins_that_the_script_makes() -> None:
-    named = re.findall(r"postgresql://(\w+):\$\{(\w+)", (_DOCKER / "compose.yaml").read_text())
+    named = re.findall(r"postgresql://(\w+)@\S+\s+PGPASSWORD: \$\{(\w+)", (_DOCKER / "compose.yaml").read_text())
     assert set(named) == {("migrator", "MIGRATOR_PASSWORD"), ("scheduler", "SCHEDULER_PASSWORD")}
 
 
 def test_three_ordinary_logins_migrate_run_and_schedule(server: EmbeddedPostgres, start: Start, run: Run) -> None:
     migrator, scheduler, shop = (_address(server, name) for name in ("migrator", "scheduler", "shop"))
     for _ in range(2):
-        migrated = json.loads(run("migrate", "--database-url", migrator, "--json").stdout)
+        migrated = json.loads(run("migrate", "--database-url", migrator, "--json", env=_password("migrator")).stdout)
     assert migrated["missing_roles"] == []
-    assert run("clients", "set", "shop", "--database-role", "shop", "--database-url", scheduler).exit_code == 0
-    programs = [start("worker", "--json", PGSCHED_DATABASE_URL=scheduler)]
-    programs.append(start("api", "--port", "0", "--json", PGSCHED_DATABASE_URL=scheduler))
+    set_role = ["clients", "set", "shop", "--database-role", "shop", "--database-url", scheduler]
+    assert run(*set_role, env=_password("scheduler")).exit_code == 0
+    environment = _password("scheduler") | {"PGSCHED_DATABASE_URL": scheduler}
+    programs = [start("worker", "--json", **environment), start("api", "--port", "0", "--json", **environment)]
     for program in programs:
         answer(program)
-    with psycopg.connect(shop, autocommit=True) as service, psycopg.connect(server.url, autocommit=True) as db:
+    with (
+        psycopg.connect(shop, password=_PASSWORDS["SHOP_PASSWORD"], autocommit=True) as service,
+        psycopg.connect(server.url, autocommit=True) as db,
+    ):
         service.execute("listen shop")
         service.execute("select pgsched.schedule('notify:shop', '{}', client => 'shop')")
         assert [told.channel for told in service.notifies(timeout=30, stop_after=1)] == ["shop"]

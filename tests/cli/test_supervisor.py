@@ -80,9 +80,10 @@ async def test_stop_ends_every_child() -> None:
             os.kill(pid, 0)
 
 
-async def test_a_signal_to_the_supervisor_stops_it() -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
+async def test_a_signal_to_the_supervisor_stops_it(number: signal.Signals) -> None:
     async with _running(READY) as (supervisor, task):
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), number)
         await asyncio.wait_for(task, 10)
         assert supervisor.processes == {}
 

@@ -6,6 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, create_async_e
 from sqlalchemy.pool import NullPool
 
 from pgsched.client import schedule_async
+from pgsched.errors import Conflict, InvalidInput, InvalidTarget, PgschedError
 
 
 @pytest.mark.parametrize("kind", [AsyncConnection, AsyncSession])
@@ -23,3 +24,26 @@ async def test_it_is_scheduled_if_and_only_if_the_caller_commits(
             await caller.close()
     await engine.dispose()
     assert db.execute("select count(*) from pgsched.executions").fetchone() == (int(commits),)
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
+@pytest.mark.parametrize(
+    ("error", "says", "asked"),
+    [
+        (InvalidTarget, "write", {"target": "nowhere://x"}),
+        (Conflict, "k", {"target": "notify:a", "key": "k", "on_conflict": "reject"}),
+        (InvalidInput, "client", {"target": "notify:a", "client": ""}),
+    ],
+)
+async def test_what_the_database_refuses_is_an_error_of_pgsched_over_each_driver(
+    database_url: str, driver: str, error: type[PgschedError], says: str, asked: dict[str, str]
+) -> None:
+    engine = create_async_engine(
+        database_url.replace("postgresql://", f"postgresql+{driver}://", 1), poolclass=NullPool
+    )
+    async with engine.connect() as connection:
+        await schedule_async(connection, "notify:a", key="k", delay="1h")
+        with pytest.raises(error, match=says) as raised:
+            await schedule_async(connection, **{"delay": "1h", **asked})  # type: ignore[arg-type]
+        assert type(raised.value) is error
+    await engine.dispose()

@@ -9,7 +9,9 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 from alembic import command
+from click.testing import CliRunner
 
+from pgsched.cli.main import cli
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir, find_bin_dir
 from pgsched.errors import SchemaMismatch, Unavailable
 from pgsched.store.migrate import (
@@ -89,6 +91,9 @@ def test_a_role_that_may_not_make_roles_migrates_and_learns_which_are_missing(ba
         superuser.execute("create database shop owner plain")
         parts = urlsplit(bare_server.url)
         url = parts._replace(netloc=f"plain:plain@{parts.hostname}:{parts.port}", path="/shop").geturl()
+        told = CliRunner().invoke(cli, ["migrate", "--database-url", url], catch_exceptions=False)
+        assert (told.exit_code, "create role" in told.stdout) == (1, True)
+        assert told.stderr == f"not done: roles are missing: {', '.join(ROLES)}\n"
         assert migrate(url) == list(ROLES)
         with psycopg.connect(url) as plain:
             check_schema(plain)

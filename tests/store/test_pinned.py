@@ -1,5 +1,6 @@
 """Sessions of ours mean the same whatever a database is set to, and whatever stands in the schemas of its path."""
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,6 +14,7 @@ from pgsched.events import Events
 from pgsched.store import connect, executions, jobs
 from pgsched.store.executions import Group, Lease, Share
 from pgsched.store.migrate import check_schema, migrate
+from pgsched.store.replacing import interface_sql
 from pgsched.store.transactions import transaction
 from pgsched.store.wire import LONG_AGO, to_instant
 from tests.store.store_arrange import Connection, call, schedule, value
@@ -142,6 +144,32 @@ def test_an_edit_in_a_session_of_any_setting_means_the_same(hostile: str) -> Non
         assert call(client, "edit", job_id=job, changes={"anchor": None}) is True
         away = "select abs(extract(epoch from anchor - clock_timestamp())) < 300 from pgsched.jobs"
         assert value(client, away) is True
+
+
+def test_a_service_schedules_and_is_refused_the_same_in_sessions_of_any_setting(hostile: str) -> None:
+    options = {"timeout": "5.5s", "headers": {"x-a": "b"}, "priority": 3}
+    with psycopg.connect(hostile, autocommit=True) as client:
+        for target in ("https://shop.example:8443/a?b=c", "https://[::1]/x", "sql:billing.settle"):
+            schedule(client, target=target, delay=timedelta(minutes=90), options=options)
+        rules = {"jitter": "PT5M", "exclude": ["2026-12-25", "30 2 * * 1-5"]}
+        schedule(client, cron="15 3 1-7/2 * MON#1", timezone="Europe/Berlin", rules=rules)
+        for target in ("https://-bad./", "sql:billing_settle", "https://a.example:99999/"):
+            with pytest.raises(psycopg.Error) as refused:
+                schedule(client, target=target)
+            assert refused.value.sqlstate == "PS001"
+        with pytest.raises(psycopg.Error) as refused:
+            schedule(client, options={"timeout": "5d5d"})
+        assert refused.value.sqlstate == "PS004"
+        assert value(client, "select count(*) from pgsched.status") == 3
+
+
+def test_no_function_has_a_literal_that_standard_conforming_strings_changes() -> None:
+    """They are read as the session is set that calls them."""
+    plain = re.compile(r"(?<![A-Za-z0-9_])(E?)'((?:[^']|'')*)'")
+    for text in interface_sql():
+        for line in text.splitlines():
+            if not line.lstrip().startswith("--"):
+                assert [found[2] for found in plain.finditer(line) if "\\" in found[2] and not found[1]] == []
 
 
 def test_a_database_of_any_setting_is_migrated(hostile: str) -> None:

@@ -57,15 +57,15 @@ begin
   elsif scheme in ('http', 'https') then
     if target ~ '@' and target ~ '^[A-Za-z]+://[^/?#]*@' then
       return pgsched_internal.refuse('PS001', 'the target carries a user or password', 'put credentials into options => ''{"headers": {"Authorization": "…"}}''');
-    elsif target !~ '^[A-Za-z]+://([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?([/?][!-~]*)?$' or target ~ '#' then
+    elsif target !~ '^[A-Za-z]+://([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9.])?|[[][0-9A-Fa-f:.]+[]])(:[0-9]{1,5})?([/?][!-~]*)?$' or target ~ '#' then
       return pgsched_internal.refuse('PS001', format('the target %L is not a URL that can be called', left(target, 100)),
         'write https://host[:port]/path, percent-encoded, with no spaces and no fragment');
-    elsif coalesce(substring(target from '^[A-Za-z]+://(?:\[[^]]*\]|[^/:?]*):([0-9]+)')::int, 1) not between 1 and 65535 then
+    elsif coalesce(substring(target from '^[A-Za-z]+://(?:[[][^]]*[]]|[^/:?]*):([0-9]+)')::int, 1) not between 1 and 65535 then
       return pgsched_internal.refuse('PS001', 'the target''s port is not between 1 and 65535', 'write https://host:8443/path');
     end if;
   elsif scheme = 'python' and target !~ '^python:[A-Za-z_][A-Za-z0-9_.:-]{0,199}$' then
     return pgsched_internal.refuse('PS001', 'a python: target names a handler', 'write python:send_email, the name given to @app.handler');
-  elsif scheme = 'sql' and target !~ '^sql:[A-Za-z_][A-Za-z0-9_$]*\.[A-Za-z_][A-Za-z0-9_$]*$' then
+  elsif scheme = 'sql' and target !~ '^sql:[A-Za-z_][A-Za-z0-9_$]*[.][A-Za-z_][A-Za-z0-9_$]*$' then
     return pgsched_internal.refuse('PS001', 'a sql: target names a function with its schema', 'write sql:billing.settle');
   elsif scheme = 'notify' and target !~ '^notify:[A-Za-z_][A-Za-z0-9_]{0,62}$' then
     return pgsched_internal.refuse('PS001', 'a notify: target names a channel', 'write notify:orders');
@@ -86,8 +86,8 @@ comment on function pgsched_internal.length_of(text) is 'How long an option says
 create or replace function pgsched_internal.is_duration(value jsonb, low interval, high interval) returns boolean
   language sql immutable parallel safe as $$
   select case when jsonb_typeof(value) = 'string' and btrim(value #>> '{}', E' \t\r\n')
-      ~ ('^(?:[Pp](?=.)(\d{1,4}[Ww])?(\d{1,5}[Dd])?([Tt](?=.)(\d{1,6}[Hh])?(\d{1,8}[Mm])?(\d{1,9}([.,]\d{1,6})?[Ss])?)?'
-         '|(?=.)(\d{1,4}w)?(\d{1,5}d)?(\d{1,6}h)?(\d{1,8}m)?(\d{1,9}(\.\d{1,6})?s)?(\d{1,12}ms)?)$')
+      ~ ('^(?:[Pp](?=.)([0-9]{1,4}[Ww])?([0-9]{1,5}[Dd])?([Tt](?=.)([0-9]{1,6}[Hh])?([0-9]{1,8}[Mm])?([0-9]{1,9}([.,][0-9]{1,6})?[Ss])?)?'
+         '|(?=.)([0-9]{1,4}w)?([0-9]{1,5}d)?([0-9]{1,6}h)?([0-9]{1,8}m)?([0-9]{1,9}([.][0-9]{1,6})?s)?([0-9]{1,12}ms)?)$')
          then pgsched_internal.length_of(value #>> '{}') between low and high else false end
 $$;
 comment on function pgsched_internal.is_duration(jsonb, interval, interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.';
@@ -196,7 +196,7 @@ begin
         or plain like 'proxy-%' then format('headers must not set %s: it belongs to the connection, not to the request', name)
       when plain in ('accept-encoding', 'content-type', 'idempotency-key', 'traceparent', 'tracestate', 'user-agent')
         or plain like 'webhook-%' or plain like 'pgsched-%' then format('headers must not set %s: pgsched sets it on every call', name)
-      when octet_length(given #>> '{}') > 8192 or given #>> '{}' !~ '^([!-~]([ \t!-~]*[!-~])?)?$'
+      when octet_length(given #>> '{}') > 8192 or given #>> '{}' !~ E'^([!-~]([ \t!-~]*[!-~])?)?$'
         then format('the header %s must be at most 8192 printable ASCII characters, without line breaks', name) end;
     if problem is not null then
       return pgsched_internal.refuse('PS004', problem, 'write {"headers": {"X-Shop": "42"}}');
@@ -269,7 +269,7 @@ begin
       or length(options ->> 'limit_key') not between 1 and 200) then
     return pgsched_internal.refuse('PS004', 'limit_key must be text of 1 to 200 characters', 'write {"limit_key": "merchant-42"}');
   elsif options ? 'priority' and (jsonb_typeof(options -> 'priority') <> 'number' or (options ->> 'priority')::numeric not between -100 and 100
-      or (options ->> 'priority')::numeric % 1 <> 0 or (options ->> 'priority') !~ '^-?\d+$') then
+      or (options ->> 'priority')::numeric % 1 <> 0 or (options ->> 'priority') !~ '^-?[0-9]+$') then
     return pgsched_internal.refuse('PS004', 'priority must be a whole number from -100 to 100', 'write {"priority": 10}');
   elsif options ? 'ordering' and options -> 'ordering' not in ('"continue"', '"block"') then
     return pgsched_internal.refuse('PS004', 'ordering must be continue or block', 'write {"ordering": "block"}');

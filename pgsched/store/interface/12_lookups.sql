@@ -24,7 +24,7 @@ declare
   oldest constant timestamptz := (
     select min(to_date(right(c.relname, 8), 'YYYYMMDD'))::timestamp at time zone 'UTC'
       from pg_catalog.pg_inherits i join pg_catalog.pg_class c on c.oid = i.inhrelid
-     where i.inhparent = 'pgsched.history'::regclass and c.relname ~ '^history_\d{8}$');
+     where i.inhparent = 'pgsched.history'::regclass and c.relname ~ '^history_[0-9]{8}$');
   start constant timestamptz := least(greatest(since, oldest), latest);
 begin
   low := start;

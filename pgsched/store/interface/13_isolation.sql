@@ -38,7 +38,7 @@ comment on function pgsched_internal.set_aside(smallint, uuid, text)
 
 create or replace function pgsched_internal.put_away(partition smallint, id uuid, reason text) returns void language plpgsql volatile as $$
 declare
-  line constant text := left(regexp_replace(reason, '\s+', ' ', 'g'), 500);
+  line constant text := left(regexp_replace(reason, '[[:space:]]+', ' ', 'g'), 500);
 begin
   begin
     perform pgsched_internal.set_aside(put_away.partition, put_away.id, line);

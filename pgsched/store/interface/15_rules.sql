@@ -4,7 +4,7 @@
 create or replace function pgsched_internal.check_cron(cron text) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
-  fields text[] := regexp_split_to_array(btrim(upper(left(cron, 257))), '\s+');
+  fields text[] := regexp_split_to_array(btrim(upper(left(cron, 257))), '[[:space:]]+');
   names constant text[] := array['second', 'minute', 'hour', 'day-of-month', 'month', 'day-of-week'];
   lows constant int[] := array[0, 0, 0, 1, 1, 0];
   highs constant int[] := array[59, 59, 23, 31, 12, 7];
@@ -21,13 +21,13 @@ begin
   for n in 1..cardinality(fields) loop
     at := 6 - cardinality(fields) + n;
     foreach item in array string_to_array(fields[n], ',') loop
-      if item !~ '^(\*|\?|H(\(\d{1,2}-\d{1,2}\))?|(\d{1,2}|[A-Z]{3}|L)(-(\d{1,2}|[A-Z]{3}|L))?)(/\d{1,3})?$'
-         and not (at = 4 and item ~ '^(\d{1,2}W|LW?|W\d{1,2})$')
-         and not (at = 6 and item ~ '^((\d|[A-Z]{3})#[1-5]|L[0-7]|L?[A-Z]{3}|[0-7]L)$') then
+      if item !~ '^([*]|[?]|H([(][0-9]{1,2}-[0-9]{1,2}[)])?|([0-9]{1,2}|[A-Z]{3}|L)(-([0-9]{1,2}|[A-Z]{3}|L))?)(/[0-9]{1,3})?$'
+         and not (at = 4 and item ~ '^([0-9]{1,2}W|LW?|W[0-9]{1,2})$')
+         and not (at = 6 and item ~ '^(([0-9]|[A-Z]{3})#[1-5]|L[0-7]|L?[A-Z]{3}|[0-7]L)$') then
         return pgsched_internal.refuse('PS002', format('cron %s %L cannot be read', names[at], left(item, 64)),
           format('write numbers from %s to %s, lists (1,15), ranges (1-5) and steps (*/10)', lows[at], highs[at]));
       end if;
-      for number in select m[1] from regexp_matches(regexp_replace(item, '[/#].*$', ''), '(\d+)', 'g') m loop
+      for number in select m[1] from regexp_matches(regexp_replace(item, '[/#].*$', ''), '([0-9]+)', 'g') m loop
         if number::int not between lows[at] and highs[at] then
           return pgsched_internal.refuse('PS002', format('cron %s %L is out of range', names[at], left(item, 64)),
             format('write numbers from %s to %s', lows[at], highs[at]));
@@ -35,8 +35,8 @@ begin
       end loop;
     end loop;
   end loop;
-  if cron ~* '\s3[01](,3[01])*\s+(2|02|FEB)\s+[*?]\s*$'
-     or cron ~* '\s31\s+(0?[2469]|11|FEB|APR|JUN|SEP|NOV)(,(0?[2469]|11|FEB|APR|JUN|SEP|NOV))*\s+[*?]\s*$' then
+  if cron ~* '[[:space:]]3[01](,3[01])*[[:space:]]+(2|02|FEB)[[:space:]]+[*?][[:space:]]*$'
+     or cron ~* '[[:space:]]31[[:space:]]+(0?[2469]|11|FEB|APR|JUN|SEP|NOV)(,(0?[2469]|11|FEB|APR|JUN|SEP|NOV))*[[:space:]]+[*?][[:space:]]*$' then
     return pgsched_internal.refuse('PS002', format('cron %L never occurs', left(cron, 100)),
       'write a day that one of the months has, or L for the last one');
   end if;
@@ -48,7 +48,7 @@ create or replace function pgsched_internal.is_instant(value jsonb) returns bool
   language plpgsql immutable parallel safe as $$
 begin
   return jsonb_typeof(value) = 'string'
-     and value #>> '{}' ~* '^\d{4}-\d\d-\d\d[T ]\d\d(:?\d\d(:?\d\d([.,]\d+)?)?)?(Z|[+-]\d\d(:?\d\d(:?\d\d)?)?)$'
+     and value #>> '{}' ~* '^[0-9]{4}-[0-9][0-9]-[0-9][0-9][T ][0-9][0-9](:?[0-9][0-9](:?[0-9][0-9]([.,][0-9]+)?)?)?(Z|[+-][0-9][0-9](:?[0-9][0-9](:?[0-9][0-9])?)?)$'
      and (value #>> '{}')::timestamptz is not null;
 exception when others then
   return false;
@@ -58,7 +58,7 @@ comment on function pgsched_internal.is_instant(jsonb) is 'True for JSON text su
 create or replace function pgsched_internal.is_day(value text) returns boolean
   language plpgsql immutable parallel safe as $$
 begin
-  return value ~ '^\d{4}-\d\d-\d\d$' and value::date is not null;
+  return value ~ '^[0-9]{4}-[0-9][0-9]-[0-9][0-9]$' and value::date is not null;
 exception when others then
   return false;
 end $$;
@@ -70,7 +70,7 @@ declare
   words constant text := case jsonb_typeof(exclusion) when 'string' then btrim(exclusion #>> '{}') end;
   ends constant text[] := string_to_array(words, '/');
 begin
-  if words ~ '\s' and words !~ '^\d{4}-' or words like '@%' then
+  if words ~ '[[:space:]]' and words !~ '^[0-9]{4}-' or words like '@%' then
     return pgsched_internal.check_cron(words);
   elsif words is null or not (pgsched_internal.is_day(ends[1]) and pgsched_internal.is_day(coalesce(ends[2], ends[1])) and ends[1] <= coalesce(ends[2], ends[1])
           or cardinality(ends) = 2 and pgsched_internal.is_instant(to_jsonb(ends[1])) and pgsched_internal.is_instant(to_jsonb(ends[2])))
@@ -151,7 +151,7 @@ begin
     problem := 'also is a list of 1 to 20 schedules';
   elsif problem is null and rules ? 'exclude' and (jsonb_typeof(rules -> 'exclude') <> 'array' or jsonb_array_length(rules -> 'exclude') not between 1 and 1000) then
     problem := 'exclude is a list of 1 to 1000 dates, ranges and cron expressions';
-  elsif problem is null and (select count(*) from jsonb_array_elements_text(rules -> 'exclude') as item where btrim(item) !~ '^\d{4}-\d') > 20 then
+  elsif problem is null and (select count(*) from jsonb_array_elements_text(rules -> 'exclude') as item where btrim(item) !~ '^[0-9]{4}-[0-9]') > 20 then
     problem := 'exclude has over 20 cron expressions';
     hint := 'join some with lists and ranges';
   end if;

@@ -4,7 +4,7 @@
 -- session acts as.
 
 create or replace function pgsched_internal.target_host(target text) returns text language sql immutable parallel safe
-  return lower(substring(target from '^[Hh][Tt][Tt][Pp][Ss]?://(\[[^]]*\]|[^/:?]*)'));
+  return lower(substring(target from '^[Hh][Tt][Tt][Pp][Ss]?://([[][^]]*[]]|[^/:?]*)'));
 comment on function pgsched_internal.target_host(text) is 'The host that an http: or https: target names, in lower case; null for others.';
 
 -- The status is asked for outside the union: so its halves are read in the order of their ids, by their own indexes.

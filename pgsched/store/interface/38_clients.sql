@@ -59,7 +59,7 @@ comment on function pgsched_internal.is_whole(jsonb, bigint, bigint) is 'Whether
 -- administration, none of PostgreSQL's own roles and none of pgsched's, neither by itself nor by a role that it is a member of.
 create or replace function pgsched_internal.is_privileged(role name) returns boolean language sql stable as $$
   select coalesce(bool_or(p.rolsuper or p.rolcreaterole or p.rolcreatedb or p.rolreplication or p.rolbypassrls
-                          or p.rolname like 'pg\_%' or p.rolname in ('pgsched_owner', 'pgsched_worker', 'pgsched_reader') or r.rolname = 'pgsched_client'
+                          or p.rolname like 'pg!_%' escape '!' or p.rolname in ('pgsched_owner', 'pgsched_worker', 'pgsched_reader') or r.rolname = 'pgsched_client'
                           or p.oid in (select n.nspowner from pg_catalog.pg_namespace n where n.nspname in ('pgsched', 'pgsched_internal'))),
                   true)
     from pg_catalog.pg_roles r join pg_catalog.pg_roles p on p.oid = r.oid or pg_catalog.pg_has_role(r.oid, p.oid, 'MEMBER')

@@ -11,7 +11,7 @@ begin
   elsif kind = 'key' and name !~ '^([^/%]|%25|%2F){1,100}/.{1,200}$' then
     perform pgsched_internal.refuse('PS000', format('%L is no limit key', left(name, 100)),
       'write the client and the key, such as payments/merchant-42; in the client''s name / is written as %2F, and % as %25');
-  elsif kind = 'host' and lower(name) !~ '^([a-z0-9]([a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$' then
+  elsif kind = 'host' and lower(name) !~ '^([a-z0-9]([a-z0-9._-]*[a-z0-9])?|[[][0-9a-f:.]+[]])(:[0-9]{1,5})?$' then
     perform pgsched_internal.refuse('PS000', format('%L is no host', left(name, 100)), 'write it as targets have it, without scheme and path: shop.example or shop.example:8443');
   end if;
   return kind || ':' || case kind when 'host' then lower(name) else name end;

@@ -1,0 +1,78 @@
+"""Which databases pgsched can be in: the others are refused with a sentence, before anything is made."""
+
+import secrets
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from click.testing import CliRunner
+
+from pgsched.cli.main import cli
+from pgsched.errors import InvalidSettings, Unavailable
+from pgsched.store.migrate import migrate
+from tests.conftest import Janitor
+
+_CLIENT_ENCODINGS = ["LATIN1", "WIN1252", "SQL_ASCII", "UTF8"]
+
+
+@pytest.fixture(params=["SQL_ASCII", "LATIN1", "WIN1252"])
+def encoded(janitor: Janitor, request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
+    """The address of a database of an encoding that is not UTF-8, and the encoding."""
+    name = f"encoded_{secrets.token_hex(4)}"
+    with psycopg.connect(janitor.url, autocommit=True) as admin:
+        make = f"create database {name} encoding '{request.param}' locale 'C' template template0"
+        admin.execute(make.encode())
+        yield janitor.url_of(name), request.param
+        admin.execute(f"drop database {name} with (force)".encode())
+
+
+def _set(url: str, setting: str) -> None:
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute(f"alter database {admin.info.dbname} set {setting}".encode())
+
+
+def _schemas(url: str) -> object:
+    with psycopg.connect(url) as connection:
+        return connection.execute("select count(*) from pg_namespace where nspname like 'pgsched%'").fetchone()
+
+
+def test_an_encoding_that_is_not_utf_8_is_refused(encoded: tuple[str, str]) -> None:
+    url, encoding = encoded
+    done = CliRunner().invoke(cli, ["migrate", "--database-url", url], catch_exceptions=False)
+    assert done.exit_code == 2
+    assert f"its encoding is {encoding}" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert _schemas(url) == (0,)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["session_replication_role = replica", "plpgsql.variable_conflict = use_column", "plpgsql.extra_errors = 'all'"],
+)
+def test_a_setting_that_functions_cannot_do_with_is_refused(empty_database_url: str, setting: str) -> None:
+    _set(empty_database_url, setting)
+    with pytest.raises(InvalidSettings, match=r"it has to be \w+ in all sessions.*alter database … reset"):
+        migrate(empty_database_url)
+    assert _schemas(empty_database_url) == (0,)
+
+
+def test_a_database_that_takes_no_writes_is_refused(database_url: str) -> None:
+    _set(database_url, "default_transaction_read_only = on")
+    with pytest.raises(Unavailable, match="takes no writes"):
+        migrate(database_url)
+
+
+@pytest.mark.parametrize("encoding", _CLIENT_ENCODINGS)
+def test_commands_mean_the_same_in_any_encoding_of_their_environment(
+    empty_database_url: str, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", encoding)
+    words = ["schedule", "python:settle", "--key", "Straße → 5 €", "--payload", '"日本"', "--delay", "1h"]
+    for command in (["migrate"], words):
+        done = CliRunner().invoke(cli, [*command, "--database-url", empty_database_url], catch_exceptions=False)
+        assert done.exit_code == 0, done.stderr
+    monkeypatch.delenv("PGCLIENTENCODING")
+    with psycopg.connect(empty_database_url) as connection:
+        assert connection.execute("select key, payload from pgsched.executions").fetchall() == [
+            ("Straße → 5 €", "日本")
+        ]
