@@ -5,6 +5,7 @@ import dataclasses
 import logging
 import os
 import signal
+import socket
 from typing import Any
 
 import click
@@ -13,7 +14,7 @@ from pgsched.cli.child import program, stop_when_orphaned
 from pgsched.cli.configuration import API, WORKER, load_settings, settings_options, with_database
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.supervisor import Program, Supervisor
-from pgsched.errors import Unavailable
+from pgsched.errors import NotFound, Unavailable
 from pgsched.events import printable
 from pgsched.settings import Settings
 
@@ -50,16 +51,19 @@ def api(reply: Reply, /, supervised: bool, **flags: Any) -> None:
 
 @click.command()
 @settings_options(WORKER)
+@click.option("--check", is_flag=True, help="Say whether a worker of this machine is alive; start none.")
 @json_option
 @supervised_option
 @alone_option
 @click.pass_context
-def worker(context: click.Context, /, supervised: bool, alone: int | None, **flags: Any) -> None:
+def worker(context: click.Context, /, check: bool, supervised: bool, alone: int | None, **flags: Any) -> None:
     """Deliver what is due until SIGTERM or Ctrl-C, then finish what is in hand."""
     settings = with_database(load_settings(flags))
     reply: Reply = context.obj
     try:
-        if settings.processes > 1:
+        if check:
+            _check(settings, reply)
+        elif settings.processes > 1:
             _supervise(settings, reply)
         else:
             _work(settings, reply, supervised=supervised, alone=alone)
@@ -68,6 +72,20 @@ def worker(context: click.Context, /, supervised: bool, alone: int | None, **fla
             raise
         reply.fail(error.code, str(error))
         context.exit(os.EX_TEMPFAIL)
+
+
+def _check(settings: Settings, reply: Reply) -> None:
+    """For a container's health. Raises NotFound where none is."""
+    from pgsched.cli.database import explained
+    from pgsched.store.transactions import transaction
+    from pgsched.store.workers import of_host
+
+    host = socket.gethostname()
+    with explained(), transaction(settings.database_url or "") as connection:
+        found = of_host(connection, host)
+    if not found:
+        raise NotFound(f"no worker of {host} is alive as far as the database knows: look at what it has logged")
+    reply.give({"workers": found}, f"alive: {', '.join(found)}")
 
 
 def _work(settings: Settings, reply: Reply, *, supervised: bool, alone: int | None) -> None:

@@ -64,8 +64,13 @@ def _run_embedded(settings: Settings, reply: Reply, ownership: Ownership) -> Non
 
 def _run_given(settings: Settings, reply: Reply) -> None:
     """With a database of the user's: as a login of our own, where the address is that of a superuser."""
+    from pgsched.cli.database import explained
+    from pgsched.store.pooling import check_sessions
+
     url = settings.database_url or ""
     _migrate(url, reply)
+    with explained():
+        asyncio.run(check_sessions(url))
     logins = instead_of_superuser(url, Path(settings.data_dir) / "logins", reply)
     role = logins.client_role if logins else None
     found = dataclasses.replace(settings, database_url=logins.url) if logins else settings

@@ -134,6 +134,11 @@ def _numbers(partitions: Iterable[int]) -> list[int]:
     return sorted({partition // PARTITIONS_PER_QUEUE for partition in partitions})
 
 
+def of_host(connection: Connection[Any], host: str) -> list[str]:
+    """The names of a machine's workers that are alive as far as the database knows."""
+    return [row[0] for row in connection.execute(statement("workers_of_host"), {"host": host})]
+
+
 def check_queues(connection: Connection[Any], queues: Sequence[str]) -> None:
     """Raises NotFound unless every one of these queues exists, and Conflict for one that consumers pull from."""
     found = {row[0]: row[3] for row in connection.execute(statement("queue_partitions"), {"queues": list(queues)})}

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,9 +66,13 @@ def test_three_ordinary_logins_migrate_run_and_schedule(server: EmbeddedPostgres
         service.execute("select pgsched.schedule('notify:shop', '{}', client => 'shop')")
         assert [told.channel for told in service.notifies(timeout=30, stop_after=1)] == ["shop"]
         assert _sessions(db) == [("scheduler", False)]
-    for program in programs:
-        program.terminate()
+        check = ["worker", "--check", "--database-url", scheduler]
+        assert run(*check, env=_password("scheduler")).exit_code == 0
+    for program, number in zip(programs, (signal.SIGQUIT, signal.SIGTERM), strict=True):
+        program.send_signal(number)
         assert program.wait(20) == 0
+    gone = run(*check, env=_password("scheduler"))
+    assert (gone.exit_code, "no worker of" in gone.stderr) == (1, True)
 
 
 def _sessions(db: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:

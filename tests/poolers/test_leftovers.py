@@ -131,3 +131,12 @@ def test_a_worker_refuses_such_a_pool_and_says_what_to_set(
     done = CliRunner().invoke(cli, words, catch_exceptions=False)
     assert done.exit_code == 2
     assert "set it to PostgreSQL's own address, or to a pool in session mode" in done.stderr
+
+
+def test_up_refuses_such_a_pool_before_it_starts_anything(
+    transaction_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(cli, ["up", "--port", "0", "--database-url", transaction_url], catch_exceptions=False)
+    assert done.exit_code == 2
+    assert "or to a pool in session mode" in done.stderr
