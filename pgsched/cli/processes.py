@@ -59,6 +59,9 @@ def api(reply: Reply, /, supervised: bool, **flags: Any) -> None:
 def worker(context: click.Context, /, check: bool, supervised: bool, alone: int | None, **flags: Any) -> None:
     """Deliver what is due until SIGTERM or Ctrl-C, then finish what is in hand."""
     settings = with_database(load_settings(flags))
+    from pgsched.worker.channels import ways_out
+
+    ways_out(settings)  # here, so that it is said once and not by each process
     reply: Reply = context.obj
     try:
         if check:

@@ -70,6 +70,7 @@ class Connection(asyncio.Protocol):
         "_heard",
         "_keep",
         "_loop",
+        "_mended",
         "_owner",
         "_parser",
         "_state",
@@ -86,7 +87,7 @@ class Connection(asyncio.Protocol):
         self._heard: Exchange  # the same while data is parsed
         self._transport: asyncio.Transport
         self._state = State.NEW
-        self._used = self._keep = False
+        self._used = self._keep = self._mended = False
         self._parser = self._new_parser()
 
     def start(self, exchange: Exchange) -> None:
@@ -220,15 +221,15 @@ class Connection(asyncio.Protocol):
 
         As long as the head is not complete the parser goes on refusing, and each piece gets here.
         """
-        if exchange.status or exchange.mended or isinstance(error, (HttpParserCallbackError, Malformed)):
+        if exchange.status or self._mended or isinstance(error, (HttpParserCallbackError, Malformed)):
             self.discard(_malformed(error))
             return False
         if exchange.head and b"\n" not in data and exchange.received <= LONGEST_HEAD:
             return True  # another piece of a line
         try:
-            mended = mend(bytes(exchange.head) + data)
+            mended = mend(bytes(exchange.head or b"") + data)
             if mended is not None:
-                exchange.mended, exchange.headers = True, 0
+                self._mended, exchange.headers = True, 0
                 exchange.reason, exchange.retry_after = b"", None
                 self._parser = self._new_parser()
                 self._parser.feed_data(mended)

@@ -17,7 +17,7 @@ class Exchange:
     ``expires`` is the moment, on the loop's clock, at which it ends in any case. ``status`` is 0 until the head of the
     answer is complete; ``received``, ``headers`` and ``length`` count bytes, header lines and bytes of the body;
     ``again`` says that the request has been sent before, on a connection that turned out to be closed; ``head`` is what
-    has been received as long as the head is not complete, and ``mended`` says that it was not what the parser takes.
+    has been received of a head that did not come whole.
     """
 
     __slots__ = (
@@ -32,7 +32,6 @@ class Exchange:
         "head",
         "headers",
         "length",
-        "mended",
         "reason",
         "received",
         "request",
@@ -50,9 +49,9 @@ class Exchange:
         self.error: Exception | None = None
         self.status = self.received = self.headers = self.length = 0
         self.reason = self.body = b""
-        self.head: bytes | bytearray = b""
+        self.head: bytearray | None = None
         self.retry_after: bytes | None = None
-        self.complete = self.again = self.mended = False
+        self.complete = self.again = False
 
     def end(self, error: Exception | None = None) -> None:
         """It is over. An error counts only as long as no status has come: what was received decides."""

@@ -57,6 +57,7 @@ class HttpChannel:
         self._certificates, self._proxy = certificates or {}, proxy
         self._pool = pool(tls)
         self._introduced = {whom: pool(context) for whom, context in self._certificates.items()}
+        self._detours = bool(proxy or self._introduced)
         self._secrets, self._now = secrets, now
         self._rng = rng or random.Random()
 
@@ -65,17 +66,19 @@ class HttpChannel:
         try. Raises NoPlace where all connections to the host are at work."""
         try:
             url = parse_url(execution.target)
-            pool = self._pool if not self._introduced else self._pool_for(url, execution.client_id)
+            pool, asked, hop = self._pool, url, ""
+            if self._detours:
+                pool, asked, hop = self._detour(url, execution.client_id)
             pool.require_place(url.origin)
             request = compose(
                 execution,
-                url if self._proxy is None else self._proxy.asked_for(url),
+                asked,
                 options,
                 now=self._now(),
                 deadline=deadline,
                 secrets=self._secrets(execution.client_id),
                 rng=self._rng,
-                hop=self._proxy.hop(url) if self._proxy else "",
+                hop=hop,
             )
             answer = await pool.exchange(
                 url.origin, request, bodiless=options.method == "HEAD", deadline=deadline, client=execution.client_id
@@ -90,12 +93,14 @@ class HttpChannel:
         for pool in (self._pool, *self._introduced.values()):
             await pool.close()
 
-    def _pool_for(self, url: Url, client: str) -> Pool:
+    def _detour(self, url: Url, client: str) -> tuple[Pool, Url, str]:
+        """The connections of whoever the client is there, and how the proxy is asked."""
         whom = shown_to(url.origin.host, client, self._certificates) if url.origin.tls else None
-        return self._introduced[whom] if whom else self._pool
+        pool = self._introduced[whom] if whom else self._pool
+        return (pool, self._proxy.asked_for(url), self._proxy.hop(url)) if self._proxy else (pool, url, "")
 
     def _outcome(self, answer: Exchange, options: Options) -> Outcome:
-        if self._proxy is not None and answer.status == WANTS_CREDENTIALS:
+        if answer.status == WANTS_CREDENTIALS and self._proxy is not None:
             return outcome_of(ProxyFailed("the proxy wants credentials: give them in the setting proxy"))
         retry_after = answer.retry_after
         return outcome_of_answer(

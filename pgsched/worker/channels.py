@@ -1,11 +1,13 @@
 """All channels of a worker, put together."""
 
-from collections.abc import Callable, Sequence
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypedDict
 
 from pgsched.delivery.channel import Completion
 from pgsched.delivery.failures import Failures
 from pgsched.delivery.http import HttpChannel
-from pgsched.delivery.proxy import parse_proxy
+from pgsched.delivery.proxy import Proxy, parse_proxy
 from pgsched.delivery.pushing import pushing_channels
 from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.router import Channels
@@ -14,6 +16,24 @@ from pgsched.delivery.tls import introducing, trusting
 from pgsched.settings import Settings
 from pgsched.worker.circuits import Circuits, Sparing
 from pgsched.worker.clock import DatabaseClock
+
+
+class WaysOut(TypedDict):
+    """Whom callbacks trust, as whom they introduce themselves, and by which way they go."""
+
+    tls: ssl.SSLContext | None
+    certificates: Mapping[str, ssl.SSLContext]
+    proxy: Proxy | None
+
+
+def ways_out(settings: Settings) -> WaysOut:
+    """What the settings say of it. Raises InvalidSettings for a file or an address that cannot be used."""
+    authorities = settings.tls_authorities
+    return {
+        "tls": trusting(authorities) if authorities else None,
+        "certificates": introducing(settings.tls_certificates, authorities),
+        "proxy": parse_proxy(settings.proxy) if settings.proxy else None,
+    }
 
 
 def make_channels(
@@ -31,16 +51,13 @@ def make_channels(
 ) -> Channels:
     """``secrets`` and ``role_of`` are what is known of a client. Raises InvalidSettings for a ``sql_login`` that
     cannot be meant, and for certificates that cannot be read."""
-    authorities = settings.tls_authorities
     http = HttpChannel(
         connections_per_host=settings.connections_per_host,
         concurrency=settings.concurrency,
         allow_private=settings.allow_private_targets,
         secrets=secrets,
         now=clock.epoch_seconds,
-        tls=trusting(authorities) if authorities else None,
-        certificates=introducing(settings.tls_certificates, authorities),
-        proxy=parse_proxy(settings.proxy) if settings.proxy else None,
+        **ways_out(settings),
     )
     python = PythonChannel(app, completion=completion, threads=threads, failures=failures)
     others = pushing_channels(settings, url, role_of=role_of)

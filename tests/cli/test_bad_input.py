@@ -168,3 +168,19 @@ def test_a_database_that_was_not_migrated_says_what_to_run(run: Run, empty_datab
 def test_a_job_that_does_not_exist_is_not_found(words: list[str], run: Run, untouched_url: str) -> None:
     result = run(*words, "--json", "--database-url", untouched_url)
     assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "pgsched.not_found")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--proxy", "socks5://worker:secret@proxy"), "proxy must be written http://host:port"),
+        (("--tls-authorities", "/nowhere.pem"), "tls_authorities: /nowhere.pem cannot be used"),
+        (("--tls-certificates", '{"bank.example": "/nowhere.pem"}'), "/nowhere.pem for bank.example cannot be used"),
+    ],
+)
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_worker_that_could_call_nobody_does_not_start(
+    words: tuple[str, ...], said: str, processes: str, run: Run
+) -> None:
+    url = "postgresql://nobody@127.0.0.1:1/nothing"
+    _refused(run("worker", "--database-url", url, "--processes", processes, *words), said)
