@@ -47,6 +47,7 @@ class House:
             "schedule": {"target": "https://a"},
             "schedule_outcome": {"target": "https://a"},
             "partition_for": {"queue": "default", "client_id": "shop"},
+            "status_of": {"client": "default", "key": "k"},
             "reschedule": {"id": self.waiting, "fire_at": "tomorrow"},
             "wait_for": {"execution_id": self.held, "after_id": self.waiting},
             "claim": {"queue": "pulled", "worker": "w"},

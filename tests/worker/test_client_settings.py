@@ -97,7 +97,7 @@ async def test_callbacks_are_signed_by_the_new_secret_and_the_former_one(db: Con
         await db.execute("select pgsched.schedule(%s)", [receiver.url])
         await until_history(db, 1)
     headers = receiver.requests[0].headers
-    about = (headers["webhook-id"], int(headers["webhook-timestamp"]), b"")
+    about = (headers["webhook-id"], int(headers["webhook-timestamp"]), b"{}")
     expected = [sign(parse_secret(secret), *about) for secret in reversed(secrets)]
     assert headers["webhook-signature"] == " ".join(expected)
 
