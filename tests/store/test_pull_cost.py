@@ -63,5 +63,5 @@ def test_a_client_reads_no_more_where_others_have_a_backlog(db: Connection, stor
         plan = row(payments, _BLOCKS)[0][0]["Plan"]
     db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
     assert plan["Actual Rows"] == 2
-    # Some 3,000 whatever the others have, since the first calls of a session read the catalog; past them would be 30,000 more.
+    # Some 3,000 whatever the others have, for the first call of a session reads the catalog; past them is 30,000 more.
     assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 6_000
