@@ -221,7 +221,7 @@ begin
   if held.id is not null and held.partition is null and pgsched_internal.is_live(held) then
     perform pgsched_internal.refuse_taken(held, 'give another key, or cancel the job');
   end if;
-  loop
+  while held.id is not null loop
     there := pgsched_internal.live_execution(held.partition, held.id);
     exit when there.id is null or there.lease_token is not null and debounces;
     if there.lease_token is not null or on_conflict in ('keep', 'reject') then
