@@ -213,5 +213,5 @@ def _names() -> list[str]:
 def test_a_look_up_costs_no_more_among_ten_times_the_rows(costs: dict[str, tuple[Cost, Cost]], name: str) -> None:
     few, many = costs[name]
     sys.stdout.write(f"{name}: {few.pages} pages, then {many.pages} in {many.milliseconds:.1f} ms\n")
-    # So many rows a page may visit, each on a page of its own, and those of an index lead to ten or more of them.
-    assert many.pages <= 1.5 * few.pages + 1.1 * VISITS
+    # So many rows a page may visit, each in a block of its own; those that it shows are reached once more, by an index.
+    assert many.pages <= 1.5 * few.pages + VISITS + 3 * LIMIT
