@@ -63,13 +63,13 @@ test-18: $(VENV)/.dev
 	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest -n 2 --dist worksteal $(ATTACKED) $(PYTEST_ARGS)
 
 test-15: $(VENV)/.dev
-	found="$$($(BIN)/python scripts/postgresql.py 15)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=15 && \
+	found="$$($(BIN)/python -m tests.programs.postgresql 15)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=15 && \
 	$(BIN)/pytest $(EVERYWHERE) $(ON_15) $(PYTEST_ARGS)
 
 smoke: smoke-15 smoke-16 smoke-17 smoke-18
 
 smoke-%: $(VENV)/.dev
-	found="$$($(BIN)/python scripts/postgresql.py $*)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=$* && \
+	found="$$($(BIN)/python -m tests.programs.postgresql $*)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=$* && \
 	$(BIN)/pytest $(EVERYWHERE) $(SMOKE) $(PYTEST_ARGS)
 
 format: $(VENV)/.dev

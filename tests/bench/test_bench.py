@@ -1,10 +1,10 @@
 """A small round of each benchmark: they run, and account for every execution. Their figures do not matter here."""
 
-from pgsched.bench.chaos import run_chaos
 from pgsched.bench.drain import run_drain
-from pgsched.bench.idle import run_idle
 from pgsched.bench.lateness import run_lateness
 from pgsched.embedded import EmbeddedPostgres
+from tests.benchmarks.chaos import run_chaos
+from tests.benchmarks.idle import run_idle
 
 
 def test_drain_accounts_for_every_execution(server: EmbeddedPostgres) -> None:

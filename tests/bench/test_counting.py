@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from pgsched.bench.histogram import ByMinute, Histogram
 from pgsched.bench.load import medians
-from pgsched.bench.memory import Sample, growth_per_hour
 from pgsched.bench.report import Trace, account
+from tests.benchmarks.measuring.memory import Sample, growth_per_hour
 
 
 def _histogram(values: list[int]) -> Histogram:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from importlib import import_module
 from urllib.parse import urlsplit
 
 import click
@@ -62,6 +63,8 @@ def check(command: list[str], api: Litestar) -> None:
         _check_pgsched(arguments)
     elif program == "curl":
         _check_curl(arguments, api)
+    elif words[1:2] == ["-m"] and words[2].startswith("tests.benchmarks."):
+        _check_benchmark(words[2], words[3:])
     elif program == "make":
         _check_make(arguments)
     else:
@@ -88,6 +91,15 @@ def _check_pgsched(arguments: list[str]) -> None:
         context, command = click.Context(found, info_name=name, parent=context), found
     if "--help" not in arguments:
         command.make_context(context.info_name, list(arguments), parent=context.parent)
+
+
+def _check_benchmark(module: str, arguments: list[str]) -> None:
+    """One of the benchmarks that are commands of their own."""
+    name = module.rpartition(".")[2]
+    command = getattr(import_module(module), name, None)
+    assert command or module == "tests.benchmarks.paired_drain", f"there is no benchmark {name!r}"
+    if command:
+        command.make_context(name, list(arguments))
 
 
 def _check_make(arguments: list[str]) -> None:

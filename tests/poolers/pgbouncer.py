@@ -2,7 +2,6 @@
 
 import pwd
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -17,10 +16,11 @@ from psycopg.conninfo import conninfo_to_dict
 
 from pgsched.embedded.account import account_for
 from pgsched.embedded.processes import free_port
+from tests.programs.pgbouncer import pgbouncer_program
 
 VERSIONS = ("1.18", "1.24")
 Mode = Literal["session", "transaction", "statement"]
-_SCRIPT = Path(__file__).parents[2] / "scripts" / "pgbouncer.py"
+_program = cache(pgbouncer_program)
 _CONFIGURATION = """
 [databases]
 * = host={host} port={port}
@@ -50,13 +50,6 @@ class PgBouncer:
         return f"postgresql://{given['user']}:{given['password']}@127.0.0.1:{self.port}/{given['dbname']}"
 
 
-@cache
-def program(version: str) -> str:
-    """Its path. Raises where it is neither installed nor to be had."""
-    found = subprocess.run([sys.executable, _SCRIPT, version], stdout=subprocess.PIPE, text=True, check=True)
-    return found.stdout.strip()
-
-
 @contextmanager
 def pgbouncer(
     url: str,
@@ -79,7 +72,7 @@ def pgbouncer(
                                   round_robin=int(round_robin))
         )  # fmt: skip
         account = account_for(directory / "none")  # it refuses to run as root
-        command = [program(version), "--quiet"]
+        command = [str(_program(version)), "--quiet"]
         if account:
             command += ["--user", pwd.getpwuid(account.uid).pw_name]
             for path in (directory, *directory.iterdir()):

@@ -1,0 +1,114 @@
+"""`pgsched bench`: measurements anybody can repeat. The result on standard output, the progress on standard error."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+Command = Callable[..., Any]
+
+COUNT = click.IntRange(1)
+NONE_OR_MORE = click.IntRange(0)
+_PROCESSES = click.IntRange(1, 64)
+JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
+SEED = click.option("--seed", default=1, show_default=True, type=NONE_OR_MORE, help="What random draws start from.")
+WAITING = click.option(
+    "--waiting", default=0, type=NONE_OR_MORE, help="How many rows wait in the far future meanwhile."
+)
+ROUNDS = click.option(
+    "--rounds", default=1, show_default=True, type=COUNT, help="Measure so often; medians and all rounds are told."
+)
+_SERVER = click.option(
+    "--database-url", envvar="PGSCHED_DATABASE_URL", help="The server to measure on; the role needs CREATEDB."
+)
+
+
+def on_server(command: Command) -> Command:
+    """The server to measure on, and JSON for the next program."""
+    return _SERVER(JSON(command))
+
+
+def worker_processes(default: int = 2) -> Callable[[Command], Command]:
+    """How many worker processes are started."""
+    return click.option(
+        "--processes", default=default, show_default=True, type=_PROCESSES, help="How many worker processes."
+    )
+
+
+def progress(line: str) -> None:
+    """Writes to standard error, so that the result can be piped on."""
+    click.echo(line, err=True)
+
+
+def tell(result: dict[str, Any], as_json: bool) -> None:
+    """Writes the result to standard output."""
+    if as_json:
+        click.echo(json.dumps(result))
+        return
+    for name, value in result.items():
+        click.echo(f"{name.replace('_', ' '):32} {value}")
+
+
+@click.group()
+def bench() -> None:
+    """Measure pgsched, on a database made for the occasion and dropped afterwards.
+
+    With no database URL an embedded server is started for it. Each run asserts by identity that nothing was lost and
+    nothing was done twice.
+    """
+
+
+@bench.command()
+@click.option("--count", default=200_000, show_default=True, type=COUNT, help="How many executions to drain.")
+@worker_processes()
+@WAITING
+@click.option(
+    "--keep",
+    default="all",
+    show_default=True,
+    type=click.Choice(["all", "nothing"]),
+    help="What is kept in history. With nothing, handlers note the number of each execution.",
+)
+@click.option("--bare/--no-bare", default=True, help="Measure the bare claim-and-settle loop in the same run.")
+@SEED
+@ROUNDS
+@on_server
+def drain(database_url: str | None, as_json: bool, **asked: Any) -> None:
+    """Schedule no-op executions, drain them, and tell the rate and where the time went."""
+    from pgsched.bench.drain import run_drain
+
+    tell(run_drain(database_url, progress=progress, **asked), as_json)
+
+
+@bench.command()
+@click.option("--count", default=100_000, show_default=True, type=COUNT, help="How many callbacks to deliver.")
+@worker_processes()
+@SEED
+@ROUNDS
+@on_server
+def callbacks(database_url: str | None, as_json: bool, **asked: Any) -> None:
+    """Deliver HTTP callbacks to a local receiver, beside the delivery client alone and a bare protocol."""
+    from pgsched.bench.callbacks import run_callbacks
+
+    tell(run_callbacks(database_url, progress=progress, **asked), as_json)
+
+
+@bench.command()
+@click.option("--rate", default=200, show_default=True, type=COUNT, help="Executions a second.")
+@click.option("--seconds", default=20, show_default=True, type=COUNT, help="For how long.")
+@worker_processes()
+@WAITING
+@click.option(
+    "--feed/--no-feed",
+    default=False,
+    help="Schedule while it runs, each row three seconds ahead, instead of all of them beforehand.",
+)
+@SEED
+@ROUNDS
+@on_server
+def lateness(database_url: str | None, as_json: bool, **asked: Any) -> None:
+    """Tell how long after its instant an execution starts."""
+    from pgsched.bench.lateness import run_lateness
+
+    tell(run_lateness(database_url, progress=progress, **asked), as_json)

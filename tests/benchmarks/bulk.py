@@ -1,0 +1,119 @@
+"""How many executions a second one process puts in when it has many at once.
+
+All of them lie in the far future, so that no worker and no notification takes part. Each way commits once, and its time
+includes building the rows and the commit.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, LiteralString
+
+import click
+import orjson
+import psycopg
+from psycopg import sql
+
+from pgsched.bench.ground import ground
+from pgsched.bench.load import Progress, medians
+from pgsched.cli.bench import COUNT, ROUNDS, on_server, progress, tell
+from pgsched.client.many import schedule_many
+
+_TARGET = "https://shop.example/callback"
+_SELECT: LiteralString = """
+insert into pgsched.executions (target, payload, fire_at)
+select 'https://shop.example/callback', jsonb_build_object('order', n, 'merchant', 'merchant-' || n %% 1000),
+       now() + interval '1 day' + n * interval '1 millisecond'
+  from generate_series(0, %s - 1) as n"""
+# The same columns, the identity, and the index that claiming cannot do without; in one table, and nothing is checked.
+_BARE: LiteralString = """
+create table bare (like pgsched.executions including defaults, primary key (id, partition));
+alter table bare alter fire_at type timestamptz, alter scheduled_for type timestamptz, alter client_id type text,
+  alter target type text, alter payload type jsonb, alter options type jsonb, alter key type text,
+  alter ordering_key type text;
+create index on bare (partition, fire_at)"""
+_EXECUTIONS, _BARE_TABLE = sql.Identifier("pgsched", "executions"), sql.Identifier("bare")
+Way = Callable[[psycopg.Connection[Any], int], None]
+
+
+def run_bulk(url: str | None, *, count: int, rounds: int = 1, progress: Progress = lambda _: None) -> dict[str, Any]:
+    """Rows a second from one connection: ``insert … select``, COPY, the SDK's ``schedule_many``, and COPY into a bare
+    table as the limit."""
+    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+        connection.execute(_BARE)
+        measured = [_round(connection, count, number, progress) for number in range(rounds)]
+    return {"count": count} | medians(measured)
+
+
+def _rows(count: int) -> Iterator[tuple[dict[str, Any], datetime]]:
+    """Payload and instant of each row, as an application has them in hand."""
+    first = datetime.now(UTC) + timedelta(days=1)
+    for n in range(count):
+        yield {"order": n, "merchant": f"merchant-{n % 1000}"}, first + timedelta(milliseconds=n)
+
+
+def _insert_select(connection: psycopg.Connection[Any], count: int) -> None:
+    connection.execute(_SELECT, [count])
+
+
+def _copy_into(table: sql.Identifier) -> Way:
+    def copy_rows(connection: psycopg.Connection[Any], count: int) -> None:
+        query = sql.SQL("copy {} (target, payload, fire_at) from stdin").format(table)
+        with connection.cursor() as cursor, cursor.copy(query) as copy:
+            for payload, instant in _rows(count):
+                copy.write_row((_TARGET, orjson.dumps(payload).decode(), instant))
+
+    return copy_rows
+
+
+def _by_sdk(connection: psycopg.Connection[Any], count: int) -> None:
+    schedule_many(connection, ({"target": _TARGET, "payload": payload, "at": at} for payload, at in _rows(count)))
+
+
+_WAYS: dict[str, tuple[sql.Identifier, Way]] = {
+    "insert_select": (_EXECUTIONS, _insert_select),
+    "copy": (_EXECUTIONS, _copy_into(_EXECUTIONS)),
+    "sdk": (_EXECUTIONS, _by_sdk),
+    "bare_copy": (_BARE_TABLE, _copy_into(_BARE_TABLE)),
+}
+
+
+def _round(connection: psycopg.Connection[Any], count: int, number: int, progress: Progress) -> dict[str, Any]:
+    """Each way once; another one comes first in each round."""
+    first = number % len(_WAYS)
+    found: dict[str, Any] = {}
+    for name in [*_WAYS][first:] + [*_WAYS][:first]:
+        found[f"{name}_rate"] = _measure(connection, name, count)
+        progress(f"{name.replace('_', ' ')}: {found[f'{name}_rate']}/s")
+    return found | {"ratio": round(found["copy_rate"] / found["bare_copy_rate"], 2)}
+
+
+def _measure(connection: psycopg.Connection[Any], name: str, count: int) -> int:
+    table, way = _WAYS[name]
+    started = time.monotonic()
+    way(connection, count)
+    seconds = time.monotonic() - started
+    _assert_all(connection, table, count)
+    connection.execute(sql.SQL("truncate {}").format(table))
+    return round(count / seconds)
+
+
+def _assert_all(connection: psycopg.Connection[Any], table: sql.Identifier, count: int) -> None:
+    """By identity: each row has an id of its own, and each of the orders is there."""
+    query = sql.SQL("select count(*), count(distinct id), count(distinct payload ->> 'order') from {}").format(table)
+    row = connection.execute(query).fetchone()
+    if row != (count, count, count):
+        raise AssertionError(f"rows, distinct ids, distinct orders = {row}; {count} were put in")
+
+
+@click.command()
+@click.option("--count", default=200_000, show_default=True, type=COUNT, help="How many executions each way puts in.")
+@ROUNDS
+@on_server
+def bulk(database_url: str | None, as_json: bool, **asked: Any) -> None:
+    """Schedule many at once from one process, by each way there is, and tell the rows a second."""
+    tell(run_bulk(database_url, progress=progress, **asked), as_json)
+
+
+if __name__ == "__main__":
+    bulk()

@@ -1,0 +1,38 @@
+"""What workers ask of the database while there is nothing to do."""
+
+import time
+from typing import Any
+
+import click
+
+from pgsched.bench.crew import crew
+from pgsched.bench.ground import ground
+from pgsched.cli.bench import COUNT, on_server, tell, worker_processes
+from pgsched.settings import Settings
+
+_SETTLING_IN = 3
+
+
+def run_idle(url: str | None, *, seconds: int, processes: int) -> dict[str, Any]:
+    """Statements a second of all workers together, begin and commit counted, after they have settled in."""
+    with ground(url) as own, crew(Settings(database_url=own), processes=processes) as workers:
+        workers.go.set()
+        time.sleep(_SETTLING_IN)
+        before, started = workers.statements(), time.monotonic()
+        time.sleep(seconds)
+        sent, passed = workers.statements() - before, time.monotonic() - started
+        workers.finish()
+    return {"seconds": seconds, "processes": processes, "statements_per_second": round(sent / passed, 2)}
+
+
+@click.command()
+@click.option("--seconds", default=20, show_default=True, type=COUNT, help="For how long.")
+@worker_processes()
+@on_server
+def idle(database_url: str | None, as_json: bool, **asked: Any) -> None:
+    """Count what idle workers ask of the database."""
+    tell(run_idle(database_url, **asked), as_json)
+
+
+if __name__ == "__main__":
+    idle()

@@ -1,0 +1,47 @@
+"""Worker processes that are killed, and started again."""
+
+import multiprocessing
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+_context = multiprocessing.get_context("spawn")
+
+
+@dataclass(slots=True)
+class Respawned:
+    """The worker processes, each started again when it is gone."""
+
+    url: str
+    work: Callable[[str], None]
+    processes: list[Any] = field(default_factory=list)
+    kills: int = 0
+
+    def start(self, count: int) -> None:
+        self.processes = [self._start() for _ in range(count)]
+
+    def _start(self) -> Any:
+        process = _context.Process(target=self.work, args=(self.url,), daemon=True)
+        process.start()
+        return process
+
+    def living(self, place: int) -> Any:
+        """The one in this place; started again if it ended by itself, for want of a server to begin with."""
+        if not self.processes[place].is_alive():
+            self.processes[place] = self._start()
+        return self.processes[place]
+
+    def kill(self, place: int) -> int:
+        """Kills one with SIGKILL and starts another in its place; returns the dead one's pid."""
+        dead = self.living(place)
+        dead.kill()
+        dead.join()
+        self.processes[place] = self._start()
+        self.kills += 1
+        return int(dead.pid)
+
+    def stop(self) -> None:
+        for process in self.processes:
+            process.terminate()
+        for process in self.processes:
+            process.join(20)

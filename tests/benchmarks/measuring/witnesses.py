@@ -1,0 +1,133 @@
+"""Workers whose handler notes when it is called, and the account of what they were to run."""
+
+import multiprocessing
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, LiteralString
+from uuid import UUID
+
+import psycopg
+
+from pgsched.delivery.handlers import Context
+from pgsched.delivery.python import App
+from pgsched.events import Events, Field
+from pgsched.process import run_worker
+from pgsched.settings import Settings
+from pgsched.worker.hints import Hints
+
+NOW: LiteralString = (
+    """select pgsched.schedule('python:witness', '{"order": 42, "merchant": "abcdefghij"}', fire_at => now())"""
+)
+_context = multiprocessing.get_context("spawn")
+
+
+@dataclass(slots=True)
+class Testimony:
+    """What the workers saw: the monotonic moment of each start by execution, and how many notifications each heard."""
+
+    starts: dict[UUID, float]
+    notifications: int
+
+
+class Witnesses:
+    """Worker processes whose one handler notes when it is called, and for which execution."""
+
+    def __init__(self, settings: Settings, processes: int) -> None:
+        self._joined, self._told = _context.Semaphore(0), _context.Queue()
+        self._processes = [
+            _context.Process(target=_witness, args=(settings, self._joined, self._told), daemon=True)
+            for _ in range(processes)
+        ]
+
+    def start(self) -> None:
+        """Returns when each has joined and listens."""
+        for process in self._processes:
+            process.start()
+        for _ in self._processes:
+            if not self._joined.acquire(timeout=60):
+                raise AssertionError("a worker has not joined within a minute")
+
+    def finish(self) -> Testimony:
+        """Lets them drain. Raises AssertionError when an execution was started twice."""
+        self._terminate()
+        told: list[tuple[list[tuple[str, float]], int]] = [self._told.get(timeout=60) for _ in self._processes]
+        starts = [start for one, _ in told for start in one]
+        by_id = {UUID(id): moment for id, moment in starts}
+        if len(by_id) != len(starts):
+            raise AssertionError(f"{len(starts)} starts of {len(by_id)} executions: some were started twice")
+        return Testimony(by_id, max(heard for _, heard in told))
+
+    def stop(self) -> None:
+        """Ends whatever still runs."""
+        self._terminate()
+        for process in self._processes:
+            if process.pid is None:
+                continue
+            process.join(30)
+            if process.is_alive():
+                process.kill()
+
+    def _terminate(self) -> None:
+        for process in self._processes:
+            if process.is_alive():
+                process.terminate()
+
+
+@contextmanager
+def witnesses(settings: Settings, *, processes: int) -> Iterator[Witnesses]:
+    """The worker processes, joined; those that were not asked to finish are ended."""
+    made = Witnesses(settings, processes)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
+def _witness(settings: Settings, joined: Any, told: Any) -> None:
+    app, starts, heard = App(), list[tuple[str, float]](), _count_notifications()
+
+    @app.handler("witness")
+    async def witness(*, context: Context) -> None:
+        starts.append((context.execution_id, time.monotonic()))
+
+    def listen(event: str, fields: dict[str, Field]) -> None:
+        if event == "worker.joined":
+            joined.release()
+
+    run_worker(settings, app=app, events=Events(listen))
+    told.put((starts, heard[0]))
+
+
+def _count_notifications() -> list[int]:
+    """Counts what this worker's session hears of new rows: one more session only for that would slow the sender."""
+    heard, take = [0], Hints.take
+
+    def counted(self: Hints, payload: str) -> None:
+        heard[0] += "@" in payload
+        take(self, payload)
+
+    Hints.take = counted  # type: ignore[method-assign]
+    return heard
+
+
+def await_empty(connection: psycopg.Connection[Any], *, seconds: float = 60) -> None:
+    """Returns when no execution waits or runs; raises AssertionError when some still do after so long."""
+    deadline = time.monotonic() + seconds
+    while (row := connection.execute("select count(*) from pgsched.executions").fetchone()) != (0,):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{row} executions are left after {seconds:g} s")
+        time.sleep(0.05)
+
+
+def account(connection: psycopg.Connection[Any], scheduled: list[UUID], starts: Mapping[UUID, float]) -> None:
+    """Raises AssertionError unless what was scheduled, started and kept as succeeded are the same; empties history."""
+    kept = [row[0] for row in connection.execute("select id from pgsched.history where status = 'succeeded'")]
+    if not (sorted(scheduled) == sorted(kept) == sorted(starts)):
+        raise AssertionError(
+            f"{len(scheduled)} scheduled ({len(set(scheduled))} distinct), {len(starts)} started, {len(kept)} kept; "
+            f"lost: {len(set(scheduled) - set(kept))}, kept twice: {len(kept) - len(set(kept))}"
+        )
+    connection.execute("truncate pgsched.history")

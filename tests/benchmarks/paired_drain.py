@@ -1,0 +1,129 @@
+"""Drains of two checkouts at the same moments, each on a server of its own.
+
+A machine that others use too gives a drain now more and now less. What it takes from two drains at once, it takes from
+both: so their ratio tells a difference of a few percent, where one after the other cannot.
+
+    git worktree add ../before v1.2
+    python -m tests.benchmarks.paired_drain ../before . --rounds 14
+
+Prints what the second checkout has for one of the first: the median of the rounds, their mean and its standard error.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+FIGURES = {
+    "rate": "executions a second",
+    "worker_cpu_us_per_execution": "CPU of the workers",
+    "server_cpu_us_per_execution": "CPU of the server",
+    "server_claim_cpu_us_per_execution": "of it, claims",
+    "server_settle_cpu_us_per_execution": "of it, settles",
+    "wal_bytes_per_execution": "write-ahead log",
+}
+
+
+def drain(count: int, rounds: int, processes: int) -> None:
+    """One of the two: drains of the pgsched that is imported, each begun when a line comes in."""
+    import psycopg
+
+    from pgsched.bench.drain import measure_drain, settings_of
+    from pgsched.bench.ground import ground
+    from pgsched.bench.load import load
+
+    def load_and_wait(*given: Any, **named: Any) -> float:
+        seconds = load(*given, **named)
+        _tell("loaded")
+        if not sys.stdin.readline():
+            raise SystemExit("the other drain is gone")
+        return seconds
+
+    with ground(None) as url, psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("set pgsched.notify = off")
+        with patch("pgsched.bench.drain.load", load_and_wait):
+            for _ in range(rounds):
+                _tell(json.dumps(measure_drain(connection, settings_of(url), count=count, processes=processes)))
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def compare(before: Path, after: Path, asked: argparse.Namespace) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """What each round measured of both."""
+    found = []
+    with _drains_of(before, asked) as first, _drains_of(after, asked) as second:
+        for _ in range(asked.rounds):
+            for one in (first, second):
+                _answer(one)  # that it is loaded
+            for one in (first, second):
+                _let_go(one)
+            measured = json.loads(_answer(first)), json.loads(_answer(second))
+            sys.stderr.write(f"{measured[0]['rate']}/s and {measured[1]['rate']}/s\n")
+            found.append(measured)
+    return found
+
+
+@contextmanager
+def _drains_of(checkout: Path, asked: argparse.Namespace) -> "Iterator[subprocess.Popen[str]]":
+    given = [f"--{name}={getattr(asked, name)}" for name in ("count", "rounds", "processes")]
+    place = checkout.resolve()
+    with subprocess.Popen(
+        [sys.executable, "-P", __file__, "--one", *given],  # not this folder's modules: those of the checkout
+        cwd=place,
+        env=os.environ | {"PYTHONPATH": str(place)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as one:
+        yield one
+
+
+def _let_go(one: "subprocess.Popen[str]") -> None:
+    assert one.stdin is not None
+    one.stdin.write("go\n")
+    one.stdin.flush()
+
+
+def _answer(one: "subprocess.Popen[str]") -> str:
+    assert one.stdout is not None
+    if not (line := one.stdout.readline()):
+        raise SystemExit("a drain has failed; what it said stands above")
+    return line
+
+
+def main() -> None:
+    """Compares, and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkouts", nargs="*", type=Path, metavar="CHECKOUT", help="the one before, and the one after")
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--count", type=int, default=300_000, help="executions of one drain")
+    parser.add_argument("--processes", type=int, default=1, help="workers of each checkout")
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.one:
+        drain(asked.count, asked.rounds, asked.processes)
+        return
+    if len(asked.checkouts) != 2 or asked.rounds < 2:
+        parser.error("name two checkouts of pgsched, and two rounds at least")
+    before, after = asked.checkouts
+    found = compare(before, after, asked)
+    for figure, name in FIGURES.items():
+        ratios = [second[figure] / first[figure] for first, second in found]
+        error = statistics.stdev(ratios) / len(ratios) ** 0.5
+        sys.stdout.write(
+            f"{name}: {statistics.median(ratios):.3f} (mean {statistics.mean(ratios):.3f} ± {error:.3f})\n"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""What a snapshot that somebody holds open does to claims, lateness and draining.
+
+A clean phase at the rate and a clean drain come first. Then a snapshot is held, readers with shorter ones roll beside
+it, and the rate goes on for as long as was asked. A backlog is drained under the snapshot, and another one as soon as
+it was released. Nothing is vacuumed by hand: autovacuum is on, as it would be.
+"""
+
+from typing import Any
+
+import click
+import psycopg
+
+from pgsched.bench.drain import measure_drain, settings_of
+from pgsched.bench.ground import ground
+from pgsched.bench.lateness import measure_lateness, settings_on_time
+from pgsched.bench.load import Progress, seeded
+from pgsched.cli.bench import COUNT, NONE_OR_MORE, SEED, on_server, progress, tell, worker_processes
+from tests.benchmarks.measuring.sizes import live_table
+from tests.benchmarks.measuring.snapshots import snapshots_held
+
+_TOLD = (
+    "p50_ms",
+    "p99_ms",
+    "max_ms",
+    "worst_minute_p99_ms",
+    "claim_p50_ms",
+    "claim_p99_ms",
+    "worst_minute_claim_p99_ms",
+)
+
+
+def run_pinned(
+    url: str | None,
+    *,
+    rate: int,
+    seconds: int,
+    clean: int,
+    backlog: int,
+    processes: int = 2,
+    readers: int = 5,
+    hold: float = 20.0,
+    lead: float = 3.0,
+    seed: int = 1,
+    progress: Progress = lambda _: None,
+) -> dict[str, Any]:
+    """Figures of the phases ``clean``, ``pinned`` and ``released``, and how the later compare with the first.
+
+    ``rate_held`` is the rate achieved, as a share of the one asked for. Each phase is accounted for by identity.
+    """
+    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+        connection.execute("set pgsched.notify = off")
+        seeded(connection, seed)
+        phases = _Phases(connection, own, rate, backlog, processes, lead, seed, progress)
+        found = phases.at_rate("clean", clean) | phases.drain("clean") | phases.sizes("clean")
+        with snapshots_held(own, readers=readers, hold=hold):
+            found |= phases.at_rate("pinned", seconds) | phases.sizes("pinned") | phases.drain("pinned")
+        found |= phases.drain("released") | phases.sizes("released")
+    asked = {"rate": rate, "seconds": seconds, "clean_seconds": clean, "backlog": backlog, "processes": processes}
+    return asked | {"readers": readers, "reader_seconds": hold} | found | _compared(found)
+
+
+class _Phases:
+    def __init__(
+        self,
+        connection: psycopg.Connection[Any],
+        url: str,
+        rate: int,
+        backlog: int,
+        processes: int,
+        lead: float,
+        seed: int,
+        progress: Progress,
+    ) -> None:
+        self._connection, self._url, self._rate, self._backlog = connection, url, rate, backlog
+        self._processes, self._lead, self._seed, self._progress = processes, lead, seed, progress
+
+    def at_rate(self, name: str, seconds: int) -> dict[str, Any]:
+        self._progress(f"{name}: {self._rate}/s for {seconds} s")
+        measured = measure_lateness(
+            self._connection,
+            settings_on_time(self._url),
+            rate=self._rate,
+            seconds=seconds,
+            processes=self._processes,
+            feed=True,
+            lead=self._lead,
+            seed=self._seed,
+            progress=self._progress,
+        )
+        told = {f"{name}_{figure}": measured[figure] for figure in _TOLD}
+        return told | {
+            f"{name}_rate_held": round(measured["achieved_rate"] / self._rate, 3),
+            f"{name}_scheduled_in_time": measured["scheduled_in_time"],
+        }
+
+    def drain(self, name: str) -> dict[str, Any]:
+        self._progress(f"{name}: draining {self._backlog}")
+        measured = measure_drain(
+            self._connection,
+            settings_of(self._url),
+            count=self._backlog,
+            processes=self._processes,
+            tidy=False,
+            progress=self._progress,
+        )
+        return {f"{name}_drain_rate": measured["rate"]}
+
+    def sizes(self, name: str) -> dict[str, Any]:
+        return {f"{name}_{figure}": value for figure, value in live_table(self._connection).items()}
+
+
+def _compared(found: dict[str, Any]) -> dict[str, Any]:
+    ratios = {
+        "claim_p99_ratio": ("pinned_claim_p99_ms", "clean_claim_p99_ms"),
+        "p99_ratio": ("pinned_p99_ms", "clean_p99_ms"),
+        "pinned_drain_ratio": ("pinned_drain_rate", "clean_drain_rate"),
+        "released_drain_ratio": ("released_drain_rate", "clean_drain_rate"),
+    }
+    return {
+        name: round(found[above] / found[below], 2) if found[above] is not None and found[below] else None
+        for name, (above, below) in ratios.items()
+    }
+
+
+@click.command()
+@click.option("--rate", default=2000, show_default=True, type=COUNT, help="Executions a second.")
+@click.option("--seconds", default=1800, show_default=True, type=COUNT, help="For how long the snapshot is held.")
+@click.option("--clean", default=60, show_default=True, type=COUNT, help="Seconds at the rate before, without it.")
+@click.option("--backlog", default=100_000, show_default=True, type=COUNT, help="Executions of each of the drains.")
+@click.option(
+    "--readers",
+    default=5,
+    show_default=True,
+    type=NONE_OR_MORE,
+    help="How many readers hold a snapshot for 20 seconds, again and again.",
+)
+@worker_processes()
+@SEED
+@on_server
+def pinned(database_url: str | None, as_json: bool, **asked: Any) -> None:
+    """Hold a snapshot open, so that nothing can be cleaned up, and tell what becomes of rate, claims and lateness."""
+    tell(run_pinned(database_url, progress=progress, **asked), as_json)
+
+
+if __name__ == "__main__":
+    pinned()

@@ -1,0 +1,146 @@
+"""What a client with a backlog far over its limit does to the punctuality of another.
+
+One client schedules at a steady rate: alone; beside another that keeps to its limit, which tells what its share of the
+machine alone costs; and beside that one with very many executions due. What the limit let pass is counted from history
+by the second, over the same time.
+"""
+
+from typing import Any
+
+import click
+import psycopg
+
+from pgsched.bench.crew import crew
+from pgsched.bench.feed import feeding
+from pgsched.bench.ground import ground
+from pgsched.bench.lateness import settings_on_time
+from pgsched.bench.load import Progress, load, medians, seeded
+from pgsched.bench.report import together
+from pgsched.cli.bench import COUNT, ROUNDS, SEED, on_server, progress, tell, worker_processes
+from pgsched.settings import Settings
+
+_LEAD = 1.0
+_SETTLING = 60
+_STARTING = 10
+_FLOOD = """
+insert into pgsched.executions (client_id, target, payload, fire_at)
+select 'flood', 'python:noop', '{"order": 42, "merchant": "abcdefghij"}',
+       now() - interval '1 hour' + mod(n, 3000000) * interval '1 millisecond'
+  from generate_series(%(first)s::bigint, %(last)s::bigint) as n"""
+_CALM = """
+insert into pgsched.executions (client_id, target, payload, fire_at)
+select 'flood', 'python:noop', '{"order": 42, "merchant": "abcdefghij"}', now() + n * interval '1 second' / %s
+  from generate_series(1, %s) as n"""
+_LIMIT = """
+insert into pgsched_internal.gates (name, events, period) values ('client:flood', %s, interval '1 second')
+    on conflict (name) do update set events = excluded.events, next_at = '-infinity'"""
+# The first seconds are those in which the workers find out, the last ones those in which they stop.
+_PASSED = """
+with seconds as (
+  select floor(extract(epoch from h.finished_at)) as second, count(*) as passed
+    from pgsched.history h where h.client_id = 'flood' group by 1 order by 1
+)
+select coalesce(sum(passed), 0)::integer, count(*)::integer, max(passed)::integer from (
+  select passed from seconds order by second offset 3 limit %s) whole"""
+
+
+def run_tenants(
+    url: str | None,
+    *,
+    backlog: int,
+    limit: int,
+    rate: int,
+    seconds: int,
+    processes: int = 4,
+    rounds: int = 1,
+    seed: int = 1,
+    progress: Progress = lambda _: None,
+) -> dict[str, Any]:
+    """The other client's lateness alone, beside one that keeps to its limit (calm), and beside the backlog, in
+    milliseconds; what the limit let pass a second."""
+    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+        connection.execute("set pgsched.notify = off")
+        settings = settings_on_time(own)
+        measured = []
+        for number in range(rounds):
+            seeded(connection, seed + number)
+            measured.append(_round(connection, settings, backlog, limit, rate, seconds, processes, seed, progress))
+    asked = {"backlog": backlog, "limit": limit, "rate": rate, "seconds": seconds, "processes": processes}
+    return asked | medians(measured)
+
+
+def _round(
+    connection: psycopg.Connection[Any],
+    settings: Settings,
+    backlog: int,
+    limit: int,
+    rate: int,
+    seconds: int,
+    processes: int,
+    seed: int,
+    progress: Progress,
+) -> dict[str, Any]:
+    alone = _lateness(connection, settings, rate, seconds, processes, seed)
+    progress(f"alone: p99 {alone['p99_ms']} ms")
+    connection.execute(_CALM.encode(), [limit, limit * (seconds + _STARTING)])
+    calm = _lateness(connection, settings, rate, seconds, processes, seed)
+    progress(f"beside one that keeps to its limit: p99 {calm['p99_ms']} ms")
+    connection.execute("truncate pgsched.history, pgsched.executions cascade")
+    connection.execute(_LIMIT.encode(), [limit])
+    load(connection, _FLOOD, backlog, progress)
+    beside = _lateness(connection, settings, rate, seconds, processes, seed)
+    passed, counted, most = connection.execute(_PASSED.encode(), [seconds - 5]).fetchone() or (0, 0, 0)
+    progress(f"beside: p99 {beside['p99_ms']} ms; {passed} passed in {counted} s")
+    connection.execute("truncate pgsched.history, pgsched.executions, pgsched_internal.gates cascade")
+    return {
+        "alone_p50_ms": alone["p50_ms"],
+        "alone_p99_ms": alone["p99_ms"],
+        "calm_p50_ms": calm["p50_ms"],
+        "calm_p99_ms": calm["p99_ms"],
+        "beside_p50_ms": beside["p50_ms"],
+        "beside_p99_ms": beside["p99_ms"],
+        "beside_max_ms": beside["max_ms"],
+        "p99_ratio": round(beside["p99_ms"] / alone["p99_ms"], 2),
+        "p99_ratio_to_calm": round(beside["p99_ms"] / calm["p99_ms"], 2),
+        "passed_a_second": round(passed / max(counted, 1), 2),
+        "most_passed_in_a_second": most,
+    }
+
+
+def _lateness(
+    connection: psycopg.Connection[Any], settings: Settings, rate: int, seconds: int, processes: int, seed: int
+) -> dict[str, Any]:
+    count = rate * seconds
+    mine = "select count(*) from pgsched.history where client_id = 'default'"
+    with crew(settings, processes=processes) as workers:
+        workers.go.set()
+        with feeding(str(settings.database_url), rate=rate, seconds=seconds, ahead=False, lead=_LEAD, seed=seed) as fed:
+            fed.finished(within=_LEAD + seconds + _SETTLING)
+            reports = None
+            while connection.execute(mine).fetchone() != (count,):
+                if not workers.alive():
+                    raise AssertionError("a worker has died")
+        reports = workers.finish()
+    connection.execute("delete from pgsched.history where client_id = 'default'")
+    late = together(report.lateness for report in reports).whole()
+    if late.count != count:
+        raise AssertionError(f"{late.count} told how late they were, of {count}")
+    return late.summary()
+
+
+@click.command()
+@click.option("--backlog", default=1_000_000, show_default=True, type=COUNT, help="What the limited client has due.")
+@click.option("--limit", default=100, show_default=True, type=COUNT, help="How many of them may begin in a second.")
+@click.option("--rate", default=50, show_default=True, type=COUNT, help="Executions a second of the other client.")
+@click.option("--seconds", default=60, show_default=True, type=click.IntRange(8), help="For how long.")
+@worker_processes(4)
+@SEED
+@ROUNDS
+@on_server
+def tenants(database_url: str | None, as_json: bool, **asked: Any) -> None:
+    """Tell how late a client's executions start, alone and beside a client far over its limit."""
+    tell(run_tenants(database_url, progress=progress, **asked), as_json)
+
+
+if __name__ == "__main__":
+    tenants()

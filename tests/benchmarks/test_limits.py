@@ -1,0 +1,39 @@
+"""A small round of each benchmark of limits: they run, and account for every execution. Figures do not matter here."""
+
+import pytest
+from click.testing import CliRunner
+
+from pgsched.embedded import EmbeddedPostgres
+from tests.benchmarks.fairness import fairness, run_fairness
+from tests.benchmarks.orderly import run_orderly
+from tests.benchmarks.outage import run_outage
+from tests.benchmarks.tenants import run_tenants
+
+
+def test_what_a_limit_lets_pass_and_the_other_client_are_accounted_for(server: EmbeddedPostgres) -> None:
+    result = run_tenants(server.url, backlog=5_000, limit=20, rate=20, seconds=6, processes=2)
+    assert 0 < result["passed_a_second"] <= 21
+    assert result["beside_max_ms"] >= result["beside_p50_ms"] >= 0
+
+
+def test_the_shares_of_all_clients_are_the_whole(server: EmbeddedPostgres) -> None:
+    result = run_fairness(server.url, backlog=200_000, weights=[1, 3], seconds=0.5, processes=1)
+    assert result["client-1_percent"] + result["client-2_percent"] == pytest.approx(100, abs=0.02)
+
+
+def test_every_call_arrives_after_an_outage(server: EmbeddedPostgres) -> None:
+    result = run_outage(server.url, rate=50, down=4, after=2, processes=1)
+    assert result["lost"] == 0
+    assert result["calls_while_down"] < 200
+
+
+def test_every_key_is_delivered_in_order_though_workers_are_killed() -> None:
+    result = run_orderly(keys=100, executions=5, failures=0.2, processes=2)
+    assert result["out_of_order"] == 0
+    assert result["attempts"] >= 500
+
+
+@pytest.mark.parametrize("weights", ["1", "1,x", "0,1", "1,101", ""])
+def test_weights_that_cannot_be_are_refused(weights: str) -> None:
+    result = CliRunner().invoke(fairness, ["--weights", weights])
+    assert (result.exit_code, "such as 1,2,5" in result.output) == (2, True)
