@@ -382,6 +382,24 @@ create table pgsched_internal.ends_to_mark (
 create index ends_to_mark_noted_at on pgsched_internal.ends_to_mark (noted_at);
 create index ends_to_mark_after on pgsched_internal.ends_to_mark (after_id);
 
+-- What was said of executions in hand while somebody had their row locked, or what their end writes. Tried again from try_at on.
+create table pgsched_internal.results_to_record (
+  id           uuid primary key default gen_random_uuid(),
+  client_id    text not null,
+  execution_id uuid not null,
+  token        bigint not null,
+  verb         text not null constraint verb_is_complete_fail_or_release check (verb in ('complete', 'fail', 'release')),
+  result       jsonb,
+  error        text,
+  retryable    boolean,
+  retry_after  interval,
+  noted_at     timestamptz not null default clock_timestamp(),
+  try_at       timestamptz not null default clock_timestamp()
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+create index results_to_record_try_at on pgsched_internal.results_to_record (try_at);
+create index results_to_record_client on pgsched_internal.results_to_record (client_id);
+create index results_to_record_execution on pgsched_internal.results_to_record (execution_id);
+
 -- A range of a job's instants that somebody wants run: instants counts them, planned how many of them have had a row.
 -- Up to reached, included, all are accounted for. The rows planned so far fire before paced_until; of the live rows
 -- of the job those with plan = 0 are the backfill's.

@@ -17,9 +17,25 @@ select d.after_id from pgsched.dependencies d
 """
 
 
-async def are_open(connection: Connection) -> bool:
-    """Whether any execution waits for another."""
-    return bool(await _value(connection, "dependencies_open", {}))
+class Pending(NamedTuple):
+    """Whether any execution waits for another, and in how many seconds a result that was kept is to be tried to record:
+    None where none is."""
+
+    dependents: bool
+    results_in: float | None
+
+
+async def pending(connection: Connection) -> Pending:
+    """What there is to do for ends."""
+    cursor = await connection.execute(statement("dependencies_open"))
+    return Pending(*(await cursor.fetchone() or (False, None)))
+
+
+async def record_results(connection: Connection, *, most: int) -> int:
+    """Records what was said of executions that somebody had locked just then; how many of them are dealt with."""
+    cursor = await connection.execute(statement("record_results"), {"most": most})
+    row = await cursor.fetchone()
+    return row[0] if row else 0
 
 
 class Released(NamedTuple):
@@ -58,9 +74,3 @@ async def waits_for(connection: AsyncConnection[Any], id: UUID) -> list[UUID]:
     async with connection.cursor(row_factory=tuple_row) as cursor:
         await cursor.execute(_WAITS_FOR, {"id": id})
         return [row[0] for row in await cursor.fetchall()]
-
-
-async def _value(connection: Connection, name: str, parameters: dict[str, Any]) -> Any:
-    cursor = await connection.execute(statement(name), parameters)
-    row = await cursor.fetchone()
-    return row[0] if row else None

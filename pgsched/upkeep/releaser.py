@@ -1,8 +1,9 @@
-"""Lets those fire that waited for an execution that has ended.
+"""Lets those fire that waited for an execution that has ended, and records results of which a lock kept somebody.
 
 Nothing is paid for it where nobody waits: settling does not look, and a turn is one look into an empty table every two
 seconds. While somebody waits, every settle of this process is followed by a turn at once, no two of them closer than
-a moment; an end that was settled elsewhere is looked for there, or found within two seconds.
+a moment; an end that was settled elsewhere is looked for there, or found within two seconds. So is what a consumer said
+of an execution that somebody had locked at that moment.
 """
 
 import time
@@ -37,7 +38,7 @@ class Releaser(Service):
             self.wake()
 
     def look(self) -> None:
-        """An execution waits for another, or one waited for was taken back."""
+        """An execution waits for another, one waited for was taken back, or a result is kept."""
         self._open = True
         self.wake()
 
@@ -47,15 +48,20 @@ class Releaser(Service):
             return pause
         self._turned_at = time.monotonic()
         connection = await self._link.get()
-        self._open = await dependencies.are_open(connection)
+        self._open, results_in = await dependencies.pending(connection)
+        if results_in is not None and results_in <= 0:
+            await dependencies.record_results(connection, most=_MOST)
+            results_in = _APART
         if not self._open:
-            return self._every
+            return min(self._every, max(results_in or self._every, _APART))
         noted, decided, self._after = await dependencies.release(connection, most=_MOST, after=self._after)
         if time.monotonic() - self._swept_at >= self._sweep_every:
             decided += await self._sweep()
         if decided:
             self.events.emit("dependents.released", count=decided)
-        return _APART if noted or decided or self._after else self._every
+        if noted or decided or self._after:
+            return _APART
+        return min(self._every, max(results_in or self._every, _APART))
 
     async def _sweep(self) -> int:
         """A part of all that is waited for; after the last one begins at the first again."""

@@ -50,6 +50,7 @@ table pgsched_internal.keys with (autovacuum_vacuum_scale_factor=0.05, autovacuu
 table pgsched_internal.letters_to_come_back_to
 table pgsched_internal.locks
 table pgsched_internal.orderings
+table pgsched_internal.results_to_record with (fillfactor=50, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0)
 view pgsched.dead_letters with (security_invoker=true)
 view pgsched.sidelined with (security_invoker=true)
 view pgsched.status with (security_invoker=true)
@@ -443,6 +444,17 @@ column pgsched_internal.live_status.23 held_by text
 column pgsched_internal.live_status.24 partition smallint
 column pgsched_internal.locks.01 name text not null
 column pgsched_internal.orderings.01 partition smallint not null
+column pgsched_internal.results_to_record.01 id uuid not null default gen_random_uuid()
+column pgsched_internal.results_to_record.02 client_id text not null
+column pgsched_internal.results_to_record.03 execution_id uuid not null
+column pgsched_internal.results_to_record.04 token bigint not null
+column pgsched_internal.results_to_record.05 verb text not null
+column pgsched_internal.results_to_record.06 result jsonb
+column pgsched_internal.results_to_record.07 error text
+column pgsched_internal.results_to_record.08 retryable boolean
+column pgsched_internal.results_to_record.09 retry_after interval
+column pgsched_internal.results_to_record.10 noted_at timestamp with time zone not null default clock_timestamp()
+column pgsched_internal.results_to_record.11 try_at timestamp with time zone not null default clock_timestamp()
 
 -- constraints
 constraint pgsched.api_keys.api_keys_client_id_fkey FOREIGN KEY (client_id) REFERENCES pgsched.clients(client_id)
@@ -513,6 +525,8 @@ constraint pgsched_internal.letters_to_come_back_to.letters_to_come_back_to_pkey
 constraint pgsched_internal.letters_to_come_back_to.letters_to_come_back_to_replay_id_fkey FOREIGN KEY (replay_id) REFERENCES pgsched.replays(id) ON DELETE CASCADE
 constraint pgsched_internal.locks.locks_pkey PRIMARY KEY (name)
 constraint pgsched_internal.orderings.orderings_pkey PRIMARY KEY (partition)
+constraint pgsched_internal.results_to_record.results_to_record_pkey PRIMARY KEY (id)
+constraint pgsched_internal.results_to_record.verb_is_complete_fail_or_release CHECK ((verb = ANY (ARRAY['complete'::text, 'fail'::text, 'release'::text])))
 
 -- indexes
 CREATE INDEX audit_log_subject ON pgsched.audit_log USING btree (subject, id) WHERE (subject IS NOT NULL)
@@ -538,6 +552,9 @@ CREATE INDEX jobs_unplanned ON pgsched.jobs USING btree (client_id, id) WHERE ((
 CREATE INDEX kept_dead_letters_finished_at ON pgsched_internal.kept_dead_letters USING btree (finished_at)
 CREATE INDEX keys_look_at ON pgsched_internal.keys USING btree (look_at)
 CREATE INDEX replays_active ON pgsched.replays USING btree (id) WHERE (state = 'active'::text)
+CREATE INDEX results_to_record_client ON pgsched_internal.results_to_record USING btree (client_id)
+CREATE INDEX results_to_record_execution ON pgsched_internal.results_to_record USING btree (execution_id)
+CREATE INDEX results_to_record_try_at ON pgsched_internal.results_to_record USING btree (try_at)
 CREATE UNIQUE INDEX api_keys_hash_key ON pgsched.api_keys USING btree (hash)
 CREATE UNIQUE INDEX api_keys_pkey ON pgsched.api_keys USING btree (id)
 CREATE UNIQUE INDEX attempts_execution ON ONLY pgsched.attempts USING btree (execution_id, attempt, finished_at)
@@ -568,6 +585,7 @@ CREATE UNIQUE INDEX orderings_pkey ON pgsched_internal.orderings USING btree (pa
 CREATE UNIQUE INDEX queues_first_partition_key ON pgsched.queues USING btree (first_partition)
 CREATE UNIQUE INDEX queues_pkey ON pgsched.queues USING btree (name)
 CREATE UNIQUE INDEX replays_pkey ON pgsched.replays USING btree (id)
+CREATE UNIQUE INDEX results_to_record_pkey ON pgsched_internal.results_to_record USING btree (id)
 CREATE UNIQUE INDEX schema_version_pkc ON pgsched.schema_version USING btree (version_num)
 CREATE UNIQUE INDEX workers_pkey ON pgsched.workers USING btree (id)
 
@@ -753,6 +771,7 @@ function pgsched_internal.day_table(text,date) returns text volatility i paralle
 function pgsched_internal.days_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.days_to_drop(integer) returns SETOF text volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.days_to_make(integer) returns TABLE(parent text, day date) volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) returns record volatility v parallel u
 function pgsched_internal.default_attempts() returns integer volatility i parallel s
 function pgsched_internal.detail_of(text) returns jsonb volatility i parallel s
 function pgsched_internal.digits_in(jsonb) returns bigint volatility i parallel s
@@ -764,7 +783,7 @@ function pgsched_internal.due_in(smallint,integer,text[],text[],boolean,uuid[]) 
 function pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],boolean,uuid[]) returns record volatility v parallel u
 function pgsched_internal.duration_text(double precision) returns text volatility i parallel s
 function pgsched_internal.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
-function pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns void volatility v parallel u
+function pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns boolean volatility v parallel u
 function pgsched_internal.executions_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.expire_dead_letters(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) returns pgsched.execution_status volatility v parallel u
@@ -776,6 +795,7 @@ function pgsched_internal.forget_dependencies(uuid) returns void volatility v pa
 function pgsched_internal.gate_of(text,text) returns text volatility i parallel s
 function pgsched_internal.give_key(text,text,uuid,smallint) returns void volatility v parallel u
 function pgsched_internal.grant_execute(text[],regrole) returns void volatility v parallel u set search_path=pg_catalog, pg_temp
+function pgsched_internal.hand_back(pgsched.executions) returns void volatility v parallel u
 function pgsched_internal.has_ended(uuid) returns boolean volatility v parallel u
 function pgsched_internal.homes_of(uuid) returns smallint[] volatility s parallel u
 function pgsched_internal.in_history(uuid) returns pgsched.history volatility v parallel u
@@ -785,6 +805,7 @@ function pgsched_internal.is_a_lock(text) returns boolean volatility i parallel 
 function pgsched_internal.is_current(bigint) returns boolean volatility v parallel u
 function pgsched_internal.is_day(text) returns boolean volatility i parallel s
 function pgsched_internal.is_duration(jsonb,interval,interval) returns boolean volatility i parallel s
+function pgsched_internal.is_free_to_end(pgsched.executions,pgsched.execution_status) returns boolean volatility v parallel u
 function pgsched_internal.is_instant(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.is_kept(text,timestamp with time zone) returns boolean volatility s parallel u
 function pgsched_internal.is_live(pgsched_internal.keys) returns boolean volatility v parallel u
@@ -825,7 +846,7 @@ function pgsched_internal.lock_queue(text) returns pgsched.queues volatility v p
 function pgsched_internal.lock_waiting(smallint,uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.log_setting(text,text,jsonb) returns void volatility v parallel u
 function pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) returns TABLE(id uuid, finished_at timestamp with time zone, named boolean) volatility s parallel u
-function pgsched_internal.lose_in_hand(pgsched.executions) returns pgsched.execution_status volatility v parallel u
+function pgsched_internal.lose_in_hand(pgsched.executions) returns boolean volatility v parallel u
 function pgsched_internal.make_day(text,date) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, lock_timeout=50ms
 function pgsched_internal.make_partition(integer,boolean) returns void volatility v parallel u
 function pgsched_internal.mark_awaited(uuid,uuid,text) returns boolean volatility v parallel u
@@ -841,6 +862,7 @@ function pgsched_internal.new_token(smallint) returns bigint volatility v parall
 function pgsched_internal.next_queue_number() returns integer volatility v parallel u
 function pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) returns integer volatility v parallel u
 function pgsched_internal.note_move(pgsched.jobs) returns void volatility v parallel u
+function pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) returns void volatility v parallel u
 function pgsched_internal.notify_release() returns void volatility v parallel u
 function pgsched_internal.notify_turns() returns void volatility v parallel u
 function pgsched_internal.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
@@ -856,6 +878,9 @@ function pgsched_internal.queue_followed() returns trigger volatility v parallel
 function pgsched_internal.queue_to_tell(smallint,text) returns smallint volatility s parallel s
 function pgsched_internal.queues_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) returns integer volatility v parallel u
+function pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.results_to_record) returns boolean volatility v parallel u
+function pgsched_internal.record_result(pgsched_internal.results_to_record) returns boolean volatility v parallel u
+function pgsched_internal.record_results(integer) returns integer volatility v parallel u
 function pgsched_internal.refuse(text,text,text) returns boolean volatility v parallel s set search_path=pg_catalog, pg_temp
 function pgsched_internal.refuse_full(integer) returns void volatility s parallel u
 function pgsched_internal.refuse_taken(pgsched_internal.keys,text) returns void volatility v parallel u
@@ -874,9 +899,10 @@ function pgsched_internal.shut_gate(text,timestamp with time zone,text) returns 
 function pgsched_internal.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched_internal.slot_for(text,text,text) returns smallint volatility i parallel s
 function pgsched_internal.stalls() returns jsonb volatility s parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.still_in_hand(smallint,uuid,bigint) returns pgsched.executions volatility v parallel u
 function pgsched_internal.succeeded_lately(text,text,uuid) returns uuid volatility v parallel u
 function pgsched_internal.superseded_by(pgsched.history) returns uuid volatility v parallel u
-function pgsched_internal.take_in_hand(uuid,bigint) returns pgsched.executions volatility v parallel u
+function pgsched_internal.take_in_hand(uuid,bigint) returns record volatility v parallel u
 function pgsched_internal.take_key(text,text,uuid,smallint) returns void volatility v parallel u
 function pgsched_internal.take_turn(pgsched.executions) returns boolean volatility v parallel u
 function pgsched_internal.take_watch(integer,integer) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, synchronous_commit=off
@@ -888,6 +914,8 @@ function pgsched_internal.trim_default_days(integer,integer) returns integer vol
 function pgsched_internal.try_lock(text) returns boolean volatility v parallel u
 function pgsched_internal.unblock_after(uuid[]) returns void volatility v parallel u
 function pgsched_internal.until_next(text) returns double precision volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off
+function pgsched_internal.wait_for_end(pgsched.executions) returns boolean volatility v parallel u set lock_timeout=50ms
+function pgsched_internal.wait_for_row(pgsched.executions) returns boolean volatility v parallel u set lock_timeout=50ms
 function pgsched_internal.waiting_of_job(smallint,uuid) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.waits_for_own(smallint,uuid) returns boolean volatility s parallel u
 function pgsched_internal.watch_of(integer) returns bigint volatility v parallel u
@@ -910,6 +938,7 @@ grant delete, insert, select, update on pgsched_internal.gates to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.job_moves to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.keys to pgsched_worker
 grant delete, insert, select, update on pgsched_internal.letters_to_come_back_to to pgsched_worker
+grant delete, insert, select, update on pgsched_internal.results_to_record to pgsched_worker
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_client
 grant execute on pgsched.backfill(uuid,timestamp with time zone,timestamp with time zone,double precision,text) to pgsched_worker
 grant execute on pgsched.call_target(text,text,jsonb,text,integer,timestamp with time zone,smallint,uuid,bigint) to pgsched_client
@@ -1066,6 +1095,7 @@ grant execute on pgsched_internal.count_outcome(uuid,pgsched.execution_status) t
 grant execute on pgsched_internal.day_table(text,date) to pgsched_worker
 grant execute on pgsched_internal.days_to_drop(integer) to pgsched_worker
 grant execute on pgsched_internal.days_to_make(integer) to pgsched_worker
+grant execute on pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
 grant execute on pgsched_internal.default_attempts() to pgsched_worker
 grant execute on pgsched_internal.detail_of(text) to pgsched_worker
 grant execute on pgsched_internal.digits_in(jsonb) to pgsched_worker
@@ -1083,6 +1113,7 @@ grant execute on pgsched_internal.fire_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.forget_dependencies(uuid) to pgsched_worker
 grant execute on pgsched_internal.gate_of(text,text) to pgsched_worker
 grant execute on pgsched_internal.give_key(text,text,uuid,smallint) to pgsched_worker
+grant execute on pgsched_internal.hand_back(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.has_ended(uuid) to pgsched_worker
 grant execute on pgsched_internal.homes_of(uuid) to pgsched_worker
 grant execute on pgsched_internal.in_history(uuid) to pgsched_worker
@@ -1092,6 +1123,7 @@ grant execute on pgsched_internal.is_a_lock(text) to pgsched_worker
 grant execute on pgsched_internal.is_current(bigint) to pgsched_worker
 grant execute on pgsched_internal.is_day(text) to pgsched_worker
 grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_worker
+grant execute on pgsched_internal.is_free_to_end(pgsched.executions,pgsched.execution_status) to pgsched_worker
 grant execute on pgsched_internal.is_instant(jsonb) to pgsched_worker
 grant execute on pgsched_internal.is_kept(text,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.is_live(pgsched_internal.keys) to pgsched_worker
@@ -1142,6 +1174,7 @@ grant execute on pgsched_internal.new_token(smallint) to pgsched_worker
 grant execute on pgsched_internal.next_queue_number() to pgsched_worker
 grant execute on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) to pgsched_worker
 grant execute on pgsched_internal.note_move(pgsched.jobs) to pgsched_worker
+grant execute on pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) to pgsched_worker
 grant execute on pgsched_internal.notify_release() to pgsched_worker
 grant execute on pgsched_internal.notify_turns() to pgsched_worker
 grant execute on pgsched_internal.notify_wake(smallint,timestamp with time zone) to pgsched_worker
@@ -1155,6 +1188,9 @@ grant execute on pgsched_internal.partition_with(uuid) to pgsched_worker
 grant execute on pgsched_internal.put_away(smallint,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.queue_to_tell(smallint,text) to pgsched_worker
 grant execute on pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.results_to_record) to pgsched_worker
+grant execute on pgsched_internal.record_result(pgsched_internal.results_to_record) to pgsched_worker
+grant execute on pgsched_internal.record_results(integer) to pgsched_worker
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_client
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.refuse_full(integer) to pgsched_worker
@@ -1176,6 +1212,7 @@ grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.stalls() to pgsched_client
 grant execute on pgsched_internal.stalls() to pgsched_reader
 grant execute on pgsched_internal.stalls() to pgsched_worker
+grant execute on pgsched_internal.still_in_hand(smallint,uuid,bigint) to pgsched_worker
 grant execute on pgsched_internal.succeeded_lately(text,text,uuid) to pgsched_worker
 grant execute on pgsched_internal.superseded_by(pgsched.history) to pgsched_worker
 grant execute on pgsched_internal.take_in_hand(uuid,bigint) to pgsched_worker
@@ -1191,6 +1228,8 @@ grant execute on pgsched_internal.trim_default_days(integer,integer) to pgsched_
 grant execute on pgsched_internal.try_lock(text) to pgsched_worker
 grant execute on pgsched_internal.unblock_after(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.until_next(text) to pgsched_worker
+grant execute on pgsched_internal.wait_for_end(pgsched.executions) to pgsched_worker
+grant execute on pgsched_internal.wait_for_row(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.waiting_of_job(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.waits_for_own(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.watch_of(integer) to pgsched_worker
@@ -1332,7 +1371,7 @@ comment on pgsched.cancel_all(text,jsonb,text,text) is 'Cancels the jobs of a cl
 comment on pgsched.cancel_backfill(uuid,text) is 'Ends a backfill: what it planned and still waits is cancelled, what runs goes on. False if it had ended before; PS010 for an unknown id.'
 comment on pgsched.cancel_replay(uuid,text) is 'Ends a replay of many: what it has not replayed yet stays a dead letter. False if it had ended before; PS010 for an unknown id.'
 comment on pgsched.claim(text,text,integer,interval) is 'Hands out what is due in a queue that is pulled, no more than batch and no more than 16 MiB of payloads, each under a lease and a token: what is not completed, failed, extended or released (pgsched.complete and so on) by then, a later claim has. Worker says who claims. Gives a client''s role its own executions alone. PS010 for an unknown queue, PS011 for one that workers serve.'
-comment on pgsched.complete(uuid,bigint,jsonb) is 'Says that an execution which was claimed, or deferred by its target, has succeeded, and what came of it. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
+comment on pgsched.complete(uuid,bigint,jsonb) is 'Says that an execution which was claimed, or deferred by its target, has succeeded, and what came of it. Where somebody has locked its row, or its job, that is kept, and recorded as soon as they are free. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.count_dead_letters(jsonb,interval) is 'How many open dead letters a filter names, as far as they can be counted in so long.'
 comment on pgsched.create_queue(text,jsonb,text) is 'Makes a queue with sixteen partitions of its own, while everything goes on; returns the first one''s number. What changes names is set as by pgsched.set_queue; pulled, which is so for good, leaves the queue to consumers: see pgsched.claim. PS000 for a name that cannot be, PS011 where there is a queue of this name.'
 comment on pgsched.dead_letters is 'The executions that failed for good and what was done about them, until they expire.'
@@ -1343,8 +1382,8 @@ comment on pgsched.drop_limit(text,text,text) is 'Takes a limit away: what it he
 comment on pgsched.drop_queue(text,text) is 'Drops a queue in which nothing waits or runs, its partitions and its limit; history stays. PS010 for an unknown queue, PS011 for one that is not empty or has jobs, and for default.'
 comment on pgsched.drop_secret(text,text) is 'Signs a client''s callbacks no more, neither by its secret nor by former ones; false if they were not signed.'
 comment on pgsched.edit(uuid,jsonb,text) is 'Changes what is named of a job, and its waiting row with it; true if anything is different now. What is running goes on as it was. An invalid job becomes active, a finished one too where its schedule was changed; a paused one stays paused. PS010 for an unknown job, PS011 for one that is cancelled.'
-comment on pgsched.extend(uuid,bigint,interval) is 'Keeps an execution which was claimed, or deferred by its target, for so long from now; returns until when. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
-comment on pgsched.fail(uuid,bigint,text,boolean,interval) is 'Says that an execution which was claimed, or deferred by its target, has failed, and why; its options say what becomes of it, which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
+comment on pgsched.extend(uuid,bigint,interval) is 'Keeps an execution which was claimed, or deferred by its target, for so long from now; returns until when. Where somebody has locked its row the lease stays as it is, and its end is returned. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
+comment on pgsched.fail(uuid,bigint,text,boolean,interval) is 'Says that an execution which was claimed, or deferred by its target, has failed, and why; its options say what becomes of it, which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. Kept, and recorded later, where somebody has locked its row or its job. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.hold_client(text,text,text) is 'Begins nothing more of a client until it is released; what runs goes on. False if it was held before.'
 comment on pgsched.new_id() is 'A new identity: a version 7 UUID (RFC 9562), ordered by the microsecond.'
 comment on pgsched.now() is 'The time by which everything is scheduled: the start of the current transaction.'
@@ -1352,7 +1391,7 @@ comment on pgsched.partition_for(text,text,text,text) is 'The partition for a ro
 comment on pgsched.pause(uuid,text,text) is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.'
 comment on pgsched.pause_all(text,jsonb,text,text) is 'Pauses the active jobs of a client, or those with all of these labels; returns how many. PS000 without a filter.'
 comment on pgsched.pause_queue(text,text,text) is 'Has workers begin nothing more of a queue; what they have in hand goes on. False if it was paused before.'
-comment on pgsched.release(uuid,bigint) is 'Hands an execution back as if it had not been claimed. PS013 where another has it by now or it has ended, PS010 for an unknown one, PS011 for one that a target deferred.'
+comment on pgsched.release(uuid,bigint) is 'Hands an execution back as if it had not been claimed, as soon as nobody else has its row locked. PS013 where another has it by now or it has ended, PS010 for an unknown one, PS011 for one that a target deferred.'
 comment on pgsched.release_client(text,text,text) is 'Ends the hold of a client; false if it was not held.'
 comment on pgsched.replay(uuid,text,jsonb,jsonb,text,text) is 'Runs a dead letter again, with another target, payload or options where they are given: as a new execution, whose id it returns. Called again it answers with the same id, unless that one has failed too. PS001 for a target that does not go with its queue, PS010 for an unknown id, PS011 for one that has not failed, was discarded, has expired, whose queue was dropped, or whose work is under way or was done since.'
 comment on pgsched.replay_all(jsonb,double precision,text,text,text) is 'Replays the open dead letters that a filter names and that have failed by now, at most rate of them a second, at another target where one is given. Returns the id of the row in pgsched.replays that says how far it is. PS000, PS001 or PS002 for what cannot be meant, PS012 for another client''s.'
@@ -1441,6 +1480,7 @@ comment on pgsched_internal.day_table(text,date) is 'What the table of a day is 
 comment on pgsched_internal.days_followed() is 'Makes the tables of the days that were made where the rows come from.'
 comment on pgsched_internal.days_to_drop(integer) is 'The tables of days of history and attempts that are older than so many days.'
 comment on pgsched_internal.days_to_make(integer) is 'The days of history and attempts, today and so many ahead, that have no partition yet.'
+comment on pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) is 'What becomes of an execution after a failed try, by its options: its status, the reason, and in how many seconds it is tried again.'
 comment on pgsched_internal.default_attempts() is 'After how many attempts an execution has failed for good whose options do not say it.'
 comment on pgsched_internal.detail_of(text) is 'A note as the audit log keeps it; null where there is none.'
 comment on pgsched_internal.digits_in(jsonb) is 'How many characters the numbers of a value have as text, at the least; four fewer of each at the most.'
@@ -1452,12 +1492,12 @@ comment on pgsched_internal.due_in(smallint,integer,text[],text[],boolean,uuid[]
 comment on pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],boolean,uuid[]) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
 comment on pgsched_internal.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.'
 comment on pgsched_internal.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
-comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place.'
+comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place. False, and nothing done, where somebody has locked what else it writes.'
 comment on pgsched_internal.ended is 'Executions that have ended, as the views of statuses show them.'
 comment on pgsched_internal.ended_status is 'Those that have ended.'
 comment on pgsched_internal.executions_inserted() is 'Refuses the one-shots of an insert statement whose queue is full, and wakes the workers for its near-term rows.'
 comment on pgsched_internal.expire_dead_letters(integer) is 'Deletes dead letters that have expired and whose day of history is gone, no more than so many; returns how many.'
-comment on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) is 'Records the failed try of an execution that is locked, which then waits for the next one or ends, as its options say.'
+comment on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) is 'Records the failed try of an execution that is locked, which then waits for the next one or ends, as its options say; null, and nothing done, where somebody has locked what its end writes.'
 comment on pgsched_internal.fault_of_json(jsonb) is 'Why a value is not taken as a payload or result: its size or depth, or the digits of a number; null where it is.'
 comment on pgsched_internal.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
 comment on pgsched_internal.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to the last one given.'
@@ -1466,6 +1506,7 @@ comment on pgsched_internal.forget_dependencies(uuid) is 'Removes what an execut
 comment on pgsched_internal.gate_of(text,text) is 'The gate of a limit, such as client:payments; PS000 for a kind or name that cannot be.'
 comment on pgsched_internal.give_key(text,text,uuid,smallint) is 'Has a key that is locked stand for this from now on.'
 comment on pgsched_internal.grant_execute(text[],regrole) is 'Grants all functions of these names to a role; called by migrations.'
+comment on pgsched_internal.hand_back(pgsched.executions) is 'Has an execution that is locked wait as if it had not been claimed.'
 comment on pgsched_internal.has_ended(uuid) is 'Whether history knows an execution of a client that the session acts for.'
 comment on pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.'
 comment on pgsched_internal.in_history(uuid) is 'The row of an execution in history; null where it has none. Holds no lock afterwards.'
@@ -1475,6 +1516,7 @@ comment on pgsched_internal.is_a_lock(text) is 'Whether an error, by its SQLSTAT
 comment on pgsched_internal.is_current(bigint) is 'Whether a watch that says this is being kept.'
 comment on pgsched_internal.is_day(text) is 'True for text such as 2026-12-25.'
 comment on pgsched_internal.is_duration(jsonb,interval,interval) is 'True for JSON text such as "PT5S" or "1h30m" within bounds.'
+comment on pgsched_internal.is_free_to_end(pgsched.executions,pgsched.execution_status) is 'Whether nobody else has locked what the end of an execution writes beside it, which is locked then.'
 comment on pgsched_internal.is_instant(jsonb) is 'True for JSON text such as "2026-03-01T09:00:00+01:00".'
 comment on pgsched_internal.is_kept(text,timestamp with time zone) is 'Whether a dead letter of this client that failed then has not expired.'
 comment on pgsched_internal.is_live(pgsched_internal.keys) is 'Whether what stands under a key is a job that is not cancelled, or an execution that waits or runs.'
@@ -1517,7 +1559,7 @@ comment on pgsched_internal.lock_queue(text) is 'A queue, locked until the trans
 comment on pgsched_internal.lock_waiting(smallint,uuid) is 'Locks an execution while it waits, after whoever has it at this moment; null, and nothing locked, where it runs or has ended.'
 comment on pgsched_internal.log_setting(text,text,jsonb) is 'Writes into the audit log what was set of a client, a queue or a limit; called by the functions that set it.'
 comment on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) is 'The next open dead letters after an id, and which of them a filter names.'
-comment on pgsched_internal.lose_in_hand(pgsched.executions) is 'The same for one whose lease ran out.'
+comment on pgsched_internal.lose_in_hand(pgsched.executions) is 'The same for one whose lease ran out; false, and nothing done, where somebody has locked what its end writes.'
 comment on pgsched_internal.make_day(text,date) is 'Makes the table of a day, which stands by itself until it is attached; false where another worker is at it.'
 comment on pgsched_internal.make_partition(integer,boolean) is 'Makes the table of one more partition of pgsched.executions.'
 comment on pgsched_internal.mark_awaited(uuid,uuid,text) is 'Has the end of a client''s execution be known to those that wait for it; false where it has ended.'
@@ -1533,6 +1575,7 @@ comment on pgsched_internal.new_token(smallint) is 'A token for the lease of an 
 comment on pgsched_internal.next_queue_number() is 'The number of the next queue: its partitions are 16 times as much and the fifteen after it.'
 comment on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) is 'Notes ends with all that wait for them; returns how many were released or skipped for that.'
 comment on pgsched_internal.note_move(pgsched.jobs) is 'Notes where a job was before an edit that has its rows live in another partition from now on.'
+comment on pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) is 'Keeps what was said of an execution that somebody has locked; PS013 where that has been said before.'
 comment on pgsched_internal.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
 comment on pgsched_internal.notify_turns() is 'Tells the workers that it may be the turn of others of an ordering key.'
 comment on pgsched_internal.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
@@ -1548,6 +1591,9 @@ comment on pgsched_internal.queue_followed() is 'Makes the tables of a queue tha
 comment on pgsched_internal.queue_to_tell(smallint,text) is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where that one is pulled and the target is to be called.'
 comment on pgsched_internal.queues_changed() is 'Has the workers look at the queues again.'
 comment on pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) is 'Takes back what no worker has in hand and whose lease had run out by a moment, of so many due executions of a partition; returns how many.'
+comment on pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.results_to_record) is 'Does what was said of an execution that is locked; false, and nothing done, where somebody has locked what its end writes.'
+comment on pgsched_internal.record_result(pgsched_internal.results_to_record) is 'Records what was said of an execution, or finds that it is over; false where somebody has it locked still.'
+comment on pgsched_internal.record_results(integer) is 'Records what was said of executions that were locked then, so many of them at a time; how many are dealt with.'
 comment on pgsched_internal.refuse(text,text,text) is 'Raises an error of pgsched; the second half of a CHECK that explains itself. What it quotes may be of any length: it is cut off.'
 comment on pgsched_internal.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.'
 comment on pgsched_internal.refuse_taken(pgsched_internal.keys,text) is 'Raises PS011, which says what has the key.'
@@ -1566,9 +1612,10 @@ comment on pgsched_internal.shut_gate(text,timestamp with time zone,text) is 'Le
 comment on pgsched_internal.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
 comment on pgsched_internal.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'
 comment on pgsched_internal.stalls() is 'Why nothing begins in a queue though it is due, by the queue''s first partition: it is paused, or no worker serves it.'
+comment on pgsched_internal.still_in_hand(smallint,uuid,bigint) is 'The execution that is leased under this token, not locked; null where it is so no more.'
 comment on pgsched_internal.succeeded_lately(text,text,uuid) is 'The execution that succeeded under a key within the retention, as the last one under it; null where there is none. By its id, where the row of the key tells it.'
 comment on pgsched_internal.superseded_by(pgsched.history) is 'The execution that waits, runs or has succeeded under the same key since, or for the same instant of the job; else null.'
-comment on pgsched_internal.take_in_hand(uuid,bigint) is 'The execution that is leased under this token, locked; PS013 where it is so no more, PS010 for an unknown one, PS012 where it is another client''s.'
+comment on pgsched_internal.take_in_hand(uuid,bigint) is 'The execution that is leased under this token, locked unless somebody else has it locked; PS013 where it is so no more, PS010 for an unknown one, PS012 where it is another client''s.'
 comment on pgsched_internal.take_key(text,text,uuid,smallint) is 'Gives a key to a row that was inserted; PS011 where something live has it.'
 comment on pgsched_internal.take_turn(pgsched.executions) is 'Whether it is the turn of an execution among those of its ordering key; it is at the head then, and held behind the others otherwise.'
 comment on pgsched_internal.take_watch(integer,integer) is 'Has a worker be on watch over a queue for the next one and a half seconds; false where another is.'
@@ -1580,6 +1627,8 @@ comment on pgsched_internal.trim_default_days(integer,integer) is 'Deletes what 
 comment on pgsched_internal.try_lock(text) is 'Takes one of the locks of this name for the transaction, unless somebody has it; whether it did. Waits for nobody.'
 comment on pgsched_internal.unblock_after(uuid[]) is 'Lets ordering keys go on that were blocked by these dead letters, since somebody has decided about them.'
 comment on pgsched_internal.until_next(text) is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.'
+comment on pgsched_internal.wait_for_end(pgsched.executions) is 'The same for what the end of an execution writes beside it.'
+comment on pgsched_internal.wait_for_row(pgsched.executions) is 'Locks an execution that somebody has locked, if that is over in a moment; whether it did.'
 comment on pgsched_internal.waiting_of_job(smallint,uuid) is 'The rows of a job that wait in a partition, not locked.'
 comment on pgsched_internal.waits_for_own(smallint,uuid) is 'Whether an execution waits, directly or through others, for one of its own ordering key that has not ended.'
 comment on pgsched_internal.watch_of(integer) is 'What the watch of a queue (partition >> 4) says, as it was noted last; null where it never was.'

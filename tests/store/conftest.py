@@ -16,7 +16,7 @@ _EMPTY = """
 delete from pgsched_internal.keys;
 delete from pgsched.executions; delete from pgsched.jobs; delete from pgsched.history; delete from pgsched.attempts;
 delete from pgsched.dependencies; delete from pgsched.audit_log; delete from pgsched_internal.kept_dead_letters;
-delete from pgsched_internal.ends_to_mark;
+delete from pgsched_internal.ends_to_mark; delete from pgsched_internal.results_to_record;
 delete from pgsched.replays; update pgsched.clients set dead_letter_target = null, dead_letters_for = default;
 delete from pgsched_internal.gates; delete from pgsched.blocked_keys;
 delete from pgsched.workers; delete from pgsched.clients where client_id <> 'default';

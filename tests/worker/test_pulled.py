@@ -71,6 +71,20 @@ async def test_what_a_dead_consumer_had_fails_without_another(
         await until(lambda: value(db, "select count(*) = 1 from pgsched.history where status = 'failed'"))
 
 
+async def test_what_was_said_of_a_locked_execution_is_recorded_once_it_is_free(
+    db: Connection, running: Running, orders: Consumer, database_url: str
+) -> None:
+    ids = [put(orders), put(orders)]
+    handed = claim(orders)
+    async with running():
+        with psycopg.connect(database_url) as holder:
+            holder.execute("select from pgsched.executions where id = %s for update", [ids[0]])
+            for one in handed:
+                complete(orders, one)
+            assert await value(db, "select count(*) from pgsched.history where status = 'succeeded'") == 1
+        await until(lambda: value(db, "select count(*) = 2 from pgsched.history where status = 'succeeded'"))
+
+
 async def _claimed(orders: Consumer) -> list[Handed]:
     return claim(orders)
 

@@ -9,24 +9,78 @@ create or replace function pgsched_internal.new_token(partition smallint) return
 $$;
 comment on function pgsched_internal.new_token(smallint) is 'A token for the lease of an execution in this partition, which nobody can guess.';
 
-create or replace function pgsched_internal.take_in_hand(id uuid, token bigint) returns pgsched.executions
+-- Where the lease ran out a while ago, whoever has it locked is about to hand it to another.
+create or replace function pgsched_internal.still_in_hand(partition smallint, id uuid, token bigint) returns pgsched.executions
+  language plpgsql volatile as $$
+declare
+  held pgsched.executions;
+begin
+  select * into held from pgsched.executions e
+   where e.partition = still_in_hand.partition and e.id = still_in_hand.id and e.lease_token = still_in_hand.token
+     and (e.lease_owner is null and not (e.fire_at > e.lease_expires_at and e.fire_at <= pgsched.now()) or e.options ? 'deferred');
+  return held;
+end $$;
+comment on function pgsched_internal.still_in_hand(smallint, uuid, bigint)
+  is 'The execution that is leased under this token, not locked; null where it is so no more.';
+
+-- Consumers' claims have rows locked for a moment that others have taken just before them. A client's transaction may stay open:
+-- of one that keeps results waiting already nobody waits for more.
+create or replace function pgsched_internal.wait_for_row(held pgsched.executions) returns boolean
+  language plpgsql volatile set lock_timeout = '50ms' as $$
+begin
+  if exists (select from pgsched_internal.results_to_record r where r.client_id = held.client_id) then
+    return false;
+  end if;
+  perform from pgsched.executions e where e.partition = held.partition and e.id = held.id and e.lease_token = held.lease_token for update;
+  return found;
+exception when lock_not_available then
+  return false;
+end $$;
+comment on function pgsched_internal.wait_for_row(pgsched.executions)
+  is 'Locks an execution that somebody has locked, if that is over in a moment; whether it did.';
+
+create or replace function pgsched_internal.wait_for_end(held pgsched.executions) returns boolean
+  language plpgsql volatile set lock_timeout = '50ms' as $$
+begin
+  if exists (select from pgsched_internal.results_to_record r where r.client_id = held.client_id) then
+    return false;
+  end if;
+  perform from pgsched.jobs j where j.id = held.job_id for update;
+  perform from pgsched.blocked_keys b
+    where b.client_id = held.client_id and b.ordering_key = held.ordering_key and b.partition = held.partition for update;
+  return true;
+exception when lock_not_available then
+  return false;
+end $$;
+comment on function pgsched_internal.wait_for_end(pgsched.executions)
+  is 'The same for what the end of an execution writes beside it.';
+
+-- Nobody waits here for longer than a moment: not for a lock that a client's transaction holds on its own row, while the caller has
+-- those of other clients to settle.
+create or replace function pgsched_internal.take_in_hand(id uuid, token bigint, out held pgsched.executions, out is_free boolean)
   language plpgsql volatile as $$
 declare
   home smallint := (take_in_hand.token & 32767)::smallint;
-  held pgsched.executions;
 begin
   if num_nulls(take_in_hand.id, take_in_hand.token) > 0 then
     perform pgsched_internal.refuse('PS000', 'the id or the token is missing', 'give both, as they came with the execution');
   end if;
   select * into held from pgsched.executions e
    where e.partition = home and e.id = take_in_hand.id and e.lease_token = take_in_hand.token
-     and (e.lease_owner is null or e.options ? 'deferred') for update;  -- what a worker alone has in hand it settles itself
+     and (e.lease_owner is null or e.options ? 'deferred') for update skip locked;  -- what a worker alone has in hand it settles itself
+  is_free := held.id is not null;
+  if not is_free then
+    held := pgsched_internal.still_in_hand(home, take_in_hand.id, take_in_hand.token);
+  end if;
+  if held.id is not null and not pgsched_internal.acts_for(held.client_id) then
+    perform pgsched_internal.refuse('PS012', format('%I may not settle executions of client %L', pgsched_internal.acting_role(), held.client_id),
+      'act as a role of that client');
+  elsif held.id is not null and not is_free then
+    is_free := pgsched_internal.wait_for_row(held);
+    held := pgsched_internal.still_in_hand(home, take_in_hand.id, take_in_hand.token);
+  end if;
   if held.id is not null then
-    if not pgsched_internal.acts_for(held.client_id) then
-      perform pgsched_internal.refuse('PS012', format('%I may not settle executions of client %L', pgsched_internal.acting_role(), held.client_id),
-        'act as a role of that client');
-    end if;
-    return held;
+    return;
   end if;
   home := pgsched_internal.partition_with(take_in_hand.id);
   perform from pgsched.executions e
@@ -38,16 +92,42 @@ begin
     take_in_hand.id), 'drop the result; to keep what takes long, extend its lease');
 end $$;
 comment on function pgsched_internal.take_in_hand(uuid, bigint)
-  is 'The execution that is leased under this token, locked; PS013 where it is so no more, PS010 for an unknown one, PS012 where it is
-another client''s.';
+  is 'The execution that is leased under this token, locked unless somebody else has it locked; PS013 where it is so no more, PS010 for
+an unknown one, PS012 where it is another client''s.';
+
+-- Asked for a run of a job that counts its failures, and for what blocks its ordering key: of all that an end writes, a client's
+-- transaction can hold that alone.
+create or replace function pgsched_internal.is_free_to_end(held pgsched.executions, status pgsched.execution_status) returns boolean
+  language plpgsql volatile as $$
+begin
+  if status = 'failed' and held.options ->> 'ordering' = 'block'
+     and exists (select from pgsched.blocked_keys b where b.client_id = held.client_id and b.ordering_key = held.ordering_key and b.partition = held.partition) then
+    perform from pgsched.blocked_keys b
+      where b.client_id = held.client_id and b.ordering_key = held.ordering_key and b.partition = held.partition for update skip locked;
+    if not found then
+      return false;
+    end if;
+  end if;
+  if exists (select from pgsched.jobs j where j.id = held.job_id and j.rules ? 'pause_after' and (j.failures > 0 or is_free_to_end.status = 'failed')) then
+    perform from pgsched.jobs j where j.id = held.job_id for update skip locked;
+    return found;
+  end if;
+  return true;
+end $$;
+comment on function pgsched_internal.is_free_to_end(pgsched.executions, pgsched.execution_status)
+  is 'Whether nobody else has locked what the end of an execution writes beside it, which is locked then.';
 
 create or replace function pgsched_internal.end_in_hand(
   held pgsched.executions, status pgsched.execution_status, result jsonb, reason text, tried boolean
-) returns void language plpgsql volatile as $$
+) returns boolean language plpgsql volatile as $$
 declare
   nominal constant timestamptz := coalesce(held.scheduled_for, held.fire_at);
+  counts constant boolean := held.job_id is not null and coalesce(held.plan, 1) <> 0;
   keep pgsched.keep;
 begin
+  if (counts or status = 'failed' and held.ordering_key is not null) and not pgsched_internal.is_free_to_end(held, status) then
+    return false;
+  end if;
   delete from pgsched.executions e where e.partition = held.partition and e.id = held.id;
   if tried and status <> 'succeeded' then
     insert into pgsched.attempts (finished_at, execution_id, attempt, client_id, error)
@@ -66,8 +146,7 @@ begin
     perform pgsched_internal.tell_outcome(held.id, held.job_id, held.client_id, held.key, held.target, held.options, held.partition,
       nominal, held.attempt, status, null, result, reason);
   end if;
-  if held.job_id is not null and coalesce(held.plan, 1) <> 0
-     and exists (select from pgsched.jobs j where j.id = held.job_id and j.rules ? 'pause_after') then
+  if counts and exists (select from pgsched.jobs j where j.id = held.job_id and j.rules ? 'pause_after') then
     perform pgsched_internal.count_outcome(held.job_id, status);
   end if;
   if held.awaited then
@@ -80,26 +159,36 @@ begin
     perform pgsched_internal.let_next(held.partition, held.client_id, held.ordering_key);
     perform pgsched_internal.notify_turns();
   end if;
+  return true;
 end $$;
 comment on function pgsched_internal.end_in_hand(pgsched.executions, pgsched.execution_status, jsonb, text, boolean)
   is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says
-whether its last attempt took place.';
+whether its last attempt took place. False, and nothing done, where somebody has locked what else it writes.';
 
-create or replace function pgsched_internal.fail_in_hand(
-  held pgsched.executions, error text, retryable boolean, retry_after interval, at_once boolean default false
-) returns pgsched.execution_status language plpgsql volatile as $$
+create or replace function pgsched_internal.decide_failure(
+  held pgsched.executions, error text, retryable boolean, retry_after interval, at_once boolean default false,
+  out status pgsched.execution_status, out delay double precision, out reason text
+) language plpgsql volatile as $$
 declare
   allowed constant jsonb := pgsched_internal.options_of(held);
   options constant jsonb := case when at_once
     then allowed - 'backoff' || jsonb_build_object('max_attempts', pgsched_internal.attempts_allowed(allowed)) else allowed end;
   age constant double precision := extract(epoch from pgsched.now() - coalesce(held.scheduled_for, held.fire_at));
-  decided record;
 begin
-  decided := pgsched_internal.after_failure(options, held.attempt, age, error, retryable, retry_after,
-    case when not at_once then random() end);
+  select d.status, d.delay, d.reason into decide_failure.status, decide_failure.delay, decide_failure.reason
+    from pgsched_internal.after_failure(options, held.attempt, age, error, retryable, retry_after, case when not at_once then random() end) d;
+end $$;
+comment on function pgsched_internal.decide_failure(pgsched.executions, text, boolean, interval, boolean)
+  is 'What becomes of an execution after a failed try, by its options: its status, the reason, and in how many seconds it is tried again.';
+
+create or replace function pgsched_internal.fail_in_hand(
+  held pgsched.executions, error text, retryable boolean, retry_after interval, at_once boolean default false
+) returns pgsched.execution_status language plpgsql volatile as $$
+declare
+  decided constant record := pgsched_internal.decide_failure(held, error, retryable, retry_after, at_once);
+begin
   if decided.status <> 'retrying' then
-    perform pgsched_internal.end_in_hand(held, decided.status, null, decided.reason, tried => true);
-    return decided.status;
+    return case when pgsched_internal.end_in_hand(held, decided.status, null, decided.reason, tried => true) then decided.status end;
   end if;
   update pgsched.executions e
      set fire_at = pgsched.now() + make_interval(secs => decided.delay), scheduled_for = coalesce(e.scheduled_for, e.fire_at),
@@ -112,20 +201,27 @@ begin
   return 'retrying';
 end $$;
 comment on function pgsched_internal.fail_in_hand(pgsched.executions, text, boolean, interval, boolean)
-  is 'Records the failed try of an execution that is locked, which then waits for the next one or ends, as its options say.';
+  is 'Records the failed try of an execution that is locked, which then waits for the next one or ends, as its options say; null, and
+nothing done, where somebody has locked what its end writes.';
 
 -- A consumer that is gone has not failed at it: the next one may have it at once. A target that does not complete what it
--- took has, and the policy says when it is called again.
-create or replace function pgsched_internal.lose_in_hand(held pgsched.executions) returns pgsched.execution_status
-  language plpgsql volatile as $$
+-- took has, and the policy says when it is called again. Who has said in time what came of it has not lost it.
+create or replace function pgsched_internal.lose_in_hand(held pgsched.executions) returns boolean language plpgsql volatile as $$
+declare
+  noted pgsched_internal.results_to_record;
 begin
-  if held.target = 'queue:' then
-    return pgsched_internal.fail_in_hand(held, format('the lease of %s ran out', coalesce(held.consumer, 'its consumer')), true, null, at_once => true);
+  select * into noted from pgsched_internal.results_to_record r
+   where r.execution_id = held.id and r.token = held.lease_token order by r.noted_at limit 1;
+  if noted.id is not null then
+    return pgsched_internal.record_in_hand(held, noted);
+  elsif held.target = 'queue:' then
+    return pgsched_internal.fail_in_hand(held, format('the lease of %s ran out', coalesce(held.consumer, 'its consumer')), true, null, at_once => true) is not null;
   end if;
   return pgsched_internal.fail_in_hand(held, format('answered 202 and was not completed by %s',
-    to_char(held.lease_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')), true, null);
+    to_char(held.lease_expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')), true, null) is not null;
 end $$;
-comment on function pgsched_internal.lose_in_hand(pgsched.executions) is 'The same for one whose lease ran out.';
+comment on function pgsched_internal.lose_in_hand(pgsched.executions)
+  is 'The same for one whose lease ran out; false, and nothing done, where somebody has locked what its end writes.';
 
 create or replace function pgsched_internal.reap_in_hand(partition smallint, most integer, ended_by timestamptz) returns integer
   language plpgsql volatile as $$
@@ -144,8 +240,7 @@ begin
        for update skip locked
   loop
     begin
-      perform pgsched_internal.lose_in_hand(held);
-      count := count + 1;
+      count := count + pgsched_internal.lose_in_hand(held)::integer;
     exception when others then
       if not pgsched_internal.is_of_a_row(sqlstate) then
         raise;
@@ -161,18 +256,30 @@ comment on function pgsched_internal.reap_in_hand(smallint, integer, timestamptz
 
 create or replace function pgsched.complete(id uuid, token bigint, result jsonb default null) returns void
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+declare
+  taken record;
 begin
   perform pgsched_internal.check_result(complete.result, 'store it elsewhere and give a reference to it');
-  perform pgsched_internal.end_in_hand(pgsched_internal.take_in_hand(complete.id, complete.token), 'succeeded', complete.result, null, tried => true);
+  taken := pgsched_internal.take_in_hand(complete.id, complete.token);
+  if taken.is_free and (pgsched_internal.end_in_hand(taken.held, 'succeeded', complete.result, null, tried => true)
+      or pgsched_internal.wait_for_end(taken.held)
+        and pgsched_internal.end_in_hand(taken.held, 'succeeded', complete.result, null, tried => true)) then
+    return;
+  end if;
+  perform pgsched_internal.note_result('complete', taken.held, complete.token, result => complete.result);
 end $$;
 comment on function pgsched.complete(uuid, bigint, jsonb)
-  is 'Says that an execution which was claimed, or deferred by its target, has succeeded, and what came of it. PS013 where another has
-it by now or it has ended, PS010 for an unknown one.';
+  is 'Says that an execution which was claimed, or deferred by its target, has succeeded, and what came of it. Where somebody has locked
+its row, or its job, that is kept, and recorded as soon as they are free. PS013 where another has it by now or it has ended, PS010
+for an unknown one.';
 
 create or replace function pgsched.fail(
   id uuid, token bigint, error text, retryable boolean default true, retry_after interval default null
 ) returns pgsched.execution_status
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+declare
+  taken record;
+  status pgsched.execution_status;
 begin
   if coalesce(fail.error, '') = '' then
     perform pgsched_internal.refuse('PS000', 'the error is missing', 'write error => ''the printer is out of paper''');
@@ -183,12 +290,23 @@ begin
   elsif fail.retry_after < interval '0' then
     perform pgsched_internal.refuse('PS000', 'retry_after is negative', 'write retry_after => ''10 minutes'', or leave it out');
   end if;
-  return pgsched_internal.fail_in_hand(pgsched_internal.take_in_hand(fail.id, fail.token), fail.error, fail.retryable, fail.retry_after);
+  taken := pgsched_internal.take_in_hand(fail.id, fail.token);
+  if taken.is_free then
+    status := pgsched_internal.fail_in_hand(taken.held, fail.error, fail.retryable, fail.retry_after);
+    if status is null and pgsched_internal.wait_for_end(taken.held) then
+      status := pgsched_internal.fail_in_hand(taken.held, fail.error, fail.retryable, fail.retry_after);
+    end if;
+  end if;
+  if status is null then
+    perform pgsched_internal.note_result('fail', taken.held, fail.token, error => fail.error, retryable => fail.retryable, retry_after => fail.retry_after);
+    status := (pgsched_internal.decide_failure(taken.held, fail.error, fail.retryable, fail.retry_after)).status;
+  end if;
+  return status;
 end $$;
 comment on function pgsched.fail(uuid, bigint, text, boolean, interval)
   is 'Says that an execution which was claimed, or deferred by its target, has failed, and why; its options say what becomes of it,
-which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. PS013
-where another has it by now or it has ended, PS010 for an unknown one.';
+which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. Kept, and
+recorded later, where somebody has locked its row or its job. PS013 where another has it by now or it has ended, PS010 for an unknown one.';
 
 create or replace function pgsched_internal.check_lease(lease interval) returns boolean language plpgsql immutable parallel safe as $$
 begin
@@ -203,33 +321,44 @@ create or replace function pgsched.extend(id uuid, token bigint, lease interval 
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   until constant timestamptz := pgsched.now() + extend.lease;
-  held pgsched.executions;
+  taken record;
 begin
   perform pgsched_internal.check_lease(extend.lease);
-  held := pgsched_internal.take_in_hand(extend.id, extend.token);
-  if held.lease_owner is not null then
-    perform pgsched_internal.refuse('PS011', format('the call of execution %s has not been answered yet', held.id), 'answer it with 202 first');
+  taken := pgsched_internal.take_in_hand(extend.id, extend.token);
+  if (taken.held).lease_owner is not null then
+    perform pgsched_internal.refuse('PS011', format('the call of execution %s has not been answered yet', (taken.held).id), 'answer it with 202 first');
+  elsif not taken.is_free then
+    return (taken.held).lease_expires_at;
   end if;
-  update pgsched.executions e set lease_expires_at = until, fire_at = until where e.partition = held.partition and e.id = held.id;
+  update pgsched.executions e set lease_expires_at = until, fire_at = until where e.partition = (taken.held).partition and e.id = (taken.held).id;
   return until;
 end $$;
 comment on function pgsched.extend(uuid, bigint, interval)
-  is 'Keeps an execution which was claimed, or deferred by its target, for so long from now; returns until when. PS013 where another has
-it by now or it has ended, PS010 for an unknown one.';
+  is 'Keeps an execution which was claimed, or deferred by its target, for so long from now; returns until when. Where somebody has locked
+its row the lease stays as it is, and its end is returned. PS013 where another has it by now or it has ended, PS010 for an unknown one.';
 
-create or replace function pgsched.release(id uuid, token bigint) returns void
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
-declare
-  held constant pgsched.executions := pgsched_internal.take_in_hand(release.id, release.token);
+create or replace function pgsched_internal.hand_back(held pgsched.executions) returns void language plpgsql volatile as $$
 begin
-  if held.target <> 'queue:' then
-    perform pgsched_internal.refuse('PS011', format('execution %s was deferred, and not claimed', held.id), 'let it fail: pgsched.fail');
-  end if;
   update pgsched.executions e
      set fire_at = pgsched.now(), lease_token = null, lease_expires_at = null, consumer = null, attempt = e.attempt - 1
    where e.partition = held.partition and e.id = held.id;
   perform pgsched_internal.notify_wake(held.partition, pgsched.now());
 end $$;
+comment on function pgsched_internal.hand_back(pgsched.executions) is 'Has an execution that is locked wait as if it had not been claimed.';
+
+create or replace function pgsched.release(id uuid, token bigint) returns void
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+declare
+  taken constant record := pgsched_internal.take_in_hand(release.id, release.token);
+begin
+  if (taken.held).target <> 'queue:' then
+    perform pgsched_internal.refuse('PS011', format('execution %s was deferred, and not claimed', (taken.held).id), 'let it fail: pgsched.fail');
+  elsif taken.is_free then
+    perform pgsched_internal.hand_back(taken.held);
+  else
+    perform pgsched_internal.note_result('release', taken.held, release.token);
+  end if;
+end $$;
 comment on function pgsched.release(uuid, bigint)
-  is 'Hands an execution back as if it had not been claimed. PS013 where another has it by now or it has ended, PS010 for an
-unknown one, PS011 for one that a target deferred.';
+  is 'Hands an execution back as if it had not been claimed, as soon as nobody else has its row locked. PS013 where another has it by now or
+it has ended, PS010 for an unknown one, PS011 for one that a target deferred.';

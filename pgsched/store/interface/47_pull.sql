@@ -122,25 +122,26 @@ create or replace function pgsched_internal.may_be_handed_out(partition smallint
 declare
   waiting pgsched.executions;
   late record;
+  is_dealt_with boolean;
 begin
   select * into waiting from pgsched.executions e where e.partition = may_be_handed_out.partition and e.id = may_be_handed_out.id;
   if waiting.lease_token is not null then
-    if pgsched_internal.is_lost(waiting) then
-      perform pgsched_internal.lose_in_hand(waiting);
-    end if;
-    return false;
+    is_dealt_with := not pgsched_internal.is_lost(waiting) or pgsched_internal.lose_in_hand(waiting);
   elsif waiting.target <> 'queue:' then
-    perform pgsched_internal.end_in_hand(waiting, 'failed', null,
+    is_dealt_with := pgsched_internal.end_in_hand(waiting, 'failed', null,
       'consumers pull from this queue, so nobody calls its targets: schedule them in a queue that workers serve', tried => false);
-    return false;
+  else
+    late := pgsched_internal.lateness(pgsched_internal.options_of(waiting), waiting.attempt + 1,
+      extract(epoch from pgsched.now() - coalesce(waiting.scheduled_for, waiting.fire_at))::float8);
+    if late.status is null then
+      return waiting.ordering_key is null or pgsched_internal.take_turn(waiting);
+    end if;
+    is_dealt_with := pgsched_internal.end_in_hand(waiting, late.status, null, late.reason, tried => false);
   end if;
-  late := pgsched_internal.lateness(pgsched_internal.options_of(waiting), waiting.attempt + 1,
-    extract(epoch from pgsched.now() - coalesce(waiting.scheduled_for, waiting.fire_at))::float8);
-  if late.status is not null then
-    perform pgsched_internal.end_in_hand(waiting, late.status, null, late.reason, tried => false);
-    return false;
+  if not is_dealt_with then
+    raise lock_not_available using message = format('what the end of execution %s writes is locked', may_be_handed_out.id);
   end if;
-  return waiting.ordering_key is null or pgsched_internal.take_turn(waiting);
+  return false;
 end $$;
 comment on function pgsched_internal.may_be_handed_out(smallint, uuid)
   is 'Whether a consumer may have a due execution that is locked; what it may not have ends, waits or is held.';

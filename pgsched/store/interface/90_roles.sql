@@ -70,7 +70,8 @@ begin
   grant usage on schema pgsched, pgsched_internal to pgsched_worker;
   grant select, insert, update, delete on pgsched.executions, pgsched.jobs, pgsched.dependencies, pgsched.workers, pgsched.audit_log,
     pgsched.blocked_keys, pgsched_internal.gates, pgsched_internal.gate_use, pgsched_internal.facts, pgsched_internal.keys, pgsched_internal.job_moves,
-    pgsched_internal.letters_to_come_back_to, pgsched_internal.ends_to_mark to pgsched_worker;
+    pgsched_internal.letters_to_come_back_to, pgsched_internal.ends_to_mark,
+    pgsched_internal.results_to_record to pgsched_worker;
   grant select, update on pgsched_internal.locks, pgsched_internal.orderings to pgsched_worker;  -- to lock their rows
   grant select, insert, update on pgsched.history to pgsched_worker;
   grant select, update on pgsched.queues, pgsched.backfills, pgsched.replays, pgsched_internal.kept_dead_letters to pgsched_worker;
@@ -128,7 +129,9 @@ begin
     'pgsched_internal.write_log', 'pgsched_internal.written_out', 'pgsched_internal.attach_day', 'pgsched_internal.day_table', 'pgsched_internal.days_to_drop',
     'pgsched_internal.days_to_make', 'pgsched_internal.trim_default_days', 'pgsched_internal.try_lock', 'pgsched_internal.lock_ordering',
     'pgsched_internal.let_next_alone', 'pgsched_internal.take_watch', 'pgsched_internal.leave_watch', 'pgsched_internal.is_current',
-    'pgsched_internal.watch_of'], 'pgsched_worker');
+    'pgsched_internal.watch_of', 'pgsched_internal.decide_failure', 'pgsched_internal.hand_back', 'pgsched_internal.is_free_to_end',
+    'pgsched_internal.note_result', 'pgsched_internal.record_in_hand', 'pgsched_internal.record_result',
+    'pgsched_internal.record_results', 'pgsched_internal.still_in_hand', 'pgsched_internal.wait_for_end', 'pgsched_internal.wait_for_row'], 'pgsched_worker');
   perform pgsched_internal.grant_execute(array[
     'pgsched_internal.give_key', 'pgsched_internal.homes_of', 'pgsched_internal.in_history', 'pgsched_internal.in_partition', 'pgsched_internal.insert_waiting',
     'pgsched_internal.is_live', 'pgsched_internal.job_under', 'pgsched_internal.key_retention', 'pgsched_internal.last_under',

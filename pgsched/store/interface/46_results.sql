@@ -1,0 +1,90 @@
+-- What was said of executions whose row, or what their end writes beside it, somebody had locked: kept here, and recorded by a worker
+-- as soon as it is free. A consumer serves many clients, and an open transaction of one shall not keep it from the others.
+-- The token decides here, too: what another has by then, or has ended, is none of the first one's any more, and is dropped.
+
+create or replace function pgsched_internal.note_result(
+  verb text, held pgsched.executions, token bigint, result jsonb default null, error text default null, retryable boolean default null,
+  retry_after interval default null
+) returns void language plpgsql volatile as $$
+begin
+  if exists (select from pgsched_internal.results_to_record r where r.execution_id = held.id and r.token = note_result.token) then
+    perform pgsched_internal.refuse('PS013', format('execution %s is not yours any more: you have said what became of it', held.id),
+      'drop the result');
+  end if;
+  insert into pgsched_internal.results_to_record (client_id, execution_id, token, verb, result, error, retryable, retry_after)
+  values (held.client_id, held.id, note_result.token, note_result.verb, note_result.result, note_result.error, note_result.retryable,
+          note_result.retry_after);
+  perform pgsched_internal.notify_release();
+end $$;
+comment on function pgsched_internal.note_result(text, pgsched.executions, bigint, jsonb, text, boolean, interval)
+  is 'Keeps what was said of an execution that somebody has locked; PS013 where that has been said before.';
+
+create or replace function pgsched_internal.record_in_hand(held pgsched.executions, noted pgsched_internal.results_to_record) returns boolean
+  language plpgsql volatile as $$
+begin
+  if noted.verb = 'complete' then
+    return pgsched_internal.end_in_hand(held, 'succeeded', noted.result, null, tried => true);
+  elsif noted.verb = 'fail' then
+    return pgsched_internal.fail_in_hand(held, noted.error, noted.retryable, noted.retry_after) is not null;
+  end if;
+  perform pgsched_internal.hand_back(held);
+  return true;
+end $$;
+comment on function pgsched_internal.record_in_hand(pgsched.executions, pgsched_internal.results_to_record)
+  is 'Does what was said of an execution that is locked; false, and nothing done, where somebody has locked what its end writes.';
+
+create or replace function pgsched_internal.record_result(noted pgsched_internal.results_to_record) returns boolean
+  language plpgsql volatile as $$
+declare
+  home constant smallint := (noted.token & 32767)::smallint;
+  held pgsched.executions;
+begin
+  select * into held from pgsched.executions e
+   where e.partition = home and e.id = noted.execution_id and e.lease_token = noted.token
+     and (e.lease_owner is null or e.options ? 'deferred') for update skip locked;
+  if held.id is not null then
+    return pgsched_internal.record_in_hand(held, noted);
+  end if;
+  return not exists (select from pgsched.executions e
+                      where e.partition = home and e.id = noted.execution_id and e.lease_token = noted.token
+                        and (e.lease_owner is null or e.options ? 'deferred'));
+end $$;
+comment on function pgsched_internal.record_result(pgsched_internal.results_to_record)
+  is 'Records what was said of an execution, or finds that it is over; false where somebody has it locked still.';
+
+-- One after another, and what one of them fails by is no matter of the others. Who is locked still is tried again after half as
+-- long as it has waited.
+create or replace function pgsched_internal.record_results(most integer) returns integer language plpgsql volatile as $$
+declare
+  noted pgsched_internal.results_to_record;
+  is_done boolean;
+  count integer := 0;
+begin
+  perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, and these rows are anybody's
+  for noted in
+    select r.* from pgsched_internal.results_to_record r where r.try_at <= clock_timestamp() order by r.try_at limit most for update skip locked
+  loop
+    begin
+      is_done := pgsched_internal.record_result(noted);
+    exception when others then
+      if not pgsched_internal.is_of_a_row(sqlstate) then
+        raise;
+      end if;
+      is_done := not pgsched_internal.is_a_lock(sqlstate);
+      if is_done then
+        perform pgsched_internal.put_away((noted.token & 32767)::smallint, noted.execution_id, sqlerrm);
+      end if;
+    end;
+    if is_done then
+      delete from pgsched_internal.results_to_record r where r.id = noted.id;
+      count := count + 1;
+    else
+      update pgsched_internal.results_to_record r
+         set try_at = clock_timestamp() + least(greatest((clock_timestamp() - r.noted_at) * 0.5, interval '20 ms'), interval '2 s')
+       where r.id = noted.id;
+    end if;
+  end loop;
+  return count;
+end $$;
+comment on function pgsched_internal.record_results(integer)
+  is 'Records what was said of executions that were locked then, so many of them at a time; how many are dealt with.';
