@@ -6,24 +6,7 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 
 	$(shell $(python) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(python))))
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PYTEST_ARGS ?=
-# What tells the time is tested one by one, the rest on all cores.
-TIMED := $(addprefix tests/worker/test_,$(addsuffix .py,alarm circuits clock dispatcher gates stop watch worker))
-# An installation that is attacked mostly waits: two at a time.
-ATTACKED := $(addprefix tests/adversary/test_,$(addsuffix .py,neighbours values))
 EVERYWHERE := -n auto --dist worksteal
-# What is tested on the older end of what is supported, too: migrations, rights, the statements of the row's life, the
-# functions with SQL of their own, and which plans are found. What only refuses bad input is the same there.
-ON_15 := tests/migrations $(addprefix tests/store/test_,$(addsuffix .py,backfill_chunks backfill_verbs backfill_workers \
-	bad_rows bounds changed_while_claimed claim days dead_letter_days dead_letter_plans dead_letter_races dead_letter_target \
-	dead_letters dependencies edit failures followed gate_plans gate_rights interface isolation key_registry keys \
-	locks_held lookup_plans notify outcomes overlap pinned planning plans pull pull_cost pull_races queues reap \
-	replays roles schedule settle sidelining statements successors zone_rules))
-# A little of everything that speaks to PostgreSQL, from a migration to a whole `pgsched up`: for each supported version.
-SMOKE := tests/migrations tests/replication tests/cli/test_up.py \
-	$(addprefix tests/store/test_,$(addsuffix .py,claim dead_letter_plans dependencies followed gate_plans interface plans pull queues \
-	reap roles schedule settle status)) \
-	$(addprefix tests/worker/test_,$(addsuffix .py,chains deferred ordering worker)) \
-	$(addprefix tests/api/test_,$(addsuffix .py,executions health jobs))
 # The tests start hundreds of processes; without bytecode each would compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
 ARGS ?=
@@ -58,19 +41,19 @@ imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 test-18: $(VENV)/.dev
-	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(EVERYWHERE) $(addprefix --ignore=,$(TIMED) $(ATTACKED)) $(PYTEST_ARGS)
-	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(TIMED) $(PYTEST_ARGS)
-	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest -n 2 --dist worksteal $(ATTACKED) $(PYTEST_ARGS)
+	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(EVERYWHERE) -m "not timed and not attack" $(PYTEST_ARGS)
+	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest -m timed tests/worker $(PYTEST_ARGS)
+	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest -n 2 --dist worksteal -m attack tests/adversary $(PYTEST_ARGS)
 
 test-15: $(VENV)/.dev
 	found="$$($(BIN)/python -m tests.programs.postgresql 15)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=15 && \
-	$(BIN)/pytest $(EVERYWHERE) $(ON_15) $(PYTEST_ARGS)
+	$(BIN)/pytest $(EVERYWHERE) -m oldest_postgresql tests/migrations tests/store $(PYTEST_ARGS)
 
 smoke: smoke-15 smoke-16 smoke-17 smoke-18
 
 smoke-%: $(VENV)/.dev
 	found="$$($(BIN)/python -m tests.programs.postgresql $*)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=$* && \
-	$(BIN)/pytest $(EVERYWHERE) $(SMOKE) $(PYTEST_ARGS)
+	$(BIN)/pytest $(EVERYWHERE) -m smoke $(PYTEST_ARGS)
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix

@@ -8,10 +8,10 @@ import os
 from alembic import context
 from sqlalchemy import NullPool, create_engine, event
 
-from pgsched.store.ddl import VERSION_TABLE, after_upgrade, before_upgrade
-from pgsched.store.pinned import PINNED_LOCALLY
-from pgsched.store.tables import metadata
-from pgsched.store.transactions import connect
+from pgsched.store.admin.ddl import VERSION_TABLE, after_upgrade, before_upgrade
+from pgsched.store.core.pinned import PINNED_LOCALLY
+from pgsched.store.core.tables import metadata
+from pgsched.store.core.transactions import connect
 
 config = context.config
 

@@ -14,12 +14,12 @@ from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.scheduler import Trials, Worker
 from pgsched.settings import Settings
-from pgsched.store.following import check_not_following
-from pgsched.store.migrate import check_schema
-from pgsched.store.pooling import check_sessions
-from pgsched.store.transactions import transaction
-from pgsched.store.workers import check_queues
-from pgsched.worker.witness import Start
+from pgsched.store.admin.migrate import check_schema
+from pgsched.store.admin.workers import check_queues
+from pgsched.store.core.following import check_not_following
+from pgsched.store.core.pooling import check_sessions
+from pgsched.store.core.transactions import transaction
+from pgsched.worker.run.witness import Start
 
 
 def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:

@@ -18,7 +18,7 @@ from psycopg import sql
 from pytest_postgresql.janitor import DatabaseJanitor
 
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir, find_bin_dir
-from pgsched.store.migrate import migrate
+from pgsched.store.admin.migrate import migrate
 from tests.databases import Databases, lending
 
 _SETTINGS = {

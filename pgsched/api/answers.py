@@ -14,10 +14,10 @@ from litestar.openapi.datastructures import ResponseSpec
 from pgsched.api.problems import MEDIA_TYPE, Fault, Problem, Unreadable
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import Fire
-from pgsched.store.backfills import Backfill
-from pgsched.store.calls import Outcome
-from pgsched.store.dead_letters import Replay
-from pgsched.store.rows import Attempt, DeadLetter, Execution, JobRow, Json
+from pgsched.store.ends.dead_letters import Replay
+from pgsched.store.jobs.backfills import Backfill
+from pgsched.store.lookup.rows import Attempt, DeadLetter, Execution, JobRow, Json
+from pgsched.store.schedule.calls import Outcome
 
 _Item = TypeVar("_Item", JobRow, Execution, Backfill, DeadLetter, Replay)
 

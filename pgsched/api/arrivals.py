@@ -19,10 +19,10 @@ from pgsched.api.database import Database
 from pgsched.domain.notice import CHANNEL, parse_notice
 from pgsched.errors import PgschedError, Unavailable
 from pgsched.events import Events
-from pgsched.store import in_hand
-from pgsched.store.pinned import pin
-from pgsched.store.pooling import has_sessions
-from pgsched.store.workers import PARTITIONS_PER_QUEUE
+from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE
+from pgsched.store.core.pinned import pin
+from pgsched.store.core.pooling import has_sessions
+from pgsched.store.pull import in_hand
 
 _RESUMED = "queues"  # a queue may have been paused until now
 _LOOK_EVERY = 1.0

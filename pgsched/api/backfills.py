@@ -14,8 +14,8 @@ from pgsched.api.database import Pooled
 from pgsched.api.jobs import After, JobId, Limit, actor
 from pgsched.api.requests import ApiRequest, Instant
 from pgsched.domain.schedule import instant_of
-from pgsched.store import backfills
-from pgsched.store.backfills import Backfill, Range
+from pgsched.store.jobs import backfills
+from pgsched.store.jobs.backfills import Backfill, Range
 
 BackfillId = Annotated[UUID, PathParameter(description="A backfill's id.")]
 _NIGHTS = {"from": "2026-02-01T00:00:00Z", "to": "2026-03-01T00:00:00Z", "rate": 5, "dry_run": True}

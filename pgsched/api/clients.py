@@ -14,8 +14,8 @@ from pgsched.api.requests import ApiRequest, Note
 from pgsched.api.settings import ClientSettings, Name, Rotation, note_in
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.request import NO_DELAY
-from pgsched.store import clients
-from pgsched.store.clients import KEPT_FOR, ClientRow
+from pgsched.store.admin import clients
+from pgsched.store.admin.clients import KEPT_FOR, ClientRow
 
 ClientName = Annotated[str, PathParameter(max_length=100, description="A client's name.")]
 

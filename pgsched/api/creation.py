@@ -16,11 +16,11 @@ from pgsched.api.answers import Scheduled, problems
 from pgsched.api.database import Pooled
 from pgsched.api.requests import CreateJob
 from pgsched.errors import InvalidSchedule
-from pgsched.store import calls
-from pgsched.store.jobs import plan_job
-from pgsched.store.listings import get_job, planned_instant
-from pgsched.store.order import Order, When, when
-from pgsched.store.rows import JobRow
+from pgsched.store.jobs.jobs import plan_job
+from pgsched.store.lookup.listings import get_job, planned_instant
+from pgsched.store.lookup.rows import JobRow
+from pgsched.store.schedule import calls
+from pgsched.store.schedule.order import Order, When, when
 
 SHOWN = 5
 """How many of the next instants an answer names."""

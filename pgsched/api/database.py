@@ -13,10 +13,10 @@ from psycopg_pool import AsyncConnectionPool
 
 from pgsched.errors import Unavailable
 from pgsched.events import Events
-from pgsched.store.exact import read_exactly
-from pgsched.store.pinned import PINNED, locally, pin
-from pgsched.store.pooling import is_pooled
-from pgsched.store.refusals import refusal
+from pgsched.store.core.exact import read_exactly
+from pgsched.store.core.pinned import PINNED, locally, pin
+from pgsched.store.core.pooling import is_pooled
+from pgsched.store.core.refusals import refusal
 
 WAIT = 5.0
 """Seconds that a request waits for a connection, and that one is tried to be made."""

@@ -14,9 +14,10 @@ from pgsched.api.executions import ExecutionId, bound
 from pgsched.api.jobs import After, Client, Key, Limit, Why, actor
 from pgsched.api.requests import ApiRequest
 from pgsched.errors import NotFound
-from pgsched.store import dead_letters, listings
-from pgsched.store.dead_letters import Changes
-from pgsched.store.rows import DeadLetter, DeadLetterFilter
+from pgsched.store.ends import dead_letters
+from pgsched.store.ends.dead_letters import Changes
+from pgsched.store.lookup import listings
+from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
 
 DeadLetterId = Annotated[UUID, PathParameter(description="The id of the execution that failed.")]
 _HOW = "finished_at, RFC 3339 with an offset"

@@ -16,7 +16,8 @@ from pgsched.api.requests import ApiRequest, EditJob, PreviewEdit, PreviewSpec
 from pgsched.domain.preview import preview
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.spread import identity_of
-from pgsched.store import edits, listings
+from pgsched.store.jobs import edits
+from pgsched.store.lookup import listings
 
 _LATER = Example(
     summary="An hour later, and not on holidays",

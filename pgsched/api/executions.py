@@ -22,9 +22,11 @@ from pgsched.api.jobs import After, Client, Key, Limit, actor
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.requests import ApiRequest, Reschedule
 from pgsched.errors import InvalidSchedule, NotFound
-from pgsched.store import calls, dependencies, listings
-from pgsched.store.order import when
-from pgsched.store.rows import ExecutionFilter
+from pgsched.store.ends import dependencies
+from pgsched.store.lookup import listings
+from pgsched.store.lookup.rows import ExecutionFilter
+from pgsched.store.schedule import calls
+from pgsched.store.schedule.order import when
 
 ExecutionId = Annotated[UUID, PathParameter(description="An execution's id.")]
 Status = Literal["scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled", "expired", "skipped"]

@@ -8,9 +8,9 @@ from litestar import get
 from pgsched.api.answers import State, problems
 from pgsched.api.database import Pooled
 from pgsched.errors import Unavailable
-from pgsched.store import calls
-from pgsched.store.fitness import READ_ONLY
-from pgsched.store.migrate import expected_revision, mismatch
+from pgsched.store.admin.migrate import expected_revision, mismatch
+from pgsched.store.core.fitness import READ_ONLY
+from pgsched.store.schedule import calls
 
 _expected = cache(expected_revision)
 

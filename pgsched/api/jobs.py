@@ -25,9 +25,10 @@ from pgsched.api.database import Pooled
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.requests import ApiRequest, Note
 from pgsched.errors import NotFound
-from pgsched.store import calls, listings
-from pgsched.store.order import check_text
-from pgsched.store.rows import ExecutionFilter, JobFilter, JobRow
+from pgsched.store.lookup import listings
+from pgsched.store.lookup.rows import ExecutionFilter, JobFilter, JobRow
+from pgsched.store.schedule import calls
+from pgsched.store.schedule.order import check_text
 
 JobId = Annotated[UUID, PathParameter(description="A job's id.")]
 Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=500, description="Items a page.")]

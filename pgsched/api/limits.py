@@ -14,8 +14,8 @@ from pgsched.api.jobs import actor
 from pgsched.api.requests import ApiRequest
 from pgsched.api.settings import Limit, Name
 from pgsched.domain.duration import parse_duration
-from pgsched.store import limits
-from pgsched.store.limits import Amount, LimitRow
+from pgsched.store.gates import limits
+from pgsched.store.gates.limits import Amount, LimitRow
 
 Kind = Annotated[str, PathParameter(description="client, host, queue or key.")]
 Whose = Annotated[str, PathParameter(max_length=300, description="Which client, host, queue or key.")]

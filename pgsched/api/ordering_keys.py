@@ -13,8 +13,8 @@ from pgsched.api.database import Pooled
 from pgsched.api.jobs import Limit, actor
 from pgsched.api.requests import ApiRequest
 from pgsched.api.settings import OrderingKey
-from pgsched.store import blocked_keys
-from pgsched.store.blocked_keys import BlockedKey
+from pgsched.store.gates import blocked_keys
+from pgsched.store.gates.blocked_keys import BlockedKey
 
 Client = Annotated[str | None, QueryParameter(name="client", max_length=100, description="Only this client's.")]
 After = Annotated[UUID | None, QueryParameter(name="after", description="next of the page before.")]

@@ -20,10 +20,10 @@ from pgsched.api.requests import ApiRequest, Duration
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.request import NO_DELAY
 from pgsched.errors import InvalidInput, InvalidSchedule
-from pgsched.store import in_hand
-from pgsched.store.in_hand import Failure, InHand
-from pgsched.store.order import check_text
-from pgsched.store.rows import Json
+from pgsched.store.lookup.rows import Json
+from pgsched.store.pull import in_hand
+from pgsched.store.pull.in_hand import Failure, InHand
+from pgsched.store.schedule.order import check_text
 
 LONGEST_WAIT = timedelta(seconds=60)
 QueueName = Annotated[str, PathParameter(description="A queue that consumers pull from.")]

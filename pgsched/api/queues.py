@@ -12,8 +12,8 @@ from pgsched.api.database import Pooled
 from pgsched.api.jobs import actor
 from pgsched.api.requests import ApiRequest, Note
 from pgsched.api.settings import NewQueue, QueueSettings, note_in
-from pgsched.store import queues
-from pgsched.store.queues import QueueRow
+from pgsched.store.admin import queues
+from pgsched.store.admin.queues import QueueRow
 
 QueueName = Annotated[str, PathParameter(max_length=63, description="A queue's name.")]
 _ORDERS = Example(summary="At most 100,000 waiting", value={"name": "orders", "max_waiting": 100_000, "weight": 3})

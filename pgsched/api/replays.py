@@ -14,10 +14,10 @@ from pgsched.api.database import Pooled
 from pgsched.api.jobs import After, Limit, actor
 from pgsched.api.requests import ApiRequest, Instant
 from pgsched.domain.schedule import instant_of
-from pgsched.store import dead_letters
-from pgsched.store.dead_letters import Replay
-from pgsched.store.order import check_text
-from pgsched.store.rows import DeadLetterFilter
+from pgsched.store.ends import dead_letters
+from pgsched.store.ends.dead_letters import Replay
+from pgsched.store.lookup.rows import DeadLetterFilter
+from pgsched.store.schedule.order import check_text
 
 ReplayId = Annotated[UUID, PathParameter(description="A replay's id.")]
 _MOVED = {"filter": {"host": "old.example"}, "target": "https://new.example/settle", "rate": 5, "dry_run": True}

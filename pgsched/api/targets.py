@@ -13,8 +13,8 @@ from pgsched.api.executions import instant
 from pgsched.api.jobs import Limit, actor
 from pgsched.api.requests import ApiRequest
 from pgsched.api.settings import Host, Name, Sidelining
-from pgsched.store import targets
-from pgsched.store.targets import Sidelined
+from pgsched.store.gates import targets
+from pgsched.store.gates.targets import Sidelined
 
 Client = Annotated[str | None, QueryParameter(name="client", max_length=100, description="Only this client's.")]
 _HOST = Example(summary="For one client", value={"host": "shop.example", "client": "payments"})

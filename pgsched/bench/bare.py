@@ -12,9 +12,9 @@ import psycopg
 import uvloop
 
 from pgsched.bench.answers import collect
-from pgsched.store.connect import connect
-from pgsched.store.sql import statement_over
-from pgsched.store.wire import Tokens, Uuids
+from pgsched.store.core.connect import connect
+from pgsched.store.core.sql import statement_over
+from pgsched.store.core.wire import Tokens, Uuids
 
 _BATCH = 500
 _CLAIM: LiteralString = """

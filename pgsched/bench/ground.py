@@ -11,7 +11,7 @@ import psycopg
 from psycopg import sql
 
 from pgsched.embedded import EmbeddedPostgres
-from pgsched.store.migrate import migrate
+from pgsched.store.admin.migrate import migrate
 
 # Memory and checkpoints as on a machine that is given to PostgreSQL; durability untouched.
 _SERVER = {

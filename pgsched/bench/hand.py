@@ -17,7 +17,7 @@ from pgsched.delivery.python import App
 from pgsched.events import Events, logging_listener
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
-from pgsched.store import executions
+from pgsched.store.live import executions
 
 _LOOK_EVERY = 0.005
 

@@ -16,7 +16,7 @@ from pgsched.cli.child import program
 from pgsched.cli.supervisor import HAND_BACK, how_it_ended
 from pgsched.domain.execution import Execution
 from pgsched.settings import Settings
-from pgsched.worker.witness import Ended, Running
+from pgsched.worker.run.witness import Ended, Running
 
 _LANES = 8
 _TOLD = (0, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP, -signal.SIGQUIT, os.EX_TEMPFAIL)

@@ -52,7 +52,7 @@ def backfill(
     Prints the backfill's id, and how many instants there are.
     """
     from pgsched.cli.database import ask
-    from pgsched.store import backfills
+    from pgsched.store.jobs import backfills
 
     wanted = backfills.Range(start=start, end=end, rate=rate)
 
@@ -78,7 +78,7 @@ def backfill(
 def backfills(reply: Reply, /, id: UUID, limit: int, after: UUID | None, **flags: Any) -> None:
     """List a job's backfills and how far they are, newest first."""
     from pgsched.cli.database import ask
-    from pgsched.store import backfills
+    from pgsched.store.jobs import backfills
 
     settings = with_database(load_settings(flags))
     found = ask(settings, lambda connection: backfills.of_job(connection, id, limit=limit, after=after))
@@ -97,7 +97,7 @@ def backfills(reply: Reply, /, id: UUID, limit: int, after: UUID | None, **flags
 def cancel_backfill(reply: Reply, /, id: UUID, actor: str | None, **flags: Any) -> None:
     """Cancel a backfill: what it planned and still waits is cancelled."""
     from pgsched.cli.database import ask
-    from pgsched.store import backfills
+    from pgsched.store.jobs import backfills
 
     settings = with_database(load_settings(flags))
     done = ask(settings, lambda connection: backfills.cancel(connection, id, actor=actor))

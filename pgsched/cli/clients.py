@@ -29,7 +29,7 @@ def clients() -> None:
 @click.pass_obj
 def list_clients(reply: Reply, /, limit: int, after: str | None, **given: Any) -> None:
     """List the clients that something is set for."""
-    from pgsched.store import clients
+    from pgsched.store.admin import clients
 
     found = ask_with(given, lambda connection: clients.all_clients(connection, limit=limit, after=after))
     rows = [[getattr(row, name) for name in _COLUMNS] for row in found]
@@ -45,7 +45,7 @@ def list_clients(reply: Reply, /, limit: int, after: str | None, **given: Any) -
 @click.pass_obj
 def show(reply: Reply, /, client: str, **given: Any) -> None:
     """Show what is set for a client; signing secrets by their last characters."""
-    from pgsched.store import clients
+    from pgsched.store.admin import clients
 
     found = dataclasses.asdict(ask_with(given, lambda connection: clients.get_client(connection, client)))
     reply.give(found, listing(found))
@@ -68,7 +68,7 @@ def show(reply: Reply, /, client: str, **given: Any) -> None:
 @click.pass_obj
 def set_client(reply: Reply, /, client: str, actor: str | None, **given: Any) -> None:
     """Set something for a client: only what is named."""
-    from pgsched.store import clients
+    from pgsched.store.admin import clients
 
     changes = changes_in(given, _SETTINGS)
     changed = ask_with(given, lambda connection: clients.set_client(connection, client, changes, actor=actor))
@@ -83,7 +83,7 @@ def set_client(reply: Reply, /, client: str, actor: str | None, **given: Any) ->
 @click.pass_obj
 def hold(reply: Reply, /, client: str, note: str | None, actor: str | None, **given: Any) -> None:
     """Begin nothing more of a client until it is released."""
-    from pgsched.store import clients
+    from pgsched.store.admin import clients
 
     changed = ask_with(given, lambda connection: clients.hold_client(connection, client, note=note, actor=actor))
     reply.give({"client": client, "changed": changed}, "held" if changed else "was held already")
@@ -97,7 +97,7 @@ def hold(reply: Reply, /, client: str, note: str | None, actor: str | None, **gi
 @click.pass_obj
 def release(reply: Reply, /, client: str, note: str | None, actor: str | None, **given: Any) -> None:
     """End the hold of a client."""
-    from pgsched.store import clients
+    from pgsched.store.admin import clients
 
     changed = ask_with(given, lambda connection: clients.release_client(connection, client, note=note, actor=actor))
     reply.give({"client": client, "changed": changed}, "released" if changed else "was not held")
@@ -111,7 +111,7 @@ def release(reply: Reply, /, client: str, note: str | None, actor: str | None, *
 @click.pass_obj
 def drop(reply: Reply, /, client: str, actor: str | None, **given: Any) -> None:
     """Forget what is set for a client; its jobs and executions stay."""
-    from pgsched.store import clients
+    from pgsched.store.admin import clients
 
     changed = ask_with(given, lambda connection: clients.drop_client(connection, client, actor=actor))
     reply.give({"client": client, "changed": changed}, "dropped" if changed else "nothing was set")

@@ -10,8 +10,8 @@ from psycopg import AsyncConnection
 
 from pgsched.errors import PgschedError
 from pgsched.settings import Settings
-from pgsched.store.refusals import refusal
-from pgsched.store.transactions import transaction_async
+from pgsched.store.core.refusals import refusal
+from pgsched.store.core.transactions import transaction_async
 
 Answer = TypeVar("Answer")
 

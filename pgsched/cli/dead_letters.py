@@ -15,7 +15,7 @@ from pgsched.cli.reply import Command, Reply, json_option, listing, table
 from pgsched.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
-    from pgsched.store.rows import DeadLetterFilter
+    from pgsched.store.lookup.rows import DeadLetterFilter
 
 _COLUMNS = ("id", "client", "key", "state", "finished_at", "attempt", "status_code", "target", "reason")
 _TRIES = ("attempt", "finished_at", "duration", "status_code", "error")
@@ -77,7 +77,7 @@ for _command in (replays, cancel_replay):
 def list_dead_letters(reply: Reply, /, state: str, limit: int, after: UUID | None, **given: Any) -> None:
     """List dead letters, newest first."""
     from pgsched.cli.looking import look
-    from pgsched.store import listings
+    from pgsched.store.lookup import listings
 
     wanted = _wanted(given)
 
@@ -97,7 +97,7 @@ def list_dead_letters(reply: Reply, /, state: str, limit: int, after: UUID | Non
 def show(reply: Reply, /, id: UUID, **flags: Any) -> None:
     """Show one dead letter with its failed tries."""
     from pgsched.cli.database import ask
-    from pgsched.store import listings
+    from pgsched.store.lookup import listings
 
     async def look(connection: Any) -> Any:
         found = await listings.get_dead_letter(connection, id)
@@ -154,7 +154,7 @@ def replay(reply: Reply, /, id: UUID | None, rate: float | None, dry_run: bool, 
 def discard(reply: Reply, /, id: UUID | None, **given: Any) -> None:
     """Discard a dead letter, or all that the filters name: they are open no more."""
     from pgsched.cli.database import ask
-    from pgsched.store import dead_letters
+    from pgsched.store.ends import dead_letters
 
     wanted, said = _wanted(given), {name: given.pop(name) for name in ("note", "actor")}
     settings = with_database(load_settings(given))
@@ -169,7 +169,7 @@ def discard(reply: Reply, /, id: UUID | None, **given: Any) -> None:
 
 def _wanted(given: dict[str, Any]) -> "DeadLetterFilter":
     """The filter, taken out of what was given."""
-    from pgsched.store.rows import DeadLetterFilter
+    from pgsched.store.lookup.rows import DeadLetterFilter
 
     return DeadLetterFilter(**{name: given.pop(name) for name in _FILTERS})
 
@@ -184,7 +184,7 @@ def _check_choice(id: UUID | None, wanted: "DeadLetterFilter") -> None:
 
 def _replay_one(reply: Reply, settings: Any, id: UUID, changes: dict[str, Any], said: dict[str, Any]) -> None:
     from pgsched.cli.database import ask
-    from pgsched.store.dead_letters import Changes, replay
+    from pgsched.store.ends.dead_letters import Changes, replay
 
     new = ask(settings, lambda connection: replay(connection, id, Changes(**changes), **said))
     reply.give({"id": new, "dead_letter": id}, str(new))
@@ -200,7 +200,7 @@ def _replay_many(
     said: dict[str, Any],
 ) -> None:
     from pgsched.cli.database import ask
-    from pgsched.store import dead_letters
+    from pgsched.store.ends import dead_letters
 
     async def begin(connection: Any) -> Any:
         counted = await dead_letters.count(connection, wanted)
@@ -215,7 +215,7 @@ def _replay_many(
 
 
 def _discard_all(wanted: "DeadLetterFilter", said: dict[str, Any]) -> Callable[[Any], Any]:
-    from pgsched.store import dead_letters
+    from pgsched.store.ends import dead_letters
 
     async def discard(connection: Any) -> int:
         total, complete = 0, False

@@ -112,7 +112,7 @@ async def _workers(settings: Settings, reply: Reply) -> AsyncIterator[asyncio.Ta
 
 
 def _schedule(settings: Settings, url: str) -> None:
-    from pgsched.store.transactions import transaction
+    from pgsched.store.core.transactions import transaction
 
     with transaction(settings.database_url or "") as connection:
         for name, (kind, spec, _) in _JOBS.items():
@@ -133,7 +133,7 @@ async def _arrive(settings: Settings, arrivals: "Arrivals", supervising: asyncio
 
 
 def _finish(settings: Settings) -> datetime:
-    from pgsched.store.transactions import transaction
+    from pgsched.store.core.transactions import transaction
 
     with transaction(settings.database_url or "") as connection:
         row = connection.execute("select clock_timestamp() - interval '500 ms'").fetchone()

@@ -48,7 +48,8 @@ def _timing_options(command: Command) -> Command:
 def edit(reply: Reply, /, id: UUID, actor: str | None, **given: Any) -> None:
     """Change a job: only what is named. Its waiting row follows at once; what is running goes on as it was."""
     from pgsched.cli.database import ask
-    from pgsched.store import edits, listings
+    from pgsched.store.jobs import edits
+    from pgsched.store.lookup import listings
 
     settings = with_database(load_settings({name: given.pop(name) for name in (*DATABASE, "config")}))
     changes = edits.changes_of(changes_in(given))

@@ -39,8 +39,8 @@ def executions() -> None:
 def list_executions(reply: Reply, /, limit: int, after: UUID | None, **given: Any) -> None:
     """List executions, newest first."""
     from pgsched.cli.looking import look
-    from pgsched.store import listings
-    from pgsched.store.rows import ExecutionFilter
+    from pgsched.store.lookup import listings
+    from pgsched.store.lookup.rows import ExecutionFilter
 
     settings = with_database(load_settings({name: given.pop(name) for name in (*DATABASE, "config")}))
     wanted = ExecutionFilter(**given)
@@ -61,7 +61,8 @@ def list_executions(reply: Reply, /, limit: int, after: UUID | None, **given: An
 def show(reply: Reply, /, id: UUID, **flags: Any) -> None:
     """Show one execution with its failed tries, and what it still waits for."""
     from pgsched.cli.database import ask
-    from pgsched.store import dependencies, listings
+    from pgsched.store.ends import dependencies
+    from pgsched.store.lookup import listings
 
     async def look(connection: Any) -> Any:
         found = await listings.get_execution(connection, id)
@@ -88,7 +89,7 @@ def show(reply: Reply, /, id: UUID, **flags: Any) -> None:
 def cancel(reply: Reply, /, id: UUID, note: str | None, actor: str | None, **flags: Any) -> None:
     """Cancel an execution that waits."""
     from pgsched.cli.database import ask
-    from pgsched.store import calls
+    from pgsched.store.schedule import calls
 
     async def end(connection: Any) -> Any:
         if await calls.is_job(connection, id):

@@ -55,8 +55,8 @@ def cancel(reply: Reply, /, **given: Any) -> None:
 
 def _change(reply: Reply, verb: Any, given: dict[str, Any], done: str, before: str) -> None:
     from pgsched.cli.database import ask
-    from pgsched.store import calls
-    from pgsched.store.rows import JobFilter
+    from pgsched.store.lookup.rows import JobFilter
+    from pgsched.store.schedule import calls
 
     id, client, labels = (given.pop(name) for name in ("id", "client", "labels"))
     said = {name: given.pop(name) for name in ("note", "actor")}
@@ -73,7 +73,7 @@ def _change(reply: Reply, verb: Any, given: dict[str, Any], done: str, before: s
 
 
 def _one(verb: str, id: UUID, said: dict[str, Any]) -> Callable[[Any], Any]:
-    from pgsched.store import calls
+    from pgsched.store.schedule import calls
 
     async def change(connection: Any) -> bool:
         if verb == "pause":

@@ -15,7 +15,7 @@ from pgsched.domain.duration import format_duration
 from pgsched.errors import NotFound
 
 if TYPE_CHECKING:
-    from pgsched.store.rows import JobRow
+    from pgsched.store.lookup.rows import JobRow
 
 _HIDDEN = {"cron", "timezone", "every", "gap", "overlap", "anchor"}
 
@@ -46,8 +46,8 @@ for _command in (edit, pause, resume, cancel):
 def list_jobs(reply: Reply, /, limit: int, after: UUID | None, **given: Any) -> None:
     """List jobs, newest first."""
     from pgsched.cli.looking import look
-    from pgsched.store import listings
-    from pgsched.store.rows import JobFilter
+    from pgsched.store.lookup import listings
+    from pgsched.store.lookup.rows import JobFilter
 
     settings = with_database(load_settings({name: given.pop(name) for name in (*DATABASE, "config")}))
     wanted = JobFilter(**given | {"labels": dict(given["labels"]) or None})
@@ -70,7 +70,7 @@ def list_jobs(reply: Reply, /, limit: int, after: UUID | None, **given: Any) -> 
 def show(reply: Reply, /, id: UUID, **flags: Any) -> None:
     """Show one job with its next instant."""
     from pgsched.cli.database import ask
-    from pgsched.store import listings
+    from pgsched.store.lookup import listings
 
     async def look(connection: Any) -> Any:
         row = await listings.get_job(connection, id)
@@ -92,7 +92,7 @@ def show(reply: Reply, /, id: UUID, **flags: Any) -> None:
 def trigger(reply: Reply, /, id: UUID, actor: str | None, **flags: Any) -> None:
     """Run a job now, besides its schedule. Prints the execution's id."""
     from pgsched.cli.database import ask
-    from pgsched.store import calls
+    from pgsched.store.schedule import calls
 
     settings = with_database(load_settings(flags))
     execution = ask(settings, lambda connection: calls.trigger(connection, id, actor=actor))

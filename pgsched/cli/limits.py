@@ -27,7 +27,7 @@ def limits() -> None:
 @click.pass_obj
 def list_limits(reply: Reply, /, kind: str | None, limit: int, after: str | None, **given: Any) -> None:
     """List the limits that are set."""
-    from pgsched.store import limits
+    from pgsched.store.gates import limits
 
     found = ask_with(given, lambda connection: limits.all_limits(connection, limit=limit, after=after, kind=kind))
     rows = [[getattr(row, name) for name in _COLUMNS] for row in found]
@@ -50,7 +50,7 @@ def list_limits(reply: Reply, /, kind: str | None, limit: int, after: str | None
 def set_limit(reply: Reply, /, kind: str, name: str, actor: str | None, per: str, **given: Any) -> None:
     """Set the limit of a KIND, which is client, host, queue or key. It takes the place of the one there was."""
     from pgsched.domain.duration import parse_duration
-    from pgsched.store import limits
+    from pgsched.store.gates import limits
 
     numbers = {name: given.pop(name) for name in ("rate", "burst", "concurrency")}
     amount = limits.Amount(per=parse_duration(per), **numbers)
@@ -67,7 +67,7 @@ def set_limit(reply: Reply, /, kind: str, name: str, actor: str | None, per: str
 @click.pass_obj
 def drop(reply: Reply, /, kind: str, name: str, actor: str | None, **given: Any) -> None:
     """Take a limit away: what it held back goes on."""
-    from pgsched.store import limits
+    from pgsched.store.gates import limits
 
     changed = ask_with(given, lambda connection: limits.drop_limit(connection, kind, name, actor=actor))
     reply.give({"kind": kind, "name": name, "changed": changed}, "dropped" if changed else "there was none")

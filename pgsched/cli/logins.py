@@ -8,7 +8,7 @@ from pgsched.cli.reply import Reply
 from pgsched.errors import PgschedError
 
 if TYPE_CHECKING:
-    from pgsched.store.logins import Logins
+    from pgsched.store.admin.logins import Logins
 
 _NOT_POSSIBLE = (
     "the API and the workers run as a superuser, for they cannot log in as a role of their own ({error}). Make one, "
@@ -27,7 +27,7 @@ def instead_of_superuser(url: str, passwords: Path, reply: Reply) -> "Logins | N
     Raises PgschedError where the database cannot be reached.
     """
     from pgsched.cli.database import explained
-    from pgsched.store.logins import is_superuser
+    from pgsched.store.admin.logins import is_superuser
 
     with explained():
         if not is_superuser(url):
@@ -41,7 +41,7 @@ def instead_of_superuser(url: str, passwords: Path, reply: Reply) -> "Logins | N
 
 def _make(url: str, passwords: Path, *, is_ours: bool) -> "Logins":
     from pgsched.cli.database import explained
-    from pgsched.store.logins import make_logins
+    from pgsched.store.admin.logins import make_logins
 
     with explained():
         logins = make_logins(url, passwords, is_ours=is_ours)

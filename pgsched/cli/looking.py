@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pgsched.cli.reply import Reply
 from pgsched.settings import Settings
-from pgsched.store.rows import Page
+from pgsched.store.lookup.rows import Page
 
 _SECONDS = 5.0
 _Row = TypeVar("_Row")

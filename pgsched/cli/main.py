@@ -92,7 +92,7 @@ def _status(reply: Reply, run: Callable[[], Any]) -> int:
 
 def _database_error(reply: Reply, error: Exception) -> int:
     """The driver's errors that a command let through are explained too; a bug keeps its traceback."""
-    from pgsched.store.refusals import refusal
+    from pgsched.store.core.refusals import refusal
 
     found = refusal(error)
     if found is None:

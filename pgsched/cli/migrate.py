@@ -18,7 +18,7 @@ def migrate(context: click.Context, /, as_sql: bool, **flags: Any) -> None:
     reply: Reply = context.obj
     settings = load_settings(flags)
     if as_sql:
-        from pgsched.store.migrate import migration_sql
+        from pgsched.store.admin.migrate import migration_sql
 
         sql = migration_sql()
         reply.give({"sql": sql}, sql.rstrip())
@@ -34,8 +34,8 @@ def migrate(context: click.Context, /, as_sql: bool, **flags: Any) -> None:
 def bring_up(url: str) -> tuple[str, list[str]]:
     """Migrates; returns the revision reached and the roles that could not be made. Raises PgschedError."""
     from pgsched.cli.database import explained
-    from pgsched.store.migrate import expected_revision
-    from pgsched.store.migrate import migrate as upgrade
+    from pgsched.store.admin.migrate import expected_revision
+    from pgsched.store.admin.migrate import migrate as upgrade
 
     with explained():
         return expected_revision(), upgrade(url)
@@ -44,7 +44,7 @@ def bring_up(url: str) -> tuple[str, list[str]]:
 def _text(revision: str, missing: list[str]) -> str:
     if not missing:
         return f"the database is at {revision}"
-    from pgsched.store.ddl import roles_sql
+    from pgsched.store.admin.ddl import roles_sql
 
     return (
         f"the database is at {revision}, but this role may not create roles; {', '.join(missing)} are missing.\n"

@@ -27,7 +27,7 @@ def ordering_keys() -> None:
 @click.pass_obj
 def blocked(reply: Reply, /, client: str | None, limit: int, after: UUID | None, **given: Any) -> None:
     """List the ordering keys that are blocked, the newest first."""
-    from pgsched.store import blocked_keys
+    from pgsched.store.gates import blocked_keys
 
     found = ask_with(
         given, lambda connection: blocked_keys.blocked_keys(connection, limit=limit, client=client, after=after)
@@ -46,7 +46,7 @@ def blocked(reply: Reply, /, client: str | None, limit: int, after: UUID | None,
 @click.pass_obj
 def unblock(reply: Reply, /, client: str, ordering_key: str, actor: str | None, **given: Any) -> None:
     """Let the executions of a CLIENT's ordering key go on, without the one that failed."""
-    from pgsched.store import blocked_keys
+    from pgsched.store.gates import blocked_keys
 
     changed = ask_with(given, lambda connection: blocked_keys.unblock(connection, client, ordering_key, actor=actor))
     text = "unblocked" if changed else "was not blocked"

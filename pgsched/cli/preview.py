@@ -51,7 +51,7 @@ def _preview_job(
     reply: Reply, flags: dict[str, Any], job: UUID, after: datetime | None, count: int, given: dict[str, Any]
 ) -> None:
     from pgsched.cli.database import ask
-    from pgsched.store import edits
+    from pgsched.store.jobs import edits
 
     for name in ("at", "identity"):
         if given.pop(name) is not None:

@@ -59,7 +59,7 @@ def api(reply: Reply, /, supervised: bool, **flags: Any) -> None:
 def worker(context: click.Context, /, check: bool, supervised: bool, alone: int | None, **flags: Any) -> None:
     """Deliver what is due until SIGTERM or Ctrl-C, then finish what is in hand."""
     settings = with_database(load_settings(flags))
-    from pgsched.worker.channels import ways_out
+    from pgsched.worker.run.channels import ways_out
 
     ways_out(settings)  # here, so that it is said once and not by each process
     reply: Reply = context.obj
@@ -80,8 +80,8 @@ def worker(context: click.Context, /, check: bool, supervised: bool, alone: int 
 def _check(settings: Settings, reply: Reply) -> None:
     """For a container's health. Raises NotFound where none is."""
     from pgsched.cli.database import explained
-    from pgsched.store.transactions import transaction
-    from pgsched.store.workers import of_host
+    from pgsched.store.admin.workers import of_host
+    from pgsched.store.core.transactions import transaction
 
     host = socket.gethostname()
     with explained(), transaction(settings.database_url or "") as connection:
@@ -111,10 +111,10 @@ def _work(settings: Settings, reply: Reply, *, supervised: bool, alone: int | No
 
 def _supervise(settings: Settings, reply: Reply) -> None:
     from pgsched.cli.database import explained
-    from pgsched.store.following import check_not_following
-    from pgsched.store.migrate import check_schema
-    from pgsched.store.pooling import check_sessions
-    from pgsched.store.transactions import transaction
+    from pgsched.store.admin.migrate import check_schema
+    from pgsched.store.core.following import check_not_following
+    from pgsched.store.core.pooling import check_sessions
+    from pgsched.store.core.transactions import transaction
 
     url = settings.database_url or ""
     with explained():

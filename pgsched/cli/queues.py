@@ -38,7 +38,7 @@ def queues() -> None:
 @click.pass_obj
 def list_queues(reply: Reply, /, **given: Any) -> None:
     """List the queues; what waits in each is counted up to 10,000."""
-    from pgsched.store import queues
+    from pgsched.store.admin import queues
 
     found = ask_with(given, queues.all_queues)
     rows = [[getattr(row, name) for name in _COLUMNS] for row in found]
@@ -52,7 +52,7 @@ def list_queues(reply: Reply, /, **given: Any) -> None:
 @click.pass_obj
 def show(reply: Reply, /, name: str, **given: Any) -> None:
     """Show one queue."""
-    from pgsched.store import queues
+    from pgsched.store.admin import queues
 
     found = dataclasses.asdict(ask_with(given, lambda connection: queues.get_queue(connection, name)))
     reply.give(found, listing(found))
@@ -68,7 +68,7 @@ def show(reply: Reply, /, name: str, **given: Any) -> None:
 @click.pass_obj
 def create(reply: Reply, /, name: str, pulled: bool, actor: str | None, **given: Any) -> None:
     """Make a queue, while everything goes on. Workers serve it that are started with its name."""
-    from pgsched.store import queues
+    from pgsched.store.admin import queues
 
     settings = changes_in(given, _SETTINGS) | ({"pulled": True} if pulled else {})
     ask_with(given, lambda connection: queues.create_queue(connection, name, settings, actor=actor))
@@ -86,7 +86,7 @@ def create(reply: Reply, /, name: str, pulled: bool, actor: str | None, **given:
 @click.pass_obj
 def set_queue(reply: Reply, /, name: str, actor: str | None, **given: Any) -> None:
     """Set something for a queue: only what is named."""
-    from pgsched.store import queues
+    from pgsched.store.admin import queues
 
     changes = some_changes_in(given, _SETTINGS, "--max-waiting 100000")
     changed = ask_with(given, lambda connection: queues.set_queue(connection, name, changes, actor=actor))
@@ -101,7 +101,7 @@ def set_queue(reply: Reply, /, name: str, actor: str | None, **given: Any) -> No
 @click.pass_obj
 def pause(reply: Reply, /, name: str, note: str | None, actor: str | None, **given: Any) -> None:
     """Have workers begin nothing more of a queue."""
-    from pgsched.store import queues
+    from pgsched.store.admin import queues
 
     changed = ask_with(given, lambda connection: queues.pause_queue(connection, name, note=note, actor=actor))
     reply.give({"name": name, "changed": changed}, "paused" if changed else "was paused already")
@@ -115,7 +115,7 @@ def pause(reply: Reply, /, name: str, note: str | None, actor: str | None, **giv
 @click.pass_obj
 def resume(reply: Reply, /, name: str, note: str | None, actor: str | None, **given: Any) -> None:
     """End the pause of a queue."""
-    from pgsched.store import queues
+    from pgsched.store.admin import queues
 
     changed = ask_with(given, lambda connection: queues.resume_queue(connection, name, note=note, actor=actor))
     reply.give({"name": name, "changed": changed}, "resumed" if changed else "was not paused")
@@ -129,7 +129,7 @@ def resume(reply: Reply, /, name: str, note: str | None, actor: str | None, **gi
 @click.pass_obj
 def drop(reply: Reply, /, name: str, actor: str | None, **given: Any) -> None:
     """Drop a queue in which nothing waits or runs; its history stays."""
-    from pgsched.store import queues
+    from pgsched.store.admin import queues
 
     ask_with(given, lambda connection: queues.drop_queue(connection, name, actor=actor))
     reply.give({"name": name, "changed": True}, "dropped")

@@ -22,7 +22,7 @@ _COLUMNS = ("id", "state", "rate", "replayed", "passed_over", "filter", "target"
 def replays(reply: Reply, /, limit: int, after: UUID | None, **flags: Any) -> None:
     """List the replays of many and how far they are, newest first."""
     from pgsched.cli.database import ask
-    from pgsched.store import dead_letters
+    from pgsched.store.ends import dead_letters
 
     settings = with_database(load_settings(flags))
     found = ask(settings, lambda connection: dead_letters.list_replays(connection, limit=limit, after=after))
@@ -41,7 +41,7 @@ def replays(reply: Reply, /, limit: int, after: UUID | None, **flags: Any) -> No
 def cancel_replay(reply: Reply, /, id: UUID, actor: str | None, **flags: Any) -> None:
     """Cancel a replay of many: what it has not replayed yet stays a dead letter."""
     from pgsched.cli.database import ask
-    from pgsched.store import dead_letters
+    from pgsched.store.ends import dead_letters
 
     settings = with_database(load_settings(flags))
     done = ask(settings, lambda connection: dead_letters.cancel_replay(connection, id, actor=actor))

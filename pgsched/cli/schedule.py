@@ -60,7 +60,7 @@ def schedule(reply: Reply, /, target: str, payload: str | None, **rest: Any) -> 
     TARGET is one URI, such as https://host/path or python:name. Prints the id; with --json also whether that is of
     something created, replaced, existing or ended.
     """
-    from pgsched.store.order import Order, when
+    from pgsched.store.schedule.order import Order, when
 
     flags = {name: rest.pop(name) for name in (*DATABASE, "config")}
     timing = {name: rest.pop(name) for name in ("at", "delay", "cron", "every", "timezone", "gap", "overlap")}
@@ -75,7 +75,7 @@ def schedule(reply: Reply, /, target: str, payload: str | None, **rest: Any) -> 
 
 def _place(flags: dict[str, Any], order: Any) -> Any:
     from pgsched.cli.database import ask
-    from pgsched.store import calls
+    from pgsched.store.schedule import calls
 
     async def place(connection: Any) -> Any:
         return await calls.schedule(connection, order)

@@ -25,7 +25,7 @@ def rotate_secret(
     reply: Reply, /, client: str, secret: str | None, keep_for: str | None, actor: str | None, **given: Any
 ) -> None:
     """Sign a client's callbacks with a new secret. Prints it, this once."""
-    from pgsched.store import clients
+    from pgsched.store.admin import clients
 
     kept = clients.KEPT_FOR if keep_for is None else _length(keep_for)
     new = sys.stdin.read().strip() if secret == "-" else secret
@@ -44,7 +44,7 @@ def rotate_secret(
 @click.pass_obj
 def drop_secret(reply: Reply, /, client: str, actor: str | None, **given: Any) -> None:
     """Sign a client's callbacks no more."""
-    from pgsched.store import clients
+    from pgsched.store.admin import clients
 
     changed = ask_with(given, lambda connection: clients.drop_secret(connection, client, actor=actor))
     reply.give({"client": client, "changed": changed}, "dropped" if changed else "there was none")

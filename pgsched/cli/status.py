@@ -34,7 +34,7 @@ async def _look(connection: Any) -> dict[str, Any]:
     from psycopg.rows import dict_row
 
     from pgsched.cli.database import value
-    from pgsched.store import overview
+    from pgsched.store.lookup import overview
 
     counts = await overview.count(connection)
     late = await overview.oldest_due(connection)

@@ -31,7 +31,7 @@ def targets() -> None:
 @click.pass_obj
 def list_targets(reply: Reply, /, client: str | None, limit: int, after: str | None, **given: Any) -> None:
     """List the hosts that fail, recover, or were sidelined by hand."""
-    from pgsched.store import targets
+    from pgsched.store.gates import targets
 
     found = ask_with(given, lambda connection: targets.sidelined(connection, limit=limit, client=client, after=after))
     rows = [[getattr(row, name) for name in _COLUMNS] for row in found]
@@ -58,7 +58,7 @@ def sideline(
     **given: Any,
 ) -> None:
     """Call nothing more at a HOST; what is due waits."""
-    from pgsched.store import targets
+    from pgsched.store.gates import targets
 
     changed = ask_with(
         given,
@@ -77,7 +77,7 @@ def sideline(
 @click.pass_obj
 def restore(reply: Reply, /, host: str, client: str | None, actor: str | None, **given: Any) -> None:
     """Call a HOST again: a few executions a second at first, then more and more."""
-    from pgsched.store import targets
+    from pgsched.store.gates import targets
 
     changed = ask_with(given, lambda connection: targets.restore(connection, host, client=client, actor=actor))
     text = "restored" if changed else "was not sidelined"

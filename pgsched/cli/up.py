@@ -65,7 +65,7 @@ def _run_embedded(settings: Settings, reply: Reply, ownership: Ownership) -> Non
 def _run_given(settings: Settings, reply: Reply) -> None:
     """With a database of the user's: as a login of our own, where the address is that of a superuser."""
     from pgsched.cli.database import explained
-    from pgsched.store.pooling import check_sessions
+    from pgsched.store.core.pooling import check_sessions
 
     url = settings.database_url or ""
     _migrate(url, reply)

@@ -36,7 +36,7 @@ from pgsched.client.values import (
     Replaying,
     Scheduled,
 )
-from pgsched.store.calls import Placed
+from pgsched.store.schedule.calls import Placed
 
 __all__ = [
     "AsyncClient",

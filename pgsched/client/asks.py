@@ -14,7 +14,7 @@ from pgsched import errors
 from pgsched.client.values import Changed, Execution, Job, Named, Page, Scheduled
 from pgsched.domain.duration import format_duration
 from pgsched.errors import InvalidInput, InvalidPayload, InvalidSchedule, PgschedError, Unavailable
-from pgsched.store.order import When, check_given, names_after, when
+from pgsched.store.schedule.order import When, check_given, names_after, when
 
 _Answer = TypeVar("_Answer")
 Id = UUID | str

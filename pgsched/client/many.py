@@ -17,9 +17,9 @@ from psycopg.rows import tuple_row
 from pgsched.client.asks import encode
 from pgsched.client.transaction import Executes, execute_of, raises_ours
 from pgsched.errors import InvalidInput
-from pgsched.store.bulk import COPY, INSERT, START, Load, OneShot, Start, due
-from pgsched.store.order import When, check_given, check_text, when
-from pgsched.store.wire import register_arrays
+from pgsched.store.core.wire import register_arrays
+from pgsched.store.schedule.bulk import COPY, INSERT, START, Load, OneShot, Start, due
+from pgsched.store.schedule.order import When, check_given, check_text, when
 
 _Driver = TypeVar("_Driver")
 

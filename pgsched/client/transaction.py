@@ -17,9 +17,9 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from pgsched.client.asks import Id, OrderOptions, encode
-from pgsched.store.calls import SCHEDULE, Placed, placed
-from pgsched.store.order import Order, check_given, names_after, when
-from pgsched.store.refusals import refusal
+from pgsched.store.core.refusals import refusal
+from pgsched.store.schedule.calls import SCHEDULE, Placed, placed
+from pgsched.store.schedule.order import Order, check_given, names_after, when
 
 _DRIVERS = re.compile("psycopg|asyncpg")
 

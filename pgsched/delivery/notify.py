@@ -10,8 +10,8 @@ from pgsched.delivery.places import Places
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Outcome, Settled
 from pgsched.domain.policy import Options
-from pgsched.store import called
-from pgsched.store.sessions import Connection, Sessions
+from pgsched.store.core.sessions import Connection, Sessions
+from pgsched.store.ends import called
 
 LONGEST_PAYLOAD = 7999
 """Bytes that PostgreSQL takes with a notification."""

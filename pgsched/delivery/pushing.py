@@ -10,7 +10,7 @@ from pgsched.delivery.sql import SqlChannel
 from pgsched.domain.capability import KAFKA, SQL
 from pgsched.domain.target import Scheme
 from pgsched.settings import Settings
-from pgsched.store.sessions import Sessions
+from pgsched.store.core.sessions import Sessions
 
 _CALLING, _NOTIFYING = 10, 4
 

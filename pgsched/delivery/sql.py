@@ -1,6 +1,6 @@
 """sql: targets: functions of clients, called with the payload in the transaction that settles their execution.
 
-The function runs in a session of its client's role (``store.sessions``), never with a worker's rights. One call is one
+The function runs in a session of its client's role (``core.sessions``), never with a worker's rights. One call is one
 transaction: what it writes commits with the completion or not at all, whoever dies when. A call that may have committed
 before its connection broke is made once more: the fence refuses it if it had.
 """
@@ -17,8 +17,8 @@ from pgsched.delivery.places import Places
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Outcome, Settled
 from pgsched.domain.policy import Options
-from pgsched.store import called
-from pgsched.store.sessions import Connection, Sessions, cut
+from pgsched.store.core.sessions import Connection, Sessions, cut
+from pgsched.store.ends import called
 
 _PREFIX = len("sql:")
 _TIMED_OUT, _UNDEFINED = "57014", "42883"

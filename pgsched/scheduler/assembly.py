@@ -6,22 +6,22 @@ from pgsched.delivery.python import App
 from pgsched.events import Events
 from pgsched.scheduler.foundation import Foundation, Trials
 from pgsched.settings import Settings
-from pgsched.store.connect import Connection, Link
-from pgsched.store.warming import warm_claims
-from pgsched.worker.capabilities import Capabilities
-from pgsched.worker.capabilities import Host as CapabilitiesHost
-from pgsched.worker.claimer import Claimer
-from pgsched.worker.fairness import Fairness
-from pgsched.worker.gatekeeper import Gatekeeper
-from pgsched.worker.hints import Hints
-from pgsched.worker.leases import CLAIMING_PATIENCE, Leases
-from pgsched.worker.rear import Rear
+from pgsched.store.core.connect import Connection, Link
+from pgsched.store.live.warming import warm_claims
+from pgsched.worker.claim.claimer import Claimer
+from pgsched.worker.claim.fairness import Fairness
+from pgsched.worker.claim.hints import Hints
+from pgsched.worker.claim.leases import CLAIMING_PATIENCE, Leases
+from pgsched.worker.claim.rear import Rear
+from pgsched.worker.claim.selection import Selection
+from pgsched.worker.claim.sweeper import Sweeper
+from pgsched.worker.claim.waker import Waker
+from pgsched.worker.gates.capabilities import Capabilities
+from pgsched.worker.gates.capabilities import Host as CapabilitiesHost
+from pgsched.worker.gates.gatekeeper import Gatekeeper
 from pgsched.worker.renewer import Renewer
-from pgsched.worker.selection import Selection
-from pgsched.worker.sweeper import Sweeper
-from pgsched.worker.trial import Trial
-from pgsched.worker.waker import Waker
-from pgsched.worker.witness import Witness
+from pgsched.worker.run.trial import Trial
+from pgsched.worker.run.witness import Witness
 
 
 class Assembly(Foundation):

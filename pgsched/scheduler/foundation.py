@@ -17,27 +17,27 @@ from pgsched.domain.execution import Execution
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.settings import Settings
-from pgsched.store import workers
-from pgsched.store.connect import Link, signed
-from pgsched.store.warming import warm_settles
+from pgsched.store.admin import workers
+from pgsched.store.core.connect import Link, signed
+from pgsched.store.live.warming import warm_settles
 from pgsched.upkeep.services import Host, Upkeep
-from pgsched.worker.beginnings import Beginnings
-from pgsched.worker.capabilities import Capabilities
-from pgsched.worker.channels import make_channels
-from pgsched.worker.circuits import Circuits
-from pgsched.worker.claimer import Claimer
+from pgsched.worker.claim.claimer import Claimer
+from pgsched.worker.claim.rear import Rear
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.completion import TransactionalCompletion
-from pgsched.worker.dispatcher import Dispatcher
-from pgsched.worker.gatekeeper import Gatekeeper
-from pgsched.worker.payloads import Payloads
-from pgsched.worker.rear import Rear
+from pgsched.worker.gates.capabilities import Capabilities
+from pgsched.worker.gates.circuits import Circuits
+from pgsched.worker.gates.gatekeeper import Gatekeeper
 from pgsched.worker.roster import Roster
-from pgsched.worker.settler import SETTLING_PATIENCE, Settler
-from pgsched.worker.shares import Shares
-from pgsched.worker.stand_in import StandIn
-from pgsched.worker.trial import Trial
-from pgsched.worker.witness import Start
+from pgsched.worker.run.beginnings import Beginnings
+from pgsched.worker.run.channels import make_channels
+from pgsched.worker.run.dispatcher import Dispatcher
+from pgsched.worker.run.payloads import Payloads
+from pgsched.worker.run.shares import Shares
+from pgsched.worker.run.stand_in import StandIn
+from pgsched.worker.run.trial import Trial
+from pgsched.worker.run.witness import Start
+from pgsched.worker.settle.completion import TransactionalCompletion
+from pgsched.worker.settle.settler import SETTLING_PATIENCE, Settler
 
 _HANDLER_CONNECTIONS = 10
 

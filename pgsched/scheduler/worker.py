@@ -14,7 +14,7 @@ from pgsched.scheduler.assembly import Assembly
 from pgsched.scheduler.foundation import Trials
 from pgsched.service import Service
 from pgsched.settings import Settings
-from pgsched.store import workers
+from pgsched.store.admin import workers
 
 _NONE = Trials()
 

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store.connect import Connection, Link
-from pgsched.store.isolation import is_a_lock, is_of_a_row, took_too_long
+from pgsched.store.core.connect import Connection, Link
+from pgsched.store.core.isolation import is_a_lock, is_of_a_row, took_too_long
 
 
 class Advancing(Service):

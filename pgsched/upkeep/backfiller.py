@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from pgsched.store import backfill_chunks
-from pgsched.store.connect import Connection
+from pgsched.store.core.connect import Connection
+from pgsched.store.jobs import backfill_chunks
 from pgsched.upkeep.advancing import Advancing
 
 _CHUNK = 250

@@ -13,8 +13,8 @@ from functools import partial
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import days, workers
-from pgsched.store.connect import Connection, Link
+from pgsched.store.admin import days, workers
+from pgsched.store.core.connect import Connection, Link
 
 _AHEAD = 14
 _TRIES = 60

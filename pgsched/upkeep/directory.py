@@ -10,9 +10,9 @@ from pgsched.domain.policy import parse_defaults
 from pgsched.errors import InvalidInput
 from pgsched.events import Events, Field
 from pgsched.service import Service
-from pgsched.store import workers
-from pgsched.store.connect import Link
-from pgsched.store.workers import PARTITIONS_PER_QUEUE, ClientSettings
+from pgsched.store.admin import workers
+from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE, ClientSettings
+from pgsched.store.core.connect import Link
 
 _Owner = TypeVar("_Owner", str, int)
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import levels
-from pgsched.store.connect import Link
+from pgsched.store.core.connect import Link
+from pgsched.store.gates import levels
 
 _SHARE_OF_TIME = 10
 

@@ -15,7 +15,7 @@ get time to put their ends off.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pgsched.store.workers import Worker
+from pgsched.store.admin.workers import Worker
 
 _PROMPT = 1.0  # seconds for an answer, between two turns beyond what was planned, and by which the clocks may differ
 _GAP = 4.0

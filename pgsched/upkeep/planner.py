@@ -8,8 +8,8 @@ import time
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import jobs, sweeping
-from pgsched.store.connect import Connection, Link
+from pgsched.store.core.connect import Connection, Link
+from pgsched.store.jobs import jobs, sweeping
 
 _BATCH = 500
 _SWEPT = 2000  # jobs that one part of the sweep looks at

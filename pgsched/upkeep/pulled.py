@@ -12,12 +12,14 @@ from datetime import timedelta
 from pgsched.domain.gate import CLIENT
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import gates, looking, ordering, pulled
-from pgsched.store.connect import Link
-from pgsched.store.executions import Lease
-from pgsched.store.pulled import Passing
-from pgsched.store.wire import LONG_AGO
-from pgsched.store.workers import PARTITIONS_PER_QUEUE
+from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE
+from pgsched.store.core.connect import Link
+from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.gates import gates, ordering
+from pgsched.store.live import looking
+from pgsched.store.live.executions import Lease
+from pgsched.store.pull import pulled
+from pgsched.store.pull.pulled import Passing
 
 _LOOK_EVERY = 5.0
 _AHEAD = timedelta(seconds=1)

@@ -13,10 +13,12 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import looking, pulled, workers
-from pgsched.store.connect import Connection, Link
-from pgsched.store.wire import LONG_AGO
-from pgsched.store.workers import Worker, partitions_from
+from pgsched.store.admin import workers
+from pgsched.store.admin.workers import Worker, partitions_from
+from pgsched.store.core.connect import Connection, Link
+from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.live import looking
+from pgsched.store.pull import pulled
 from pgsched.upkeep.liveness import CATCH_UP, Liveness
 from pgsched.upkeep.walk import Walk
 

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import dependencies
-from pgsched.store.connect import Link
+from pgsched.store.core.connect import Link
+from pgsched.store.ends import dependencies
 
 _MOST = 200
 _APART = 0.02

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from pgsched.store import replay_chunks
-from pgsched.store.connect import Connection
+from pgsched.store.core.connect import Connection
+from pgsched.store.ends import replay_chunks
 from pgsched.upkeep.advancing import Advancing
 
 _CHUNKS = 100  # in one turn of one replay: then the others have theirs

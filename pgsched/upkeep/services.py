@@ -7,8 +7,8 @@ from datetime import timedelta
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.settings import Settings
-from pgsched.store.connect import Connection, Link
-from pgsched.store.workers import Worker
+from pgsched.store.admin.workers import Worker
+from pgsched.store.core.connect import Connection, Link
 from pgsched.upkeep.backfiller import Backfiller
 from pgsched.upkeep.days import Days
 from pgsched.upkeep.directory import Directory

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import ordering
-from pgsched.store.connect import Connection, Link
+from pgsched.store.core.connect import Connection, Link
+from pgsched.store.gates import ordering
 
 _SHARE_OF_TIME = 20
 _KEYS = 500  # of a partition that one turn looks at

@@ -3,10 +3,10 @@
 import time
 from collections.abc import Iterable, Sequence
 
-from pgsched.store.connect import Connection
-from pgsched.store.parking import Parked
-from pgsched.store.reaping import Stretch, reap_others
-from pgsched.store.wire import LONG_AGO
+from pgsched.store.core.connect import Connection
+from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.live.parking import Parked
+from pgsched.store.live.reaping import Stretch, reap_others
 
 
 class Walk:

@@ -16,8 +16,8 @@ import psycopg
 from pgsched.domain.tzdata import version_in_use
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import sweeping, zone_rules
-from pgsched.store.connect import Link
+from pgsched.store.core.connect import Link
+from pgsched.store.jobs import sweeping, zone_rules
 
 _BATCH = 50
 _BUSY = 2.0  # seconds until a job is looked at again that somebody had in hand

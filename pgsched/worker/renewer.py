@@ -11,12 +11,12 @@ from datetime import timedelta
 
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store import executions
-from pgsched.store.connect import Connection, Link
-from pgsched.store.executions import Group
-from pgsched.worker.dispatcher import Dispatcher
-from pgsched.worker.leases import SURE
+from pgsched.store.core.connect import Connection, Link
+from pgsched.store.live import executions
+from pgsched.store.live.executions import Group
+from pgsched.worker.claim.leases import SURE
 from pgsched.worker.roster import Roster
+from pgsched.worker.run.dispatcher import Dispatcher
 
 
 class Renewer(Service):

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from pgsched.domain.capability import crews
-from pgsched.store import workers
-from pgsched.store.connect import Connection
-from pgsched.store.workers import partitions_from
+from pgsched.store.admin import workers
+from pgsched.store.admin.workers import partitions_from
+from pgsched.store.core.connect import Connection
 from pgsched.version import __version__
 
 # A worker counts as frozen after two thirds of a lease, so that others find it out and have its rows within the whole.

@@ -9,7 +9,7 @@ import pytest
 
 import pgsched.store
 from pgsched.embedded import EmbeddedPostgres
-from pgsched.store.migrate import migrate
+from pgsched.store.admin.migrate import migrate
 from tests.adversary.house import House, as_login, house
 from tests.adversary.verdict import Figures, alone
 

@@ -7,6 +7,8 @@ from tests.adversary.attack import Attack
 from tests.adversary.conftest import Scene
 from tests.adversary.verdict import judge
 
+pytestmark = pytest.mark.attack
+
 _ALL = attacks.every()
 
 

@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.adversary.conftest import Scene
 from tests.adversary.house import Connection
 from tests.adversary.verdict import steady
+
+pytestmark = pytest.mark.attack
 
 _EXAMPLES = int(os.environ.get("PGSCHED_TEST_EXAMPLES", "25"))
 _DOCS = Path(__file__).parents[2] / "docs" / "reference"

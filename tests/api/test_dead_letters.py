@@ -7,7 +7,7 @@ import httpx
 import psycopg
 import pytest
 
-from tests.store.dead_letter_arrange import advance, dead_letter
+from tests.store.ends.dead_letter_arrange import advance, dead_letter
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

@@ -10,8 +10,10 @@ import psycopg
 import pytest
 from sqlalchemy.dialects import postgresql
 
-from pgsched.store.pages import page_of_executions
-from pgsched.store.rows import ExecutionFilter
+from pgsched.store.lookup.pages import page_of_executions
+from pgsched.store.lookup.rows import ExecutionFilter
+
+pytestmark = pytest.mark.smoke
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

@@ -5,6 +5,9 @@ from typing import Any
 
 import httpx
 import psycopg
+import pytest
+
+pytestmark = pytest.mark.smoke
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

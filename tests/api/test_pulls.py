@@ -12,7 +12,7 @@ import pytest
 from pgsched.api import arrivals
 from tests.conftest import Connection, Janitor
 from tests.databases import Databases, lending_with
-from tests.store.pull_arrange import put
+from tests.store.pull.pull_arrange import put
 from tests.store.store_arrange import status, value
 
 Api = httpx.AsyncClient

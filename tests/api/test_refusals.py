@@ -15,7 +15,7 @@ from pgsched.errors import (
     SchemaMismatch,
     Unavailable,
 )
-from pgsched.store.refusals import refusal
+from pgsched.store.core.refusals import refusal
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

@@ -15,8 +15,8 @@ from pgsched.bench.ground import ground
 from pgsched.bench.load import Progress
 from pgsched.cli.bench import COUNT, on_server, progress, tell
 from pgsched.domain.execution import Execution
-from pgsched.store.connect import Connection, connect
-from pgsched.store.successors import plan_successors
+from pgsched.store.core.connect import Connection, connect
+from pgsched.store.jobs.successors import plan_successors
 from tests.benchmarks.measuring.life import PARTITIONS, Life
 from tests.benchmarks.measuring.meter import Call, Meter
 

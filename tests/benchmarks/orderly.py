@@ -24,7 +24,7 @@ from pgsched.delivery.python import App, Retry
 from pgsched.embedded import EmbeddedPostgres
 from pgsched.process import run_worker
 from pgsched.settings import Settings
-from pgsched.store.migrate import migrate
+from pgsched.store.admin.migrate import migrate
 from tests.benchmarks.measuring.respawned import Respawned
 
 _SCHEDULE = """

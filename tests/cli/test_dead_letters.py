@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from tests.cli.conftest import Run
-from tests.store.dead_letter_arrange import dead_letter
+from tests.store.ends.dead_letter_arrange import dead_letter
 
 Db = psycopg.Connection[Any]
 

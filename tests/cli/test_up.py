@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 
 from tests.cli.conftest import Run, Start, answer, children
+
+pytestmark = pytest.mark.smoke
 
 Db = psycopg.Connection[Any]
 

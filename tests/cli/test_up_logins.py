@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pgsched.cli.logins import instead_of_superuser
 from pgsched.cli.reply import Reply
-from pgsched.store.logins import as_login, make_logins
+from pgsched.store.admin.logins import as_login, make_logins
 from tests.cli.conftest import Run, Start, answer, children
 from tests.docs.fences import blocks
 

@@ -10,7 +10,7 @@ import pytest
 
 from pgsched.client import AsyncClient, Client, Replaying
 from pgsched.errors import Conflict, InvalidInput, InvalidSchedule, InvalidTarget, NotFound
-from tests.store.dead_letter_arrange import dead_letter
+from tests.store.ends.dead_letter_arrange import dead_letter
 
 
 @pytest.fixture

@@ -13,8 +13,10 @@ from psycopg.conninfo import conninfo_to_dict
 from pgsched.embedded.processes import free_port
 from pgsched.errors import InvalidSettings
 from pgsched.settings import Settings
-from pgsched.store.logins import as_login
-from pgsched.store.migrate import check_schema, migrate
+from pgsched.store.admin.logins import as_login
+from pgsched.store.admin.migrate import check_schema, migrate
+
+pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 
 
 def _parts(url: str) -> dict[str, str]:

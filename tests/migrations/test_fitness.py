@@ -9,8 +9,10 @@ from click.testing import CliRunner
 
 from pgsched.cli.main import cli
 from pgsched.errors import InvalidSettings, Unavailable
-from pgsched.store.migrate import migrate
+from pgsched.store.admin.migrate import migrate
 from tests.conftest import Janitor
+
+pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 
 _CLIENT_ENCODINGS = ["LATIN1", "WIN1252", "SQL_ASCII", "UTF8"]
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from pgsched.cli.main import cli
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir, find_bin_dir
 from pgsched.errors import SchemaMismatch, Unavailable
-from pgsched.store.migrate import (
+from pgsched.store.admin.migrate import (
     ROLES,
     alembic_config,
     check_schema,
@@ -22,9 +22,11 @@ from pgsched.store.migrate import (
     migrate,
     roles_sql,
 )
-from pgsched.store.replacing import is_current
+from pgsched.store.admin.replacing import is_current
 
-MIGRATE = "import sys; from pgsched.store.migrate import migrate; print(migrate(sys.argv[1]))"
+pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
+
+MIGRATE = "import sys; from pgsched.store.admin.migrate import migrate; print(migrate(sys.argv[1]))"
 
 
 def test_several_processes_may_migrate_at_once(empty_database_url: str) -> None:
@@ -124,7 +126,7 @@ def test_with_nothing_to_do_a_migration_waits_for_nobody_and_nobody_for_it(datab
 def test_what_would_be_replaced_is_tried_for_and_given_up_without_anybody_waiting(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pgsched.store.replacing._AT_THE_MOST", 1.0)
+    monkeypatch.setattr("pgsched.store.admin.replacing._AT_THE_MOST", 1.0)
     with psycopg.connect(database_url, autocommit=True) as connection, psycopg.connect(database_url) as reader:
         connection.execute("update pgsched_internal.facts set value = 'of another release' where name = 'interface'")
         reader.execute("select count(*) from pgsched.history")

@@ -8,17 +8,19 @@ import pytest
 from alembic import command
 from alembic.config import Config
 
-from pgsched.store.ddl import sqlalchemy_url
-from pgsched.store.migrate import check_schema, migrate, migration_sql, migrations_dir
-from pgsched.store.pinned import pin_now
+from pgsched.store.admin.ddl import sqlalchemy_url
+from pgsched.store.admin.migrate import check_schema, migrate, migration_sql, migrations_dir
+from pgsched.store.core.pinned import pin_now
 from tests.migrations.schema_catalog import dump
 from tests.migrations.test_schema import GOLDEN, HEADER
+
+pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 
 ENV = """
 from alembic import context
 from sqlalchemy import NullPool, create_engine
 
-from pgsched.store.ddl import after_upgrade, before_upgrade
+from pgsched.store.admin.ddl import after_upgrade, before_upgrade
 
 engine = create_engine(context.config.get_main_option("sqlalchemy.url"), poolclass=NullPool)
 with engine.begin() as connection:

@@ -9,14 +9,16 @@ from alembic import command
 from alembic.config import Config
 from alembic.util import CommandError
 
-from pgsched.store.ddl import sqlalchemy_url
-from pgsched.store.migrate import check_schema, migrate, migrations_dir
+from pgsched.store.admin.ddl import sqlalchemy_url
+from pgsched.store.admin.migrate import check_schema, migrate, migrations_dir
+
+pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 
 ENV = """
 import sqlalchemy as sa
 from alembic import context
 
-from pgsched.store.ddl import after_upgrade, before_upgrade
+from pgsched.store.admin.ddl import after_upgrade, before_upgrade
 
 metadata = sa.MetaData()
 sa.Table("orders", metadata, sa.Column("id", sa.Integer, primary_key=True), sa.Column("paid", sa.Boolean),

@@ -7,9 +7,12 @@ import os
 from pathlib import Path
 
 import psycopg
+import pytest
 
-from pgsched.store.migrate import migrate, migration_sql
+from pgsched.store.admin.migrate import migrate, migration_sql
 from tests.migrations.schema_catalog import dump
+
+pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 
 GOLDEN = Path(__file__).with_name("schema.sql")
 HEADER = (

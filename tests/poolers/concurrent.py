@@ -22,7 +22,7 @@ import httpx
 import psycopg
 
 from pgsched.embedded import EmbeddedPostgres
-from pgsched.store.migrate import migrate
+from pgsched.store.admin.migrate import migrate
 from tests.poolers.calls import CLIENTS, Asked, call_at_once
 from tests.poolers.pgbouncer import VERSIONS, pgbouncer
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from pgsched.api.app import create_app
 from pgsched.cli.main import cli
 from pgsched.settings import Settings
-from pgsched.store.pooling import has_sessions
+from pgsched.store.core.pooling import has_sessions
 from tests.api.serving import serving
 from tests.poolers.calls import call_at_once
 from tests.poolers.pgbouncer import pgbouncer

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
-from pgsched.store.migrate import migrate
+from pgsched.store.admin.migrate import migrate
 from tests.conftest import tested_bin_dir
 from tests.replication.pair import LOGICAL, Pair, following
 

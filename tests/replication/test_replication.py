@@ -13,9 +13,11 @@ from pgsched.events import Events
 from pgsched.process import run_worker
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
-from pgsched.store.migrate import migrate
+from pgsched.store.admin.migrate import migrate
 from tests.replication.conftest import Follow
 from tests.replication.pair import Connection, Pair, until
+
+pytestmark = pytest.mark.smoke
 
 BY_PARENT = "with (publish_via_partition_root = true)"
 NO_DAYS = "select count(*) = 0 from pg_class where relname ~ '^history_[0-9]{8}$'"

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 import pytest_asyncio
 
-from pgsched.store import connect
+from pgsched.store.core import connect
 from tests.store.store_arrange import Connection, schedule
 
 _EMPTY = """

@@ -11,9 +11,9 @@ import pytest
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from pgsched.store import reaping
-from pgsched.store.connect import Connection as Session
-from pgsched.store.wire import LONG_AGO
+from pgsched.store.core.connect import Connection as Session
+from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.live import reaping
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from pgsched.store.workers import Worker
+from pgsched.store.admin.workers import Worker
 from pgsched.upkeep.liveness import CATCH_UP, Liveness
 
 LEASE = 30.0

@@ -66,7 +66,7 @@ async def db(database_url: str) -> AsyncIterator[Connection]:
 @pytest.fixture
 async def billing(db: Connection) -> AsyncIterator[Connection]:
     """The client ``shop``, with its role and its functions; a connection of the database's owner."""
-    from tests.worker import call_arrange  # which stands on this module
+    from tests.worker import call_arrange
 
     await db.execute(call_arrange.MAKE.encode())
     yield db

@@ -10,7 +10,7 @@ import pytest
 
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
-from pgsched.store.jobs import plan_jobs
+from pgsched.store.jobs.jobs import plan_jobs
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 
@@ -36,7 +36,7 @@ async def test_a_lane_outlives_whatever_a_handler_raises(db: Connection, running
 async def test_a_handler_deaf_to_cancellation_does_not_hold_up_the_drain(
     db: Connection, running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pgsched.worker.dispatcher._DEAF_AFTER", 0.2)
+    monkeypatch.setattr("pgsched.worker.run.dispatcher._DEAF_AFTER", 0.2)
     app, started, end = App(), asyncio.Event(), asyncio.Event()
 
     @app.handler("deaf")

@@ -18,7 +18,7 @@ from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir, find_bin_dir
 from pgsched.events import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
-from pgsched.store.migrate import migrate
+from pgsched.store.admin.migrate import migrate
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 CUT = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name like %s"

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pgsched.events import Events
-from pgsched.store.connect import Link
+from pgsched.store.core.connect import Link
 from pgsched.upkeep.releaser import Releaser
 from tests.worker.conftest import Connection, Recorder, value
 

@@ -12,6 +12,8 @@ from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App, Fail, Retry
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
+pytestmark = [pytest.mark.timed, pytest.mark.smoke]
+
 CUT = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name like %s"
 
 

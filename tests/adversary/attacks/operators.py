@@ -1,6 +1,6 @@
 """What an operator may do at any moment: settings of the database, long reads, migrations, a cut of all sessions."""
 
-from pgsched.store.migrate import migrate
+from pgsched.store.admin.migrate import migrate
 from tests.adversary.attack import Means, attack
 from tests.adversary.house import as_login
 

@@ -3,10 +3,10 @@
 from collections import Counter
 from datetime import timedelta
 
-from pgsched.store import executions, looking
-from pgsched.store.connect import Connection
-from pgsched.store.executions import Group, Lease, Share
-from pgsched.store.wire import LONG_AGO
+from pgsched.store.core.connect import Connection
+from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.live import executions, looking
+from pgsched.store.live.executions import Group, Lease, Share
 
 PARTITIONS = 16
 _SCHEDULE = """

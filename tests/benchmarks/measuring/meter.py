@@ -10,7 +10,7 @@ import psycopg
 
 from pgsched.bench.drain import wal_bytes
 from pgsched.bench.server_cpu import backend_seconds
-from pgsched.store.connect import Connection
+from pgsched.store.core.connect import Connection
 
 # Planning counts as well where the server tracks it. Begin and commit are not counted here: they are statements of
 # their own, or none at all.

@@ -1,0 +1,1 @@
+"""Clients, queues, workers, days of history, migrations."""

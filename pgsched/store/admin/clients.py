@@ -1,0 +1,107 @@
+"""What is set for clients, as Python reads and sets it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, LiteralString
+
+from psycopg import AsyncConnection
+from psycopg.rows import class_row
+
+from pgsched.errors import NotFound
+from pgsched.store.admin.setting import changes_of
+from pgsched.store.core.exact import read_exactly
+from pgsched.store.core.sql import statement
+from pgsched.store.lookup.rows import Json
+from pgsched.store.schedule.calls import value
+from pgsched.store.schedule.order import check_text
+
+KEPT_FOR = timedelta(hours=24)
+"""How long a former signing secret is valid where nobody says otherwise."""
+_SET: LiteralString = "select pgsched.set_client(%(client)s, %(changes)s::jsonb, %(actor)s::text)"
+_DROP: LiteralString = "select pgsched.drop_client(%(client)s, %(actor)s::text)"
+_HOLD: LiteralString = "select pgsched.hold_client(%(client)s, %(note)s::text, %(actor)s::text)"
+_RELEASE: LiteralString = "select pgsched.release_client(%(client)s, %(note)s::text, %(actor)s::text)"
+_ROTATE: LiteralString = (
+    "select pgsched.rotate_secret(%(client)s, %(secret)s::text, %(keep_for)s::interval, %(actor)s::text)"
+)
+_DROP_SECRET: LiteralString = "select pgsched.drop_secret(%(client)s, %(actor)s::text)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientRow:
+    """What is set for a client. ``signing_secrets`` tells each by its last characters, and until when it is valid."""
+
+    client: str
+    keep: str
+    options: Json
+    weight: int
+    state: str
+    reason: str | None
+    signing_secrets: Json
+    database_role: str | None
+    dead_letter_target: str | None
+    dead_letters_for: timedelta
+    created_at: datetime
+
+
+async def all_clients(
+    connection: AsyncConnection[Any], *, limit: int, after: str | None = None, client: str | None = None
+) -> list[ClientRow]:
+    """At most ``limit`` clients that something is set for, in the order of their names, those behind ``after``."""
+    check_text("after", after)
+    check_text("client", client)
+    async with connection.cursor(row_factory=class_row(ClientRow)) as cursor:
+        read_exactly(cursor)
+        await cursor.execute(statement("admin/clients"), {"client": client, "after": after, "limit": limit})
+        return await cursor.fetchall()
+
+
+async def get_client(connection: AsyncConnection[Any], client: str) -> ClientRow:
+    """Raises NotFound for one that nothing is set for."""
+    found = await all_clients(connection, limit=1, client=client)
+    if not found:
+        raise NotFound(f"nothing is set for the client {client[:100]!r}: it goes by the defaults")
+    return found[0]
+
+
+async def set_client(
+    connection: AsyncConnection[Any], client: str, changes: Mapping[str, Any], *, actor: str | None
+) -> bool:
+    """Sets what is named; whether anything is different now. Raises InvalidInput, InvalidOptions, Refused."""
+    return bool(await _value(connection, _SET, client, changes=changes_of(changes), actor=actor))
+
+
+async def drop_client(connection: AsyncConnection[Any], client: str, *, actor: str | None) -> bool:
+    return bool(await _value(connection, _DROP, client, actor=actor))
+
+
+async def hold_client(connection: AsyncConnection[Any], client: str, *, note: str | None, actor: str | None) -> bool:
+    return bool(await _value(connection, _HOLD, client, note=note, actor=actor))
+
+
+async def release_client(connection: AsyncConnection[Any], client: str, *, note: str | None, actor: str | None) -> bool:
+    return bool(await _value(connection, _RELEASE, client, note=note, actor=actor))
+
+
+async def rotate_secret(
+    connection: AsyncConnection[Any],
+    client: str,
+    *,
+    secret: str | None,
+    keep_for: timedelta = KEPT_FOR,
+    actor: str | None,
+) -> str:
+    """Signs by a new secret, and returns it: it is not shown again. The former ones are valid for ``keep_for`` more."""
+    check_text("secret", secret)
+    return str(await _value(connection, _ROTATE, client, secret=secret, keep_for=keep_for, actor=actor))
+
+
+async def drop_secret(connection: AsyncConnection[Any], client: str, *, actor: str | None) -> bool:
+    return bool(await _value(connection, _DROP_SECRET, client, actor=actor))
+
+
+async def _value(connection: AsyncConnection[Any], query: LiteralString, client: str, **parameters: Any) -> Any:
+    check_text("client", client)
+    check_text("note", parameters.get("note"))
+    return await value(connection, query, client=client, **parameters)

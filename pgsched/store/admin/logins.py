@@ -1,0 +1,131 @@
+"""The logins that ``pgsched up`` makes, so that nothing it runs is a superuser.
+
+It migrates as the role it is given. Where that is a superuser, the API and the workers log in as one that is a member
+of ``pgsched_worker`` and no more, and the client ``default`` gets a role of its own, as which the functions that its
+``sql:`` targets name are called.
+
+Passwords stand in a file in the format of libpq's password file, which its owner alone may read; an address names the
+file. So no password is in an address, on a command line or in an environment. Logins are made once for each such file
+and named after what they are for: ``pgsched_up``, or where another file has that, ``pgsched_up_`` and some digits.
+"""
+
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import psycopg
+from psycopg import sql
+
+from pgsched.store.core.transactions import transaction
+
+_WORKER = ("pgsched_up", "pgsched_worker")
+_CLIENT = ("pgsched_default", "pgsched_client")
+_OF_A_LOGIN = {"user", "password", "passfile"}
+_ACTS_FOR_DEFAULT = "select database_role::text from pgsched.clients where client_id = 'default'"
+_ACT_FOR_DEFAULT = "select pgsched.set_client('default', jsonb_build_object('database_role', %s::text))"
+_FREE_TO_CREATE = "grant create on schema public to {}"
+_CREATE = "create role {} login nosuperuser nocreatedb nocreaterole noreplication nobypassrls"
+
+Connection = psycopg.Connection[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logins:
+    """The address at which API and workers log in, and the role of the client ``default``, where there is one."""
+
+    url: str
+    client_role: str | None
+
+
+def is_superuser(url: str) -> bool:
+    """Whether the role of this address is one. Raises psycopg.Error."""
+    with transaction(url) as connection:
+        row = connection.execute("select rolsuper from pg_catalog.pg_roles where rolname = session_user").fetchone()
+    return bool(row and row[0])
+
+
+def make_logins(url: str, passwords: Path, *, is_ours: bool) -> Logins:
+    """Makes the logins as the superuser of this address, or finds them in the file, and logs in as the first of them.
+
+    In a cluster that is ours the roles of those names are taken over, and what runs may create tables and functions in
+    the schema public. Raises psycopg.Error, also where the server does not let the login in, and OSError.
+    """
+    with _entries(passwords) as entries, transaction(url) as connection:
+        worker = _login(connection, entries, *_WORKER, is_ours=is_ours)
+        if is_ours:
+            connection.execute(sql.SQL(_FREE_TO_CREATE).format(sql.Identifier(worker)))
+        client = _client_role(connection, entries, is_ours=is_ours)
+    address = as_login(url, worker, passwords)
+    psycopg.connect(address, connect_timeout=10).close()
+    return Logins(url=address, client_role=client)
+
+
+def as_login(url: str, role: str, passwords: Path) -> str:
+    """The same address for another login, whose password is in the file."""
+    parts = urlsplit(url)
+    query = [item for item in parts.query.split("&") if item and item.partition("=")[0] not in _OF_A_LOGIN]
+    query.append(f"passfile={quote(str(passwords.absolute()))}")
+    netloc = f"{quote(role)}@{parts.netloc.rpartition('@')[2]}"
+    return parts._replace(netloc=netloc, query="&".join(query)).geturl()
+
+
+def _client_role(connection: Connection, entries: dict[str, str], *, is_ours: bool) -> str | None:
+    """The role of the client default: the one somebody gave it, or else one that is made."""
+    found = connection.execute(_ACTS_FOR_DEFAULT).fetchone()
+    given = found[0] if found else None
+    if given is None or given in entries:
+        made = _login(connection, entries, *_CLIENT, is_ours=is_ours)
+        connection.execute(_ACT_FOR_DEFAULT, [made])
+        return made
+    return str(given)
+
+
+def _login(connection: Connection, entries: dict[str, str], name: str, group: str, *, is_ours: bool) -> str:
+    """A role that logs in with the password of its entry, and is a member of the group."""
+    there = connection.execute(
+        "select rolname from pg_catalog.pg_roles where rolname = any(%s) or rolname = %s", [list(entries), name]
+    )
+    taken = {str(row[0]) for row in there}
+    role = _name_of(name, taken, entries, is_ours=is_ours)
+    password = entries.setdefault(role, secrets.token_hex(24))
+    identifier = sql.Identifier(role)
+    if role not in taken:
+        connection.execute(sql.SQL(_CREATE).format(identifier))
+    # What the server is told, and may log, is no password but what it compares one with.
+    verifier = connection.pgconn.encrypt_password(password.encode(), role.encode(), b"scram-sha-256").decode()
+    connection.execute(sql.SQL("alter role {} login password {}").format(identifier, sql.Literal(verifier)))
+    connection.execute(sql.SQL("grant {} to {}").format(sql.Identifier(group), identifier))
+    database = sql.Identifier(connection.info.dbname)
+    connection.execute(sql.SQL("grant connect on database {} to {}").format(database, identifier))
+    return role
+
+
+def _name_of(name: str, taken: set[str], entries: dict[str, str], *, is_ours: bool) -> str:
+    for known in entries:
+        if known in taken and (known == name or known.startswith(f"{name}_")):
+            return known
+    return name if is_ours or name not in taken else f"{name}_{secrets.token_hex(3)}"
+
+
+@contextmanager
+def _entries(passwords: Path) -> Iterator[dict[str, str]]:
+    """The passwords in the file by their roles; what is added is written when this ends. One process at a time."""
+    passwords.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(passwords, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
+        os.fchmod(descriptor, 0o600)  # libpq passes over one that others can read
+        fcntl.flock(file, fcntl.LOCK_EX)
+        lines = [line.strip().split(":") for line in file]
+        entries = {line[3]: line[4] for line in lines if len(line) == 5}
+        known = dict(entries)
+        yield entries
+        if entries != known:
+            file.seek(0)
+            file.truncate()
+            file.writelines(f"*:*:*:{role}:{password}\n" for role, password in entries.items())

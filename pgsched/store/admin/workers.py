@@ -1,0 +1,195 @@
+"""Who serves which queues, and whether they are still there."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from psycopg import AsyncConnection, Connection
+from psycopg.rows import class_row
+
+from pgsched.errors import Conflict, NotFound
+from pgsched.store.core.sql import statement
+
+PARTITIONS_PER_QUEUE = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """A worker as the others see it. ``served`` and ``paused`` are first partitions of queues; ``delivers`` are its
+    capabilities (``domain.capability``); instants are the database's, in seconds.
+
+    ``gone``: none of its sessions is there; ``lost``: it was declared so, and its rows are taken back. ``tries``: it
+    runs what may end its process in a process of its own, and ``alone``: it is such a process.
+    """
+
+    id: int
+    queues: list[str]
+    served: list[int]
+    paused: list[int]
+    expires_at: float
+    lease: float
+    now: float
+    gone: bool
+    lost: bool
+    delivers: list[str] = field(default_factory=list)
+    tries: bool = False
+    alone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Introduction:
+    """What a worker says of itself (see Worker); ``instance`` is the name that all its sessions carry."""
+
+    name: str
+    instance: str
+    queues: Sequence[str]
+    release: str
+    delivers: Sequence[str]
+    lease: timedelta
+    term: timedelta
+    tries: bool = False
+    alone: bool = False
+
+
+async def register(connection: AsyncConnection[Any], introduction: Introduction) -> int:
+    """Announces a worker; returns its number."""
+    given = asdict(introduction)
+    parameters = given | {"queues": list(introduction.queues), "delivers": list(introduction.delivers)}
+    cursor = await connection.execute(statement("admin/register_worker"), parameters)
+    row = await cursor.fetchone()
+    return int(row[0]) if row else 0
+
+
+async def declare(connection: AsyncConnection[Any], worker: int, delivers: Sequence[str]) -> None:
+    """Says which capabilities a worker has now, and has the others read it."""
+    await connection.execute(statement("admin/declare_worker"), {"worker": worker, "delivers": list(delivers)})
+
+
+async def renew(connection: AsyncConnection[Any], worker: int, term: timedelta) -> bool:
+    """Says that the worker lives; False when it was declared lost meanwhile."""
+    cursor = await connection.execute(statement("live/renew_worker"), {"worker": worker, "term": term})
+    return await cursor.fetchone() is not None
+
+
+async def retire(connection: AsyncConnection[Any], worker: int) -> None:
+    """Takes a drained worker's row away."""
+    await connection.execute(statement("admin/retire_worker"), {"worker": worker})
+
+
+async def watch(connection: AsyncConnection[Any]) -> list[Worker]:
+    """Every registered worker."""
+    async with connection.cursor(row_factory=class_row(Worker)) as cursor:
+        await cursor.execute(statement("admin/watch_workers"))
+        return await cursor.fetchall()
+
+
+async def declare_lost(connection: AsyncConnection[Any], found: Sequence[Worker]) -> list[int]:
+    """Bars these workers from renewing, but those that have done so since they were looked at; returns the barred."""
+    parameters = {"workers": [worker.id for worker in found], "ends": [worker.expires_at for worker in found]}
+    cursor = await connection.execute(statement("admin/declare_lost"), parameters)
+    return [row[0] for row in await cursor.fetchall()]
+
+
+async def forget(connection: AsyncConnection[Any], workers: Sequence[int]) -> None:
+    """Drops lost workers whose rows were taken back."""
+    await connection.execute(statement("admin/forget_workers"), {"workers": list(workers)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """The first partitions of a worker's queues, as far as those exist and none pulls from them, and of paused ones."""
+
+    queues: list[int]
+    paused: list[int]
+
+
+async def served(connection: AsyncConnection[Any], queues: Sequence[str]) -> Served:
+    cursor = await connection.execute(statement("admin/queue_partitions"), {"queues": list(queues)})
+    rows = [row for row in await cursor.fetchall() if not row[3]]
+    return Served(queues=[row[1] for row in rows], paused=[row[1] for row in rows if row[2]])
+
+
+def partitions_from(queues: Iterable[int]) -> list[int]:
+    """All partitions of the queues with these first ones."""
+    return [first + slot for first in queues for slot in range(PARTITIONS_PER_QUEUE)]
+
+
+async def watch_queues(connection: AsyncConnection[Any], worker: int, partitions: Iterable[int]) -> bool:
+    """Takes the watch over the queues of these partitions for a moment, or keeps it; False when another has it."""
+    parameters = {"worker": worker, "queues": _numbers(partitions)}
+    cursor = await connection.execute(statement("admin/watch_queues"), parameters)
+    if all(row[0] for row in await cursor.fetchall()):
+        return True
+    await connection.execute(statement("admin/unwatch_queues"), parameters)
+    return False
+
+
+async def unwatch_queues(connection: AsyncConnection[Any], worker: int, partitions: Iterable[int]) -> None:
+    """Gives the watch up."""
+    await connection.execute(statement("admin/unwatch_queues"), {"worker": worker, "queues": _numbers(partitions)})
+
+
+def _numbers(partitions: Iterable[int]) -> list[int]:
+    return sorted({partition // PARTITIONS_PER_QUEUE for partition in partitions})
+
+
+def of_host(connection: Connection[Any], host: str) -> list[str]:
+    """The names of a machine's workers that are alive as far as the database knows."""
+    return [row[0] for row in connection.execute(statement("admin/workers_of_host"), {"host": host})]
+
+
+def check_queues(connection: Connection[Any], queues: Sequence[str]) -> None:
+    """Raises NotFound unless every one of these queues exists, and Conflict for one that consumers pull from."""
+    cursor = connection.execute(statement("admin/queue_partitions"), {"queues": list(queues)})
+    found = {row[0]: row[3] for row in cursor}
+    missing = [name for name in queues if name not in found]
+    if missing:
+        raise NotFound(f"there is no queue {missing[0]!r}; the queues are in pgsched.queues")
+    if pulled := [name for name in queues if found[name]]:
+        raise Conflict(f"consumers pull from the queue {pulled[0]!r}: serve another, and claim from this one")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSettings:
+    """What a worker must know of a client."""
+
+    client_id: str
+    keep: str
+    options: bytes | None
+    weight: int
+    database_role: str | None
+    signing_secrets: list[str]
+
+
+async def client_settings(connection: AsyncConnection[Any]) -> list[ClientSettings]:
+    """The clients that have settings of their own; on a connection that speaks ``store.core.wire``."""
+    async with connection.cursor(row_factory=class_row(ClientSettings)) as cursor:
+        await cursor.execute(statement("admin/client_settings"), binary=True)
+        return await cursor.fetchall()
+
+
+async def queue_settings(connection: AsyncConnection[Any]) -> list[tuple[int, bytes | None, int]]:
+    """Of each queue its first partition, the defaults of its executions, and its weight; on a connection that speaks
+    ``store.core.wire``."""
+    cursor = await connection.execute(statement("admin/queue_settings"), binary=True)
+    return await cursor.fetchall()
+
+
+async def delete_audit(connection: AsyncConnection[Any], *, kept: int, batch: int) -> int:
+    """Deletes what the audit log has had for longer than ``kept`` days, no more than ``batch``; returns how many."""
+    cursor = await connection.execute(statement("admin/delete_audit"), {"kept": kept, "batch": batch})
+    return cursor.rowcount
+
+
+async def delete_ended_jobs(connection: AsyncConnection[Any], *, batch: int) -> int:
+    """Deletes jobs that ended longer ago than their ``delete_after``, no more than ``batch``; returns how many."""
+    cursor = await connection.execute(statement("admin/delete_ended_jobs"), {"batch": batch})
+    return cursor.rowcount
+
+
+async def tidy_keys(connection: AsyncConnection[Any], *, batch: int) -> int:
+    """Forgets keys that stand for nothing any more; looks at no more than ``batch``, and returns at how many."""
+    cursor = await connection.execute(statement("admin/tidy_keys"), {"most": batch})
+    row = await cursor.fetchone()
+    return int(row[0]) if row else 0

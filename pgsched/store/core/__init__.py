@@ -1,0 +1,1 @@
+"""Connections, transactions and errors: what all statements stand on."""

@@ -1,0 +1,133 @@
+"""Connections of workers: one for each role, so that claiming, settling and listening never wait for each other."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from pgsched.store.core import wire
+from pgsched.store.core.pinned import pin, pin_now
+
+Connection = AsyncConnection[tuple[Any, ...]]
+
+# A role's statements are short by construction. One that is not has met a lock or a bad plan: better an error and a
+# new connection than a worker that stands still.
+_SESSION: LiteralString = (
+    "set statement_timeout = '30s'; set idle_in_transaction_session_timeout = '30s'; "
+    "set enable_seqscan = off; set enable_bitmapscan = off; "
+    "set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; "
+    "set plan_cache_mode = force_generic_plan; "
+)
+PATIENCE: LiteralString = "'250ms'"
+_INSTANCE = "fallback_application_name"
+_PREPARED = 1000  # texts over each partition of a queue, and over all of them: some dozens for each queue
+# What claiming inserts (successors) stands in a partition whose worker is inserting it: nobody is to be told, and no
+# queue is too full for it.
+_SILENT: LiteralString = "set pgsched.notify = off; set pgsched.unbounded = on; "
+
+
+def signed(url: str, instance: str) -> str:
+    """The same address for sessions that carry a worker's name, by which the others see that its process is there."""
+    return make_conninfo(url, **{_INSTANCE: instance})
+
+
+async def connect(url: str, role: str, *, raw: bool = True, patience: LiteralString = PATIENCE) -> Connection:
+    """A connection for one role of a worker, in autocommit, prepared statements on; ``raw`` speaks ``store.core.wire``.
+
+    Hot statements name their partitions and match by index; the session's planner settings keep a table whose
+    statistics lag behind from being read whole or out of order, and a plan once made from being made again. A statement
+    waits for a lock no longer than its ``patience``: what others may lock is skipped, and this is for what was
+    forgotten. Raises
+    psycopg.OperationalError when the server cannot be reached.
+    """
+    connection = await AsyncConnection.connect(url, autocommit=True, prepare_threshold=0, **_ways(url, role))
+    connection.prepared_max = _PREPARED
+    try:
+        own = _SESSION + "set lock_timeout = " + patience + "; "
+        await pin(connection, own + _SILENT if raw else own)
+    except BaseException:
+        await connection.close()
+        raise
+    if raw:
+        wire.register(connection)
+    else:
+        wire.register_arrays(connection)
+    return connection
+
+
+def connect_now(url: str, role: str) -> psycopg.Connection[tuple[Any, ...]]:
+    """The same for a thread beside the event loop; it sends ``core.wire``'s arrays and reads what psycopg reads."""
+    connection = psycopg.connect(url, autocommit=True, **_ways(url, role))
+    try:
+        connection.execute(_SESSION + "set lock_timeout = " + PATIENCE + "; " + _SILENT, prepare=False)
+        pin_now(connection)
+    except BaseException:
+        connection.close()
+        raise
+    wire.register_arrays(connection)
+    return connection
+
+
+def _ways(url: str, role: str) -> dict[str, Any]:
+    return {
+        "connect_timeout": 5,
+        "application_name": f"pgsched {role} {conninfo_to_dict(url).get(_INSTANCE, '')}".rstrip(),
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 10_000,
+    }
+
+
+_LAST_STATEMENT = 1.0
+
+
+class Link:
+    """A role's connection that is made when it is needed, and made anew after it broke.
+
+    ``warm`` is called with each new one before anybody gets it.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        role: str,
+        *,
+        raw: bool = True,
+        warm: Callable[[Connection], Awaitable[None]] | None = None,
+        patience: LiteralString = PATIENCE,
+    ) -> None:
+        self._url, self._role, self._raw, self._warm, self._patience = url, role, raw, warm, patience
+        self._connection: Connection | None = None
+        self._connecting = asyncio.Lock()
+
+    async def get(self) -> Connection:
+        async with self._connecting:
+            if self._connection is None or self._connection.closed:
+                connection = self._connection = await connect(
+                    self._url, self._role, raw=self._raw, patience=self._patience
+                )
+                if self._warm:
+                    await self._warm(connection)
+            return self._connection
+
+    async def drop(self, error: Exception | None = None) -> None:
+        """Lets go of the connection; after an error that left it usable it is kept."""
+        connection = self._connection
+        if connection is None:
+            return
+        if error is not None and isinstance(error, psycopg.Error) and not connection.broken:
+            status = connection.info.transaction_status
+            if status == psycopg.pq.TransactionStatus.IDLE:
+                return
+        self._connection = None
+        # Another service's statement may be under way on it: let it end first, or a new connection could get the same
+        # file descriptor while the event loop still watches it for the old one.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_STATEMENT), connection.lock:
+                pass
+        await connection.close()

@@ -1,0 +1,57 @@
+"""Whether a database can have pgsched in it: what its sessions cannot set for themselves is as it has to be."""
+
+from typing import Any, NamedTuple
+
+import psycopg
+
+from pgsched.errors import InvalidSettings, Unavailable
+from pgsched.store.core.sql import statement
+
+OLDEST = 15
+READ_ONLY = (
+    "the database takes no writes: it is a replica, or set to be read only. Give the address of the primary, such as "
+    "postgresql://user@host1,host2/database?target_session_attrs=read-write"
+)
+
+
+class _Found(NamedTuple):
+    major: int
+    encoding: str
+    in_recovery: bool
+    read_only: bool
+    replication_role: str
+    variable_conflict: str
+    extra_errors: str
+
+
+def check_fitness(connection: psycopg.Connection[Any]) -> None:
+    """Raises InvalidSettings where the database cannot have pgsched, and Unavailable where it takes no writes."""
+    connection.execute("do 'begin end'")
+    row = connection.execute(statement("core/database_settings")).fetchone()
+    assert row is not None
+    found = _Found(*row)
+    if found.in_recovery or found.read_only:
+        raise Unavailable(READ_ONLY)
+    if problem := _problem(found):
+        raise InvalidSettings(f"pgsched cannot be in this database: {problem}")
+
+
+def _problem(found: _Found) -> str | None:
+    if found.major < OLDEST:
+        return f"its server is PostgreSQL {found.major}; it has to be {OLDEST} or later"
+    if found.encoding != "UTF8":
+        return (
+            f"its encoding is {found.encoding}, in which not every payload and name can be stored. Make one that is "
+            "encoded in UTF-8: create database … encoding 'UTF8' template template0"
+        )
+    for name, value, wanted in (
+        ("session_replication_role", found.replication_role, "origin"),
+        ("plpgsql.variable_conflict", found.variable_conflict, "error"),
+        ("plpgsql.extra_errors", found.extra_errors, "none"),
+    ):
+        if value != wanted:
+            return (
+                f"{name} is {value}, and it has to be {wanted} in all sessions, also those of services: "
+                f"alter database … reset {name}, or the same of the role"
+            )
+    return None

@@ -1,0 +1,195 @@
+"""Sessions for what clients have the database do: each belongs to the role of the client that it works for.
+
+A function that is called can do whatever its session can: ``reset role`` gives it the rights of the login, a deferred
+trigger or a cursor that is held runs at commit, and what it sets is there afterwards. So a session has no rights but
+those of the role. By default that is its login; where one login serves several roles, the role is taken for each
+transaction, and functions are trusted with whatever that login may do.
+
+A session that is given back is cleared of settings, locks, cursors, listening and temporary tables, or else closed.
+"""
+
+import asyncio
+import os
+import socket
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import TransactionStatus
+
+from pgsched.errors import InvalidSettings, Unavailable
+from pgsched.store.core.pinned import READING
+from pgsched.store.core.pooling import check_sessions
+from pgsched.store.core.sql import statement
+
+Connection = AsyncConnection[Any]
+STATEMENT_SECONDS = 30.0
+"""After so long a session's statement is ended, unless its transaction says otherwise."""
+
+# A server notices by itself that a client is gone, also in the middle of a function that would never end. Names are
+# looked up as the role has it: they are those in its functions, and none of ours.
+_SESSION: LiteralString = (
+    "set statement_timeout = '30s'; set idle_in_transaction_session_timeout = '30s'; "
+    "set client_connection_check_interval = '2s'; "
+) + READING
+_KEPT_ALIVE = {
+    "connect_timeout": "5",
+    "application_name": "pgsched call",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+}
+_ROLE = "{role}"
+_REFUSED_FOR = 0.5  # seconds for which a login that failed is not tried again: a try costs as much as many calls
+_WHERE = ("host", "hostaddr", "port", "dbname", "service")  # that the database's own address has sessions is known
+
+
+class Sessions:
+    """Lends sessions, ``most`` at a time; idle ones are kept, and give way to those of other roles.
+
+    ``login`` has the connection parameters in which they differ from ``url``; ``{role}`` in it stands for the role.
+    A login that has failed is left alone for a moment. Raises InvalidSettings for what are no connection parameters.
+    """
+
+    def __init__(self, url: str, login: str, *, most: int) -> None:
+        self._own = _parameters(url)
+        self._login = _parameters(login)
+        self._leads_elsewhere = any(
+            self._login.get(name, self._own.get(name)) != self._own.get(name) for name in _WHERE
+        )
+        self.most = most
+        self._places = asyncio.Semaphore(most)
+        self._idle: OrderedDict[Connection, str] = OrderedDict()
+        self._open = 0
+        self._refused: dict[str, tuple[float, str]] = {}
+
+    async def work(self, role: str, transaction: Callable[[Connection], Awaitable[None]]) -> None:
+        """Does it in a session of this role's login, which is in autocommit; where that breaks, once more in a fresh
+        one, for most that break are idle ones of a server that was restarted. So what is done must be fenced.
+
+        Raises Unavailable where no session is to be had.
+        """
+        try:
+            async with self._lend(role) as connection:
+                await transaction(connection)
+        except psycopg.OperationalError as error:
+            if not _is_break(error):
+                raise
+            async with self._lend(role, fresh=True) as connection:
+                await transaction(connection)
+
+    @asynccontextmanager
+    async def _lend(self, role: str, *, fresh: bool = False) -> AsyncIterator[Connection]:
+        async with self._places:
+            login = self._login_of(role)
+            if fresh:
+                await self.close()
+            connection = self._idle_as(login["user"]) or await self._connect(login)
+            try:
+                yield connection
+            finally:
+                await self._take_back(connection, login["user"])
+
+    async def close(self) -> None:
+        """Closes what is idle. Sessions that are lent end with their calls."""
+        while self._idle:
+            await self._end(self._idle.popitem()[0])
+
+    def _login_of(self, role: str) -> dict[str, str]:
+        given = {name: value.replace(_ROLE, role) for name, value in self._login.items()}
+        own = dict(self._own)
+        if given.get("user", own.get("user")) != own.get("user"):
+            own["password"] = ""  # it is another login's, and so is that in PGPASSWORD; a password file is read
+        return {"user": ""} | own | given
+
+    def _idle_as(self, user: str) -> Connection | None:
+        for connection, logged_in in reversed(self._idle.items()):
+            if logged_in == user:
+                del self._idle[connection]
+                return connection
+        return None
+
+    async def _connect(self, login: dict[str, str]) -> Connection:
+        user = login["user"]
+        until, message = self._refused.pop(user, (0.0, ""))
+        if time.monotonic() < until:
+            self._refused[user] = until, message
+            raise Unavailable(message)
+        await self._check(login)
+        if self._open >= self.most and self._idle:
+            await self._end(self._idle.popitem(last=False)[0])
+        self._open += 1
+        try:
+            connection = await AsyncConnection.connect(
+                make_conninfo(**(_KEPT_ALIVE | login)), autocommit=True, prepare_threshold=None
+            )
+            return await _prepared(connection)
+        except BaseException as error:
+            self._open -= 1
+            if isinstance(error, psycopg.Error):
+                message = f"no session as {user}: {error} (sql_login says how workers log in)"
+                self._refused[user] = time.monotonic() + _REFUSED_FOR, message
+                raise Unavailable(message) from error
+            raise
+
+    async def _check(self, login: dict[str, str]) -> None:
+        """Once, where the login leads elsewhere: what is set for a session must not become somebody else's."""
+        if self._leads_elsewhere:
+            try:
+                await check_sessions(make_conninfo(**login), "sql_login")
+            except (psycopg.Error, InvalidSettings) as error:
+                self._refused[login["user"]] = time.monotonic() + _REFUSED_FOR, str(error)
+                raise Unavailable(str(error)) from error
+            self._leads_elsewhere = False
+
+    async def _take_back(self, connection: Connection, user: str) -> None:
+        try:
+            if connection.info.transaction_status is not TransactionStatus.IDLE:
+                await self._end(connection)
+                return
+            await connection.execute(statement("core/clear_session") + ";\n" + _SESSION)
+            self._idle[connection] = user
+        except BaseException as error:
+            await self._end(connection)
+            if not isinstance(error, psycopg.Error):
+                raise
+
+    async def _end(self, connection: Connection) -> None:
+        self._open -= 1
+        await connection.close()
+
+
+async def _prepared(connection: Connection) -> Connection:
+    try:
+        await connection.execute(_SESSION)
+    except BaseException:
+        await connection.close()
+        raise
+    return connection
+
+
+def _is_break(error: psycopg.Error) -> bool:
+    task = asyncio.current_task()
+    cancelled = task is not None and task.cancelling() > 0
+    return not cancelled and (error.sqlstate is None or error.sqlstate.startswith("57P"))
+
+
+def cut(connection: Connection) -> None:
+    """Ends a session whose server does not answer: whoever waits on it gets an OperationalError."""
+    with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)
+
+
+def _parameters(text: str) -> dict[str, str]:
+    try:
+        return {name: str(value) for name, value in conninfo_to_dict(text).items() if value is not None}
+    except psycopg.ProgrammingError as error:
+        raise InvalidSettings(
+            f"{text!r} are no connection parameters: write such as user={_ROLE} password=… ({error})"
+        ) from None

@@ -1,0 +1,44 @@
+"""One transaction on a connection of its own: how commands, checks and migrations reach a database.
+
+It holds with any pooler in between. Nothing is prepared, for the name of a prepared statement would be left with the
+server's connection, where somebody else's statement has the same name; and what is set ends with the transaction.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import AsyncConnection, Connection, IsolationLevel
+
+from pgsched.store.core.pinned import PINNED_LOCALLY
+
+_SECONDS, _NAME = 10, "pgsched"
+
+
+@contextmanager
+def transaction(url: str) -> Iterator[Connection[Any]]:
+    """Committed when the block ends, undone when it raises. Raises psycopg.OperationalError where no server is."""
+    with connect(url) as connection:
+        connection.execute(PINNED_LOCALLY)
+        yield connection
+
+
+def connect(url: str) -> Connection[Any]:
+    """A connection that prepares nothing, and whose transactions see what was committed before each statement."""
+    connection = psycopg.connect(
+        url, connect_timeout=_SECONDS, application_name=_NAME, prepare_threshold=None, client_encoding="UTF8"
+    )
+    connection.isolation_level = IsolationLevel.READ_COMMITTED
+    return connection
+
+
+@asynccontextmanager
+async def transaction_async(url: str) -> AsyncIterator[AsyncConnection[Any]]:
+    """``transaction`` for who awaits."""
+    async with await AsyncConnection.connect(
+        url, connect_timeout=_SECONDS, application_name=_NAME, prepare_threshold=None, client_encoding="UTF8"
+    ) as connection:
+        await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
+        await connection.execute(PINNED_LOCALLY)
+        yield connection

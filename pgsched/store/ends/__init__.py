@@ -1,0 +1,1 @@
+"""What follows when an execution has ended: dependents, dead letters, replays."""

@@ -1,0 +1,57 @@
+"""What sql: and notify: targets do, in the transaction that settles their execution: both take effect, or neither."""
+
+from datetime import timedelta
+from typing import Any, LiteralString
+
+from pgsched.domain.execution import Execution
+from pgsched.store.core.sessions import STATEMENT_SECONDS, Connection
+from pgsched.store.core.sql import statement
+
+
+async def call_target(
+    connection: Connection, execution: Execution, function: tuple[str, str], role: str, within: timedelta
+) -> None:
+    """Calls the function, named by its schema and name, as the role, and settles the execution with its result.
+
+    Raises what the function raises, psycopg's QueryCanceled when it takes longer, and, with everything undone,
+    SQLSTATE PS013 when the execution was leased anew meanwhile.
+    """
+    schema, name = function
+    call = {
+        **_lease(execution),
+        "schema": schema,
+        "function": name,
+        "payload": None if execution.payload is None else execution.payload.decode(),
+        "client": execution.client_id,
+        "attempt": execution.attempt,
+        "scheduled_for": execution.nominal,
+    }
+    before = list(_preparations(connection, role, within.total_seconds()))
+    if not before:
+        await connection.execute(statement("ends/call_target"), call)
+        return
+    async with connection.pipeline():  # without a begin, one transaction up to its end
+        for text, parameters in before:
+            await connection.execute(text, parameters)
+        await connection.execute(statement("ends/call_target"), call)
+
+
+async def notify_target(connection: Connection, execution: Execution, channel: str, payload: str) -> None:
+    """Notifies the channel and settles the execution. Raises SQLSTATE PS013, with everything undone, when it was leased
+    anew meanwhile."""
+    parameters = {**_lease(execution), "channel": channel, "payload": payload}
+    await connection.execute(statement("ends/notify_target"), parameters)
+
+
+def _preparations(connection: Connection, role: str, seconds: float) -> list[tuple[LiteralString, dict[str, Any]]]:
+    """What the transaction of a call begins with, where the session is not yet as it is to be."""
+    found: list[tuple[LiteralString, dict[str, Any]]] = []
+    if connection.info.user != role:
+        found.append((statement("ends/assume_role"), {"role": role}))
+    if seconds != STATEMENT_SECONDS:
+        found.append((statement("ends/limit_statements"), {"milliseconds": str(max(1, round(seconds * 1000)))}))
+    return found
+
+
+def _lease(execution: Execution) -> dict[str, Any]:
+    return {"partition": execution.partition, "id": execution.uuid, "token": execution.token}

@@ -1,0 +1,76 @@
+"""Executions that wait for others: who still waits, and what follows from an end. The rules are the database's."""
+
+from typing import Any, LiteralString, NamedTuple
+from uuid import UUID
+
+from psycopg import AsyncConnection
+from psycopg.rows import tuple_row
+
+from pgsched.store.core.connect import Connection
+from pgsched.store.core.sql import statement
+
+_WAITS_FOR: LiteralString = """
+select d.after_id from pgsched.dependencies d
+ where d.execution_id = %(id)s and d.status is null
+   and exists (select from pgsched.executions e where e.id = d.execution_id and e.fire_at = 'infinity')
+ order by d.after_id
+"""
+
+
+class Pending(NamedTuple):
+    """Whether any execution waits for another, and in how many seconds a result that was kept is to be tried to record:
+    None where none is."""
+
+    dependents: bool
+    results_in: float | None
+
+
+async def pending(connection: Connection) -> Pending:
+    """What there is to do for ends."""
+    cursor = await connection.execute(statement("ends/dependencies_open"))
+    return Pending(*(await cursor.fetchone() or (False, None)))
+
+
+async def record_results(connection: Connection, *, most: int) -> int:
+    """Records what was said of executions that somebody had locked just then; how many of them are dealt with."""
+    cursor = await connection.execute(statement("ends/record_results"), {"most": most})
+    row = await cursor.fetchone()
+    return row[0] if row else 0
+
+
+class Released(NamedTuple):
+    """How many ends were noted with all that wait for them, how many executions were released or skipped, and behind
+    which end to go on if there may be more."""
+
+    noted: int = 0
+    decided: int = 0
+    read_to: UUID | None = None
+
+
+async def release(connection: Connection, *, most: int, after: UUID | None = None) -> Released:
+    """Releases or skips what waited for executions that have ended, looking at so many ends."""
+    cursor = await connection.execute(statement("ends/release_dependents"), {"most": most, "after": after})
+    noted, decided, read_to = await cursor.fetchone() or (0, 0, None)
+    return Released(noted, decided, UUID(bytes=read_to) if isinstance(read_to, bytes) else read_to)
+
+
+class Abandoned(NamedTuple):
+    """How many executions were released or skipped, and behind which one that is waited for to go on if there may be
+    more."""
+
+    decided: int = 0
+    read_to: UUID | None = None
+
+
+async def release_abandoned(connection: Connection, *, most: int, after: UUID | None = None) -> Abandoned:
+    """The same for what waits for executions that are nowhere any more, looking at so many that are waited for."""
+    cursor = await connection.execute(statement("ends/release_abandoned"), {"most": most, "after": after})
+    decided, read_to = await cursor.fetchone() or (0, None)
+    return Abandoned(decided, UUID(bytes=read_to) if isinstance(read_to, bytes) else read_to)
+
+
+async def waits_for(connection: AsyncConnection[Any], id: UUID) -> list[UUID]:
+    """The executions that a held one still waits for."""
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(_WAITS_FOR, {"id": id})
+        return [row[0] for row in await cursor.fetchall()]

@@ -1,0 +1,67 @@
+"""What ends without a run: claimed rows and whole ranges that are skipped, and jobs that are over or make no sense."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from psycopg import AsyncConnection
+
+from pgsched.domain.execution import Execution
+from pgsched.domain.reckoning import Range
+from pgsched.errors import InvalidSchedule, PgschedError
+from pgsched.store.core.refusals import refusal
+from pgsched.store.core.sql import statement, statement_in
+
+Connection = AsyncConnection[Any]
+
+
+async def skip_claimed(connection: Connection, skipped: Sequence[tuple[Execution, Range]]) -> None:
+    """Moves claimed rows into history, each of them as the first of its range."""
+    rows: dict[tuple[int, int], list[tuple[UUID, Range]]] = defaultdict(list)
+    for row, passed in skipped:
+        rows[row.partition, row.token].append((UUID(bytes=row.id), passed))
+    for (partition, token), found in rows.items():
+        parameters = {
+            "token": token,
+            "ids": [id for id, _ in found],
+            **_columns([passed for _, passed in found]),
+        }
+        await connection.execute(statement_in("ends/skip_claimed", partition), parameters)
+
+
+async def skip_further(connection: Connection, skipped: Sequence[tuple[UUID, Range]]) -> None:
+    """Accounts for ranges of jobs' instants that never had a row."""
+    if not skipped:
+        return
+    parameters = {
+        "jobs": [job for job, _ in skipped],
+        "firsts": [passed.first for _, passed in skipped],
+        **_columns([passed for _, passed in skipped]),
+    }
+    await connection.execute(statement("ends/skip_further"), parameters)
+
+
+def _columns(ranges: Sequence[Range]) -> dict[str, list[Any]]:
+    return {
+        "lasts": [passed.last for passed in ranges],
+        "counts": [passed.count for passed in ranges],
+        "reasons": [passed.reason for passed in ranges],
+    }
+
+
+async def finish_jobs(connection: Connection, ended: Sequence[tuple[UUID, int, str]]) -> None:
+    """Marks jobs, named by id and revision, as finished, with the reason."""
+    jobs, revisions, reasons = zip(*ended, strict=True)
+    parameters = {"jobs": list(jobs), "revisions": list(revisions), "reasons": list(reasons)}
+    await connection.execute(statement("ends/finish_jobs"), parameters)
+
+
+async def mark_invalid(connection: Connection, job: UUID, revision: int | None, error: Exception) -> None:
+    """``revision`` is the one whose schedule makes no sense; None where the job is locked and cannot have another.
+
+    The reason begins with the code under which the same is refused where it can be told at once.
+    """
+    found = error if isinstance(error, PgschedError) else refusal(error) or InvalidSchedule(str(error))
+    reason = f"{found.code}: {found}"
+    await connection.execute(statement("ends/mark_invalid"), {"job": job, "revision": revision, "reason": reason})

@@ -1,0 +1,1 @@
+"""What holds executions back: limits, ordering keys, circuits, full queues."""

@@ -1,0 +1,167 @@
+"""Gates in the database: locked, drawn on, and what they hold fed on."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import LiteralString, NamedTuple
+from uuid import UUID
+
+from pgsched.domain.execution import Execution
+from pgsched.domain.gate import Gate
+from pgsched.store.core.connect import Connection
+from pgsched.store.core.sql import statement, statement_in, statement_passing
+from pgsched.store.core.wire import Instants, Tokens, Uuids
+from pgsched.store.live.executions import Lease
+from pgsched.store.live.whose import LEFT
+
+_LOCKED: LiteralString = " for update of g"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A gate that stands: the events a second that it lets pass, infinite where it has no rate; whether it counts what
+    is in hand; and the first partition of the queue that it is for."""
+
+    name: str
+    rate: float
+    counts: bool
+    first_partition: int | None
+
+
+async def standing(connection: Connection) -> list[Standing]:
+    """All gates there are."""
+    cursor = await connection.execute(statement("gates/gates"), binary=True)
+    return [
+        Standing(name=row[0], rate=row[1], counts=row[2], first_partition=row[3]) for row in await cursor.fetchall()
+    ]
+
+
+async def holding(connection: Connection, *, after: str, most: int) -> list[str]:
+    """The names of the next gates that hold executions back, in their order, no more than ``most``."""
+    cursor = await connection.execute(statement("gates/holding_gates"), {"after": after, "most": most})
+    return [row[0] for row in await cursor.fetchall()]
+
+
+async def read(connection: Connection, names: Sequence[str], *, worker: int, lock: bool = True) -> dict[str, Gate]:
+    """How gates stand, locked until the transaction ends unless they are only looked at. One that is no more is left
+    out. What is in hand of each is counted without this worker's."""
+    parameters = {"names": sorted(names), "worker": worker}
+    text = statement("gates/read_gates")
+    gates = await connection.execute(text + _LOCKED if lock else text, parameters, binary=True)
+    uses = await connection.execute(statement("gates/gate_use"), parameters)
+    found = {
+        row[0]: Gate(
+            name=row[0], interval=row[1], burst=row[2], concurrency=row[3], next_at=row[4], shut_until=row[5],
+            recovers_from=row[6],
+        )
+        for row in await gates.fetchall()
+    }  # fmt: skip
+    for name, running in await uses.fetchall():
+        if name in found:
+            found[name].running += running
+    return found
+
+
+async def try_feeding(connection: Connection, gate: str) -> bool:
+    """Has this transaction alone feed on from a gate; False where another does."""
+    cursor = await connection.execute(statement("gates/feed_gate"), {"gate": gate})
+    row = await cursor.fetchone()
+    return bool(row and row[0])
+
+
+async def note_draws(connection: Connection, gates: Iterable[Gate]) -> None:
+    """Writes what was drawn on locked gates."""
+    drawn = [gate for gate in gates if gate.drawn]
+    if drawn:
+        await connection.execute(
+            statement("gates/draw_gates"),
+            {
+                "names": [gate.name for gate in drawn],
+                "nexts": Instants(ceil(gate.next_at) for gate in drawn),
+                "shuts": [gate.shut_until for gate in drawn],
+            },
+        )
+
+
+async def note_use(connection: Connection, worker: int, running: Mapping[str, int]) -> None:
+    """Writes how many executions this worker has in hand of those that passed each of these gates."""
+    if running:
+        names = sorted(running)
+        counts = [running[name] for name in names]
+        await connection.execute(statement("gates/note_gate_use"), {"worker": worker, "names": names, "counts": counts})
+
+
+class HeldRow(NamedTuple):
+    """A claimed row that waits behind a gate instead."""
+
+    id: bytes
+    token: int
+    gate: str
+
+
+async def hold(connection: Connection, held: Sequence[tuple[Execution, str]]) -> None:
+    """Has claimed rows wait behind their gates instead."""
+    partitions: dict[int, list[HeldRow]] = defaultdict(list)
+    for row, gate in held:
+        partitions[row.partition].append(HeldRow(row.id, row.token, gate))
+    for partition, some in partitions.items():
+        await hold_in(connection, partition, some)
+
+
+async def hold_in(connection: Connection, partition: int, held: Sequence[HeldRow]) -> None:
+    """The same in one partition."""
+    parameters = {
+        "ids": Uuids(row.id for row in held),
+        "tokens": Tokens({row.token for row in held}),
+        "gates": [row.gate for row in held],
+    }
+    await connection.execute(statement_in("gates/hold", partition), parameters)
+
+
+async def keep_at(connection: Connection, row: Execution, gate: str) -> None:
+    """Has an execution that was held at another gate a moment ago wait at this one instead."""
+    parameters = {"id": UUID(bytes=row.id), "gate": gate}
+    await connection.execute(statement_in("gates/keep_at", row.partition), parameters)
+
+
+async def hold_due(connection: Connection, partition: int, clients: Sequence[str], *, batch: int) -> int:
+    """Has due one-shots of these clients wait behind their clients' gates; returns how many, at most ``batch``."""
+    parameters = {"clients": list(clients), "batch": batch}
+    cursor = await connection.execute(statement_in("gates/hold_due", partition), parameters)
+    return cursor.rowcount
+
+
+async def hold_undeliverable(connection: Connection, partition: int, capabilities: Sequence[str], *, batch: int) -> int:
+    """Has due one-shots wait that need one of these capabilities; returns how many, at most ``batch``."""
+    parameters = {"capabilities": list(capabilities), "batch": batch}
+    cursor = await connection.execute(statement_in("gates/hold_undeliverable", partition), parameters)
+    return cursor.rowcount
+
+
+async def holding_among(connection: Connection, names: Sequence[str]) -> list[str]:
+    """Which of these gates hold executions back."""
+    cursor = await connection.execute(statement("gates/holding_among"), {"names": list(names)})
+    return [row[0] for row in await cursor.fetchall()]
+
+
+async def claim_held(
+    connection: Connection,
+    lease: Lease,
+    gate: str,
+    partitions: Sequence[int],
+    *,
+    batch: int,
+    left: Sequence[str] = (),
+) -> list[Execution]:
+    """Leases executions that a gate holds, those of the highest priority and the earliest first, without what needs
+    capabilities that are ``left`` to other workers."""
+    cursor = await connection.execute(
+        statement_passing("gates/claim_held", LEFT if left else ""),
+        {
+            "gate": gate, "partitions": list(partitions), "batch": batch, "left": list(left),
+            "owner": lease.owner, "token": lease.token, "lease": lease.length,
+        },
+        binary=True,
+    )  # fmt: skip
+    return [Execution._make(row) for row in await cursor.fetchall()]

@@ -1,0 +1,64 @@
+"""Whose turn it is among executions with one ordering key."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from psycopg import AsyncConnection, AsyncCursor
+
+from pgsched.domain.execution import Execution
+from pgsched.store.core.sql import statement, statement_in
+from pgsched.store.core.wire import Tokens, Uuids
+
+
+async def whose_turn(connection: AsyncConnection[Any], rows: Iterable[Execution]) -> set[bytes]:
+    """The ids of those claimed rows that are at the head of their keys; locks the ordering of their partitions."""
+    partitions: dict[int, list[Execution]] = defaultdict(list)
+    for row in rows:
+        partitions[row.partition].append(row)
+    await connection.execute(statement("gates/lock_ordering"), {"partitions": sorted(partitions)})
+    cursors = []
+    for partition, some in partitions.items():
+        parameters = {"ids": Uuids(row.id for row in some), "tokens": Tokens({row.token for row in some})}
+        query = statement_in("gates/order_claimed", partition)
+        cursors.append(await connection.execute(query, parameters, binary=True))
+    return {found[0] for cursor in cursors for found in await cursor.fetchall()}
+
+
+async def let_next(
+    connection: AsyncConnection[Any], partition: int, keys: Sequence[tuple[str, str]]
+) -> AsyncCursor[tuple[Any, ...]]:
+    """Lets the next of each (client, ordering key) have its turn after one has ended. Answers with the instants at
+    which they fire, and None where nobody waited."""
+    clients, ordering_keys = zip(*keys, strict=True)
+    parameters = {"clients": list(clients), "keys": list(ordering_keys)}
+    return await connection.execute(statement_in("gates/let_next", partition), parameters, binary=True)
+
+
+async def anybody_waits(connection: AsyncConnection[Any]) -> bool:
+    """Whether any execution is held because it is not its turn."""
+    row = await (await connection.execute(statement("gates/waits_for_turn"))).fetchone()
+    return bool(row and row[0])
+
+
+class Key(NamedTuple):
+    """An ordering key of a client."""
+
+    client_id: str
+    ordering_key: str
+
+
+FIRST = Key("", "")
+
+
+async def let_stuck(
+    connection: AsyncConnection[Any], partition: int, *, after: Key, most: int
+) -> tuple[int, Key | None]:
+    """The same for the next keys of a partition that nobody is at the head of, no more than ``most`` looked at; how
+    many got their turn, and from where to go on if there may be more."""
+    parameters = {"client": after.client_id, "key": after.ordering_key, "most": most}
+    row = await (await connection.execute(statement_in("gates/let_stuck", partition), parameters)).fetchone()
+    if row is None:
+        return 0, None
+    count, client_id, ordering_key, let = row
+    return let, Key(client_id, ordering_key) if count == most else None

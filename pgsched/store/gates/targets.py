@@ -1,0 +1,78 @@
+"""Target hosts that are left alone, as Python looks them up, sidelines and restores them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
+
+from psycopg import AsyncConnection
+from psycopg.rows import class_row
+
+from pgsched.store.core.exact import read_exactly
+from pgsched.store.core.sql import statement
+from pgsched.store.schedule.calls import value
+from pgsched.store.schedule.order import check_text
+
+_SIDELINE: LiteralString = """
+select pgsched.sideline(%(host)s, %(client)s::text, coalesce(%(until)s::timestamptz, 'infinity'),
+                        %(note)s::text, %(actor)s::text)
+"""
+_RESTORE: LiteralString = "select pgsched.restore(%(host)s, %(client)s::text, %(actor)s::text)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sidelined:
+    """A host that is left alone or recovers, for one ``client`` or (None) for all.
+
+    ``state`` is ``failing``, ``probing``, ``recovering`` or ``by hand``. ``until`` is None where it is for as long as
+    nobody restores it, and while it recovers. ``openings`` is how often in a row it was found failing; ``held`` is
+    counted up to 10,000.
+    """
+
+    gate: str
+    host: str
+    client: str | None
+    state: str
+    until: datetime | None
+    openings: int
+    reason: str | None
+    since: datetime
+    held: int
+
+
+async def sidelined(
+    connection: AsyncConnection[Any], *, limit: int, client: str | None = None, after: str | None = None
+) -> list[Sidelined]:
+    """At most ``limit`` of them in the order of their gates, those behind ``after``, which is a gate."""
+    check_text("client", client)
+    check_text("after", after)
+    async with connection.cursor(row_factory=class_row(Sidelined)) as cursor:
+        read_exactly(cursor)
+        await cursor.execute(statement("gates/sidelined"), {"client": client, "after": after, "limit": limit})
+        return await cursor.fetchall()
+
+
+async def sideline(
+    connection: AsyncConnection[Any],
+    host: str,
+    *,
+    client: str | None = None,
+    until: datetime | None = None,
+    note: str | None = None,
+    actor: str | None,
+) -> bool:
+    """Calls nothing more there until an instant, or until it is restored; whether anything is different now."""
+    _check(host, client)
+    check_text("note", note)
+    given = {"host": host, "client": client, "until": until, "note": note, "actor": actor}
+    return bool(await value(connection, _SIDELINE, **given))
+
+
+async def restore(connection: AsyncConnection[Any], host: str, *, client: str | None = None, actor: str | None) -> bool:
+    """Calls it again, a few at first; False where it was not sidelined."""
+    _check(host, client)
+    return bool(await value(connection, _RESTORE, host=host, client=client, actor=actor))
+
+
+def _check(host: str, client: str | None) -> None:
+    check_text("host", host)
+    check_text("client", client)

@@ -1,0 +1,60 @@
+-- Going on without a row for whose sake a batch fails, as pgsched.store.core.isolation and pgsched.store.live.parking do for workers.
+
+create or replace function pgsched_internal.is_a_lock(state text) returns boolean language sql immutable parallel safe
+  return state in ('55P03', '40001', '40P01');
+comment on function pgsched_internal.is_a_lock(text) is 'Whether an error, by its SQLSTATE, says that somebody else held what was needed: the same may be done a moment later.';
+
+-- By class: values, rules, limits of the program, what a function raises, our own, corruption, and what others do to a row at
+-- the same moment. Not: connections, rights, names, room on disk or in memory, shutdown, which are no row's.
+create or replace function pgsched_internal.is_of_a_row(state text) returns boolean language sql immutable parallel safe
+  return left(state, 2) in ('21', '22', '23', '27', '2F', '38', '39', '40', '44', '54', 'P0', 'PS', 'XX') or pgsched_internal.is_a_lock(state);
+comment on function pgsched_internal.is_of_a_row(text) is 'Whether a single row can be at fault for an error, by its SQLSTATE.';
+
+create or replace function pgsched_internal.bury(partition smallint, id uuid, reason text) returns void language plpgsql volatile as $$
+declare
+  gone pgsched.executions;
+begin
+  delete from pgsched.executions e where e.partition = bury.partition and e.id = bury.id
+  returning e.id, e.created_at, e.job_id, e.partition, e.client_id, e.target, e.key, e.ordering_key, e.awaited
+       into gone.id, gone.created_at, gone.job_id, gone.partition, gone.client_id, gone.target, gone.key, gone.ordering_key, gone.awaited;
+  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt, client_id,
+                               target, key, ordering_key, awaited, reason)
+  values (pgsched.now(), pgsched.now(), pgsched.now(), gone.created_at, gone.id, gone.job_id, 'failed', gone.partition, 0,
+          gone.client_id, gone.target, gone.key, gone.ordering_key, gone.awaited, bury.reason);
+end $$;
+comment on function pgsched_internal.bury(smallint, uuid, text)
+  is 'Ends an execution that is locked and cannot even be held as failed, without what it carries.';
+
+create or replace function pgsched_internal.set_aside(partition smallint, id uuid, reason text) returns void language sql volatile as $$
+  update pgsched.executions e
+     set scheduled_for = coalesce(e.scheduled_for, case when e.fire_at between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' then e.fire_at end),
+         fire_at = 'infinity', gate = 'error', reason = set_aside.reason, at_head = null,
+         attempt = greatest(e.attempt - (e.lease_token is not null)::integer, 0),
+         lease_owner = null, lease_token = null, lease_expires_at = null, consumer = null, plan = -abs(e.plan)
+   where e.partition = set_aside.partition and e.id = set_aside.id
+$$;
+comment on function pgsched_internal.set_aside(smallint, uuid, text)
+  is 'Holds an execution that is locked, with the reason, until its owner deals with it.';
+
+create or replace function pgsched_internal.put_away(partition smallint, id uuid, reason text) returns void language plpgsql volatile as $$
+declare
+  line constant text := left(regexp_replace(reason, '[[:space:]]+', ' ', 'g'), 500);
+begin
+  begin
+    perform pgsched_internal.set_aside(put_away.partition, put_away.id, line);
+    return;
+  exception when others then
+    if not pgsched_internal.is_of_a_row(sqlstate) or pgsched_internal.is_a_lock(sqlstate) then
+      raise;
+    end if;
+  end;
+  perform pgsched_internal.bury(put_away.partition, put_away.id, line);
+exception when others then
+  if not pgsched_internal.is_of_a_row(sqlstate) then
+    raise;
+  elsif not pgsched_internal.is_a_lock(sqlstate) then
+    raise warning 'execution % can neither be done nor held: %', put_away.id, sqlerrm;
+  end if;
+end $$;
+comment on function pgsched_internal.put_away(smallint, uuid, text)
+  is 'Holds an execution for whose sake a batch failed, or ends it where it cannot even be held; it is locked. What can be neither stays.';

@@ -1,0 +1,234 @@
+-- Executions that wait for others. The one that waits is held; its rows in pgsched.dependencies say for what. The one
+-- waited for carries awaited, and takes it along into history, where it is found (see the next file). Lock order
+-- everywhere: the one that waits, then those it waits for that wait, too, by partition and id, as settles take them, then dependencies;
+-- never the ordering of a partition (see gates/ordering.sql), which workers lock after their rows.
+
+create or replace function pgsched_internal.notify_release() returns void language plpgsql volatile as $$
+begin
+  if current_setting('pgsched.notify', true) is distinct from 'off' then
+    perform pgsched_internal.notify_workers('release');
+  end if;
+end $$;
+comment on function pgsched_internal.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.';
+
+create or replace function pgsched_internal.check_after(after text[], after_outcome text, on_conflict text, recurrence text) returns boolean
+  language plpgsql immutable parallel safe as $$
+begin
+  if after_outcome is null or after_outcome not in ('success', 'any') then
+    return pgsched_internal.refuse('PS000', format('after_outcome cannot be %L', after_outcome), 'write success or any');
+  elsif after is null then
+    return pgsched_internal.refuse('PS000', 'after_outcome goes with after', 'give after => array[''<id or key>''], or leave after_outcome out');
+  elsif recurrence is not null and cardinality(after) > 0 then
+    return pgsched_internal.refuse('PS002', 'after goes with a single execution, and a job has many',
+      'leave cron and every out, or let the execution before schedule the job');
+  elsif cardinality(after) > 100 then
+    return pgsched_internal.refuse('PS000', format('after names %s executions, and 100 are the most', cardinality(after)),
+      'let some of them wait for an execution of their own, and wait for that');
+  elsif array_position(after, null) is not null then
+    return pgsched_internal.refuse('PS000', 'after has a null', 'give the id or the key of each execution to wait for');
+  elsif on_conflict = 'debounce' and cardinality(after) > 0 then
+    return pgsched_internal.refuse('PS000', 'debounce moves an instant, and after decides it', 'write replace, keep or reject');
+  end if;
+  return true;
+end $$;
+comment on function pgsched_internal.check_after(text[], text, text, text)
+  is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.';
+
+-- What lives first, what has ended second: a row on its way from one to the other is found by the later statement.
+create or replace function pgsched_internal.find_execution(client text, name text) returns uuid language plpgsql volatile as $$
+declare
+  named constant uuid := case when name ~ '^[0-9A-Fa-f]{8}(-?[0-9A-Fa-f]{4}){3}-?[0-9A-Fa-f]{12}$' then name::uuid end;
+  held pgsched_internal.keys;
+  found_id uuid;
+begin
+  if named is not null then
+    if coalesce((pgsched_internal.live_execution(pgsched_internal.partition_with(named), named)).client_id,
+                (pgsched_internal.in_history(named)).client_id) = client then
+      return named;
+    end if;
+  end if;
+  select k.* into held from pgsched_internal.keys k where k.client_id = client and k.key = name and k.partition is not null;
+  if pgsched_internal.is_live(held) then
+    return held.id;
+  end if;
+  found_id := pgsched_internal.last_under(client, name);
+  if found_id is null then
+    perform from pgsched.jobs j where j.client_id = client and (j.id = named or j.key = name and j.state <> 'cancelled');
+    if found then
+      perform pgsched_internal.refuse('PS011', format('%L is a job, which never ends', left(name, 100)),
+        'give the id of one of its executions, from pgsched.status');
+    end if;
+    perform pgsched_internal.refuse('PS010', format('client %L has no execution %L to wait for', client, left(name, 100)),
+      'give the id that scheduling answered with, or the key of an execution that waits, runs or is in history');
+  end if;
+  return found_id;
+end $$;
+comment on function pgsched_internal.find_execution(text, text)
+  is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none,
+PS011 for a job.';
+
+create or replace function pgsched_internal.check_no_circle(execution_id uuid, after_id uuid) returns boolean
+  language plpgsql volatile as $$
+begin
+  perform from (with recursive before(id) as (
+      select check_no_circle.after_id
+      union select d.after_id from pgsched.dependencies d join before b on d.execution_id = b.id)
+    select from before where id = check_no_circle.execution_id) circle;
+  return not found or pgsched_internal.refuse('PS011', format('executions %s and %s would wait for each other', execution_id, after_id),
+    'leave one of the two out');
+end $$;
+comment on function pgsched_internal.check_no_circle(uuid, uuid)
+  is 'True unless an execution would wait for itself, directly or through others; called by pgsched.wait_for. PS011 if so.';
+
+-- One that waits is locked and marked: its end has to wait for this transaction, and then knows. The update is HOT: awaited is in
+-- no index of live rows. What runs is somebody's to settle, who shall not wait: it is noted, and workers mark it, or the end
+-- that it has in history by then. Only where history would not have it is it locked.
+create or replace function pgsched_internal.mark_awaited(execution_id uuid, after_id uuid, client text) returns boolean
+  language plpgsql volatile as $$
+declare
+  home constant smallint := pgsched_internal.partition_with(mark_awaited.after_id);
+  before pgsched.executions;
+  is_kept boolean;
+begin
+  before := pgsched_internal.live_execution(home, mark_awaited.after_id);
+  if before.client_id is distinct from mark_awaited.client then
+    return false;
+  end if;
+  is_kept := before.key is not null or not exists (select from pgsched.clients c where c.client_id = before.client_id and c.keep <> 'all');
+  if is_kept and (pgsched_internal.lock_waiting(home, before.id)).id is null then
+    if (pgsched_internal.live_execution(home, before.id)).id is null then
+      return false;
+    end if;
+    insert into pgsched_internal.ends_to_mark (execution_id, after_id) values (mark_awaited.execution_id, before.id) on conflict do nothing;
+    return true;
+  end if;
+  update pgsched.executions e set awaited = true where e.partition = home and e.id = before.id;
+  return found;
+end $$;
+comment on function pgsched_internal.mark_awaited(uuid, uuid, text)
+  is 'Has the end of a client''s execution be known to those that wait for it; false where it has ended.';
+
+-- Afterwards a mark is found with the row or with its end, whichever it has by now: the row is looked at first. What somebody
+-- has locked is left for a later turn.
+create or replace function pgsched_internal.mark_ends(most integer) returns void language plpgsql volatile as $$
+declare
+  noted pgsched_internal.ends_to_mark;
+  ended pgsched.history;
+  home smallint;
+begin
+  for noted in select n.* from pgsched_internal.ends_to_mark n order by n.noted_at limit most for update skip locked loop
+    home := pgsched_internal.partition_with(noted.after_id);
+    perform from pgsched.executions e where e.partition = home and e.id = noted.after_id for no key update skip locked;
+    if found then
+      update pgsched.executions e set awaited = true where e.partition = home and e.id = noted.after_id and e.awaited is not true;
+    elsif (pgsched_internal.live_execution(home, noted.after_id)).id is not null then
+      update pgsched_internal.ends_to_mark n set noted_at = clock_timestamp()
+       where n.execution_id = noted.execution_id and n.after_id = noted.after_id;
+      continue;
+    else
+      ended := pgsched_internal.in_history(noted.after_id);
+      update pgsched.history h set awaited = true where h.id = ended.id and h.finished_at = ended.finished_at and h.awaited is not true;
+    end if;
+    delete from pgsched_internal.ends_to_mark n where n.execution_id = noted.execution_id and n.after_id = noted.after_id;
+  end loop;
+end $$;
+comment on function pgsched_internal.mark_ends(integer)
+  is 'Marks what ran when others were scheduled after it, so many at a time, or the ends that these have in history.';
+
+-- A dependency closes a circle only where somebody waits for the one that is to wait. Only then is looked for one, and
+-- for a client's by one transaction at a time: neither of two would see what the other adds.
+create or replace function pgsched.wait_for(
+  execution_id uuid, after_id uuid, outcome text default 'success', delay interval default null
+) returns boolean language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  waiting pgsched.executions;
+begin
+  waiting := pgsched_internal.lock_execution(wait_for.execution_id);
+  if waiting.id is null or waiting.lease_token is not null then
+    perform pgsched_internal.refuse('PS010', format('there is no execution %s that waits', execution_id), 'schedule it first');
+  end if;
+  if not pgsched_internal.mark_awaited(wait_for.execution_id, wait_for.after_id, waiting.client_id) then
+    return false;
+  elsif waiting.awaited or execution_id = after_id or exists (select from pgsched_internal.ends_to_mark n where n.after_id = waiting.id) then
+    insert into pgsched_internal.circles (client_id) values (waiting.client_id) on conflict do nothing;
+    perform from pgsched_internal.circles c where c.client_id = waiting.client_id for update;
+    perform pgsched_internal.check_no_circle(execution_id, after_id);
+  end if;
+  if waiting.at_head then  -- it gives its place up: others may begin before it, and it may wait for one of them
+    update pgsched.executions e set at_head = null where e.partition = waiting.partition and e.id = waiting.id;
+  end if;
+  insert into pgsched.dependencies (execution_id, after_id, outcome, delay)
+  values (wait_for.execution_id, wait_for.after_id, coalesce(wait_for.outcome, 'success'), wait_for.delay)
+  on conflict do nothing;
+  perform pgsched_internal.notify_release();
+  if waiting.ordering_key is not null then
+    perform pgsched_internal.notify_turns();
+  end if;
+  return true;
+end $$;
+comment on function pgsched.wait_for(uuid, uuid, text, interval)
+  is 'Has an execution that is held (fire_at infinity) wait for another of its client: until it has succeeded, or with the
+outcome any until it has ended, and so long after that. False, and nothing done, where that one has ended already.';
+
+create or replace function pgsched_internal.forget_dependencies(execution_id uuid) returns void
+  language sql volatile as $$
+  delete from pgsched.dependencies d where d.execution_id = forget_dependencies.execution_id
+$$;
+comment on function pgsched_internal.forget_dependencies(uuid) is 'Removes what an execution waited for; called once it is not held any more.';
+
+create or replace function pgsched_internal.check_ended(id uuid, outcome text) returns boolean language plpgsql volatile as $$
+declare
+  ended constant pgsched.execution_status := (pgsched_internal.in_history(check_ended.id)).status;
+begin
+  return outcome = 'any' or coalesce(ended = 'succeeded', false)
+    or pgsched_internal.refuse('PS011', format('execution %s has ended: %s', check_ended.id, coalesce(ended::text, 'its client keeps no history')),
+         'leave it out, or give after_outcome => ''any''');
+end $$;
+comment on function pgsched_internal.check_ended(uuid, text)
+  is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.';
+
+create or replace function pgsched_internal.schedule_after(
+  target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb,
+  on_conflict text, after text[], after_outcome text
+) returns pgsched_internal.placement language plpgsql volatile as $$
+declare
+  told constant text := coalesce(nullif(current_setting('pgsched.notify', true), ''), 'on');
+  instant constant timestamptz := coalesce(schedule_after.fire_at, pgsched.now());
+  placed pgsched_internal.placement;
+  before_ids uuid[];
+  before_id uuid;
+  waits boolean := false;
+begin
+  before_ids := array(select id from (select distinct pgsched_internal.find_execution(client, name) from unnest(after) as name) b(id)
+                       order by pgsched_internal.partition_with(id), id);
+  perform set_config('pgsched.notify', 'off', true);  -- it is held before anybody could claim it
+  if key is null then
+    placed.partition := pgsched.partition_for(queue, client, null, ordering_key);
+    placed.id := pgsched_internal.new_id_in(placed.partition);
+    placed.outcome := 'created';
+    perform pgsched_internal.insert_waiting(placed.id, instant, client, target, payload, options, null, ordering_key, placed.partition);
+  else
+    placed := pgsched_internal.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options, on_conflict);
+  end if;
+  perform set_config('pgsched.notify', told, true);
+  if placed.outcome not in ('created', 'replaced') then
+    return placed;  -- the key is taken by what runs, has ended or is kept
+  end if;
+  update pgsched.executions e set fire_at = 'infinity', scheduled_for = schedule_after.fire_at
+   where e.partition = placed.partition and e.id = placed.id;
+  foreach before_id in array before_ids loop
+    if pgsched.wait_for(placed.id, before_id, after_outcome) then
+      waits := true;
+    else
+      perform pgsched_internal.check_ended(before_id, after_outcome);
+    end if;
+  end loop;
+  placed.fires_at := case when not waits then instant end;
+  if not waits then
+    update pgsched.executions e set fire_at = instant, scheduled_for = null where e.partition = placed.partition and e.id = placed.id;
+    perform pgsched_internal.notify_wake(placed.partition, instant);
+  end if;
+  return placed;
+end $$;
+comment on function pgsched_internal.schedule_after(text, jsonb, timestamptz, text, text, text, text, jsonb, text, text[], text)
+  is 'One execution that waits for others; called by pgsched.schedule_outcome.';

@@ -1,0 +1,1 @@
+"""Recurring jobs: planned, carried on, edited, backfilled."""

@@ -1,0 +1,168 @@
+"""Backfills as they are asked for and looked at. Whether an instant of a range has run, history says: one that history
+does not keep, or keeps no more, counts as not run."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg import AsyncConnection
+from psycopg.rows import class_row, tuple_row
+
+from pgsched.domain.recurrence import Recurrence
+from pgsched.errors import NotFound
+from pgsched.store.core.exact import read_exactly
+from pgsched.store.core.sql import statement
+from pgsched.store.jobs.recurring import Recurring
+
+_CHECK: LiteralString = "select pgsched_internal.check_backfill(%(job)s, %(start)s, %(end)s, %(rate)s)"
+_AT_ONCE = 10_000
+MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """What to backfill: the instants from ``start`` to before ``end``, at most ``rate`` of them a second."""
+
+    start: datetime
+    end: datetime
+    rate: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """How many instants a range has, and how many of them have succeeded."""
+
+    instants: int
+    run_already: int
+
+    @property
+    def to_run(self) -> int:
+        return self.instants - self.run_already
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backfill:
+    """A backfill and how far it is.
+
+    Of its ``instants`` (None until they are counted) those up to ``reached`` are accounted for: ``planned`` have had a
+    row, ``passed_over`` had run or had a row already. Of the rows ``live`` ones wait or run and ``finished`` ones are
+    over, among them ``failed`` and ``cancelled`` ones.
+    """
+
+    id: UUID
+    job_id: UUID
+    starts_at: datetime
+    ends_at: datetime
+    reached: datetime | None
+    rate: float
+    state: str
+    instants: int | None
+    planned: int
+    passed_over: int
+    live: int
+    finished: int
+    failed: int
+    cancelled: int
+    created_at: datetime
+    updated_at: datetime
+
+
+async def measure(connection: AsyncConnection[Any], job_id: UUID, wanted: Range) -> Extent:
+    """What a backfill of this range would meet. Raises NotFound, and the driver's error where it would be refused."""
+    await connection.execute(_CHECK, _parameters(job_id, wanted))
+    found = await recurrence_of(connection, job_id)
+    instants = await asyncio.to_thread(instants_in, found, wanted)
+    run_already = 0
+    async for succeeded in _succeeded(connection, job_id, wanted):
+        run_already += await asyncio.to_thread(found.count_hits, succeeded)
+    return Extent(instants=instants, run_already=run_already)
+
+
+async def start(
+    connection: AsyncConnection[Any], job_id: UUID, wanted: Range, *, instants: int, actor: str | None
+) -> UUID:
+    """Starts it; ``instants`` is what was measured. Raises the driver's error where it is refused."""
+    async with connection.transaction(), connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(statement("jobs/backfill"), _parameters(job_id, wanted) | {"actor": actor})
+        [id] = await cursor.fetchone() or (None,)
+        await cursor.execute(statement("jobs/note_instants"), {"backfill": id, "instants": instants})
+    assert isinstance(id, UUID)
+    return id
+
+
+async def cancel(connection: AsyncConnection[Any], id: UUID, *, actor: str | None) -> bool:
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(statement("jobs/cancel_backfill"), {"backfill": id, "actor": actor})
+        [changed] = await cursor.fetchone() or (False,)
+    return bool(changed)
+
+
+async def get(connection: AsyncConnection[Any], id: UUID) -> Backfill:
+    """Raises NotFound."""
+    found = await _listed(connection, backfill=id, limit=1)
+    if not found:
+        raise NotFound(f"there is no backfill {id}; look it up among those of its job")
+    return found[0]
+
+
+async def of_job(
+    connection: AsyncConnection[Any], job_id: UUID, *, limit: int, after: UUID | None = None
+) -> list[Backfill]:
+    """At most ``limit`` backfills of a job older than the one with the id ``after``, the newest first.
+
+    Raises NotFound for an unknown job.
+    """
+    await _job(connection, job_id)
+    return await _listed(connection, job=job_id, limit=limit, after=after)
+
+
+async def recurrence_of(connection: AsyncConnection[Any], job_id: UUID) -> Recurrence:
+    """When a job fires. Raises NotFound, and InvalidSchedule for one that makes no sense."""
+    return await asyncio.to_thread((await _job(connection, job_id)).recurrence)
+
+
+async def _job(connection: AsyncConnection[Any], job_id: UUID) -> Recurring:
+    """Raises NotFound."""
+    async with connection.cursor(row_factory=class_row(Recurring)) as cursor:
+        read_exactly(cursor)
+        await cursor.execute(statement("jobs/job_to_backfill"), {"job": job_id})
+        row = await cursor.fetchone()
+    if row is None:
+        raise NotFound(f"there is no job {job_id}; look it up among the jobs")
+    return row
+
+
+def instants_in(found: Recurrence, wanted: Range) -> int:
+    """How many instants a range has."""
+    counted = found.missed(wanted.start - MICROSECOND, wanted.end - MICROSECOND)
+    return counted.count if counted else 0
+
+
+async def _succeeded(connection: AsyncConnection[Any], job_id: UUID, wanted: Range) -> AsyncIterator[list[int]]:
+    """In blocks, so that a range of millions is not held at once."""
+    async with connection.transaction(), connection.cursor("succeeded", row_factory=tuple_row) as cursor:
+        await cursor.execute(statement("jobs/succeeded_instants"), _parameters(job_id, wanted))
+        while block := await cursor.fetchmany(_AT_ONCE):
+            yield [row[0] for row in block]
+
+
+async def _listed(
+    connection: AsyncConnection[Any],
+    *,
+    backfill: UUID | None = None,
+    job: UUID | None = None,
+    after: UUID | None = None,
+    limit: int,
+) -> list[Backfill]:
+    async with connection.cursor(row_factory=class_row(Backfill)) as cursor:
+        read_exactly(cursor)
+        asked = {"backfill": backfill, "job": job, "after": after, "limit": limit}
+        await cursor.execute(statement("jobs/backfills"), asked)
+        return await cursor.fetchall()
+
+
+def _parameters(job_id: UUID, wanted: Range) -> dict[str, Any]:
+    return {"job": job_id, "start": wanted.start, "end": wanted.end, "rate": wanted.rate}

@@ -1,0 +1,81 @@
+"""Runs of a job that are not over when the next one is claimed: found, waited for, or ended."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from psycopg import AsyncConnection
+
+from pgsched.domain.execution import Execution, instant_text, uuid_text
+from pgsched.store.core.sql import statement_in
+from pgsched.store.core.wire import Instant, Instants, Uuids
+
+Connection = AsyncConnection[Any]
+_MOST_TOLD = 200  # a notification has room for 8000 bytes
+
+
+async def earlier_runs(connection: Connection, rows: Iterable[Execution]) -> dict[bytes, bytes]:
+    """Of each row whose job has an earlier run that is not over: the id of the latest such run."""
+    cursors = []
+    for partition, found in by_partition(rows).items():
+        parameters = {
+            "ids": Uuids(row.id for row in found),
+            "jobs": Uuids(row.job_id or b"" for row in found),
+            "instants": Instants(row.scheduled_for for row in found),
+        }
+        cursors.append(await connection.execute(statement_in("jobs/earlier_runs", partition), parameters, binary=True))
+    return {row[0]: row[1] for cursor in cursors for row in await cursor.fetchall()}
+
+
+async def queue(connection: Connection, row: Execution, earlier: bytes, *, carries_on: bool) -> bool | None:
+    """Has a claimed row wait for the end of the run before it: False where that has ended by now, None where somebody
+    else has it locked."""
+    parameters = {
+        "id": UUID(bytes=row.id),
+        "token": row.token,
+        "earlier": UUID(bytes=earlier),
+        "carries_on": carries_on,
+    }
+    cursor = await connection.execute(statement_in("jobs/queue_claimed", row.partition), parameters, binary=True)
+    if await cursor.fetchall():
+        return True
+    return None if await _any_left(connection, row) else False
+
+
+async def cancel_earlier(connection: Connection, row: Execution) -> bool:
+    """Ends what is left of the job's earlier runs; workers that have one in hand are told to stop it. False where one
+    is left, since somebody else has it locked."""
+    reason = f"overlap: the run of {instant_text(row.scheduled_for)} took its place"
+    parameters = {"job": UUID(bytes=row.job_id or b""), "before": Instant(row.scheduled_for), "reason": reason}
+    cursor = await connection.execute(statement_in("jobs/cancel_earlier", row.partition), parameters, binary=True)
+    stopped = [uuid_text(found[0]) for found in await cursor.fetchall()]
+    for begin in range(0, len(stopped), _MOST_TOLD):
+        told = ",".join(stopped[begin : begin + _MOST_TOLD])
+        await connection.execute("select pgsched_internal.notify_workers(%s)", [f"stop {told}"])
+    return not await _any_left(connection, row)
+
+
+async def _any_left(connection: Connection, row: Execution) -> bool:
+    parameters = {"job": UUID(bytes=row.job_id or b""), "before": Instant(row.scheduled_for)}
+    cursor = await connection.execute(statement_in("jobs/earlier_left", row.partition), parameters)
+    found = await cursor.fetchone()
+    return bool(found and found[0])
+
+
+async def marked_busy(connection: Connection, rows: Iterable[Execution]) -> set[bytes]:
+    """The ids of those claimed rows that were put off only since somebody held a lock."""
+    marked: set[bytes] = set()
+    for partition, found in by_partition(rows).items():
+        named = {"ids": Uuids(row.id for row in found)}
+        cursor = await connection.execute(statement_in("jobs/marked_busy", partition), named, binary=True)
+        marked.update([row[0] for row in await cursor.fetchall()])
+    return marked
+
+
+def by_partition(rows: Iterable[Execution]) -> dict[int, list[Execution]]:
+    """The same rows, apart."""
+    found: dict[int, list[Execution]] = defaultdict(list)
+    for row in rows:
+        found[row.partition].append(row)
+    return found

@@ -1,0 +1,87 @@
+"""Editing a job: what ``pgsched.edit`` is told, and the edit together with the planning that it asks for."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from psycopg import AsyncConnection
+
+from pgsched.domain.duration import check_duration, format_duration, parse_duration
+from pgsched.domain.rules import parse_rules
+from pgsched.domain.schedule import Fire
+from pgsched.errors import InvalidSchedule, NotFound
+from pgsched.store.jobs.jobs import plan_job
+from pgsched.store.lookup.listings import get_edited_job, get_job, time_of
+from pgsched.store.lookup.rows import JobRow
+from pgsched.store.schedule import calls
+from pgsched.store.schedule.order import check_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditPreview:
+    """The next instants of a job as it is, and as it would be."""
+
+    before: list[Fire]
+    after: list[Fire]
+
+
+def changes_of(given: Mapping[str, Any]) -> str:
+    """The JSON text that ``pgsched.edit`` reads; ``every`` may be a timedelta, ``msgspec.Raw`` is taken as it is.
+
+    Raises InvalidInput for text that PostgreSQL cannot store, InvalidSchedule for durations and rules that there are
+    not. What the members mean together is found out with the job at hand.
+    """
+    found = dict(given)
+    for name, value in found.items():
+        if isinstance(value, str):
+            check_text(name, value)
+    if found.get("cron") is not None and found.get("every") is not None:
+        raise InvalidSchedule("cron and every exclude each other: give one of them, it takes the other's place")
+    if (every := found.get("every")) is not None:
+        found["every"] = format_duration(parse_duration(every) if isinstance(every, str) else check_duration(every))
+    if isinstance(rules := found.get("rules"), Mapping):
+        parse_rules(rules)
+    return msgspec.json.encode(found).decode()
+
+
+async def edit_job(connection: AsyncConnection[Any], job_id: UUID, changes: str, *, actor: str | None) -> bool:
+    """Edits a job and plans it, in one transaction; false if nothing is different. Raises InvalidSchedule.
+
+    Where the session may not plan, a worker does right after the commit.
+    """
+    async with connection.transaction():
+        changed = await calls.edit(connection, job_id, changes, actor=actor)
+        row = await get_job(connection, job_id) if changed else None
+        if row is None:
+            return False
+        await asyncio.to_thread(row.recurrence)
+        if await calls.may_plan(connection):
+            await plan_job(connection, job_id)
+    return True
+
+
+async def preview_job(
+    connection: AsyncConnection[Any], job_id: UUID, changes: str, *, start: datetime | None, count: int
+) -> EditPreview:
+    """What an edit would change of when a job fires, from ``start`` or now on; writes nothing.
+
+    A paused job is shown as if it were not. Raises NotFound, Conflict for a cancelled job, and InvalidSchedule.
+    """
+    before = await get_job(connection, job_id)
+    after = await get_edited_job(connection, job_id, changes)
+    if before is None or after is None:
+        raise NotFound(f"there is no job {job_id}: look it up among the jobs")
+    moment = start or await time_of(connection)
+    unchanged = await asyncio.to_thread(_as_it_is, before, moment, count)
+    return EditPreview(before=unchanged, after=await asyncio.to_thread(after.fires, moment, count))
+
+
+def _as_it_is(row: JobRow, after: datetime, count: int) -> list[Fire]:
+    try:
+        return row.fires(after, count)
+    except InvalidSchedule:  # which is what the edit shall mend
+        return []

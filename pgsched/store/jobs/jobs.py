@@ -1,0 +1,228 @@
+"""Recurring jobs: planning their first row, and that of each edit; from then on claims carry them on.
+
+What a schedule means is worked out in a thread: a client decides how long that takes, and the loop goes on.
+"""
+
+import asyncio
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import inf
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from psycopg import AsyncConnection
+from psycopg.rows import class_row, tuple_row
+
+from pgsched.domain.reckoning import Range
+from pgsched.domain.recurrence import Recurrence
+from pgsched.errors import InvalidSchedule
+from pgsched.store.core.isolation import is_a_lock, is_of_a_row, took_too_long
+from pgsched.store.core.sql import statement
+from pgsched.store.core.wire import LAST, to_datetime, to_instant
+from pgsched.store.ends.ends import finish_jobs, mark_invalid, skip_further
+from pgsched.store.jobs.recurring import Recurring
+from pgsched.store.jobs.starts import start_of
+
+FIRST = UUID(int=0)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job(Recurring):
+    """What planning needs of a recurring definition.
+
+    ``accounted_to``: the instants up to it have their account, those that come later are what is planned.
+    """
+
+    planned_revision: int
+    runs: int
+    paused_at: datetime | None
+    accounted_to: datetime
+    updated_at: datetime
+    revision: int
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The row that a job gets, what of it had none while it was paused, or why there is nothing left."""
+
+    instant: datetime | None = None
+    start: datetime | None = None
+    paused: tuple[Range, ...] = ()
+    ended: str | None = None
+
+
+class Planned(NamedTuple):
+    """How many jobs were taken up, (id, reason) of those whose schedule makes no sense, and whether there are more."""
+
+    jobs: int
+    invalid: list[tuple[Any, str]]
+    more: bool
+
+
+async def plan_jobs(connection: AsyncConnection[Any], *, batch: int, seconds: float = 0.2) -> Planned:
+    """Plans jobs that are new or were edited, in one transaction, for about so long; clients take turns."""
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(statement("jobs/unplanned_jobs"), {"batch": batch})
+        ids = [row[0] for row in await cursor.fetchall()]
+    if not ids:
+        return Planned(0, [], False)
+    until = time.monotonic() + seconds
+    try:
+        async with connection.transaction():
+            jobs = await _fetch(connection, statement("jobs/jobs_to_plan"), {"jobs": ids})
+            taken, invalid = await _plan(connection, jobs, until)
+    except Exception as error:
+        if not is_of_a_row(error):
+            raise
+        taken, invalid = await _plan_apart(connection, ids, until)
+    return Planned(taken, invalid, taken > 0 and (taken < len(ids) or taken == batch))
+
+
+async def _plan_apart(
+    connection: AsyncConnection[Any], ids: Sequence[UUID], until: float
+) -> tuple[int, list[tuple[Any, str]]]:
+    """After an error that one of them has caused: job by job, so that only that one is left out, and says so."""
+    invalid, taken = list[tuple[Any, str]](), 0
+    for number, id in enumerate(ids):
+        if number and time.monotonic() > until:
+            break
+        try:
+            async with connection.transaction():
+                invalid += await _plan_one(connection, id)
+        except Exception as error:
+            if not is_of_a_row(error):
+                raise
+            if is_a_lock(error) or took_too_long(error):
+                continue
+            await mark_invalid(connection, id, None, error)
+            invalid.append((id, str(error)))
+        taken += 1
+    return taken, invalid
+
+
+async def plan_job(connection: AsyncConnection[Any], job_id: UUID) -> None:
+    """Plans one job in the caller's transaction, if it is active and not planned yet.
+
+    Raises InvalidSchedule for a schedule that makes no sense.
+    """
+    if invalid := await _plan_one(connection, job_id):
+        raise InvalidSchedule(invalid[0][1])
+
+
+class Repaired(NamedTuple):
+    """How many jobs were taken up for planning again, and the one from which to go on if there may be more."""
+
+    jobs: int
+    after: UUID | None
+
+
+async def repair_jobs(connection: AsyncConnection[Any], *, after: UUID = FIRST, most: int = 1000) -> Repaired:
+    """Takes up for planning again those active jobs without a row to carry them on, of the next ``most`` jobs."""
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(statement("jobs/orphaned_jobs"), {"after": after, "most": most})
+        row = await cursor.fetchone()
+    return Repaired(row[1], row[0]) if row else Repaired(0, None)
+
+
+async def _plan_one(connection: AsyncConnection[Any], id: UUID) -> list[tuple[Any, str]]:
+    _, invalid = await _plan(connection, await _fetch(connection, statement("jobs/jobs_to_plan"), {"jobs": [id]}), inf)
+    return invalid
+
+
+async def _plan(
+    connection: AsyncConnection[Any], jobs: Sequence[Job], until: float
+) -> tuple[int, list[tuple[Any, str]]]:
+    """Returns how many there was time for, and (id, reason) of those whose schedule makes no sense."""
+    plans: dict[UUID, _Plan] = {}
+    invalid: list[tuple[Any, str]] = []
+    for taken, job in enumerate(jobs):
+        if taken and time.monotonic() > until:
+            jobs = jobs[:taken]
+            break
+        try:
+            plans[job.id] = await _plan_of(connection, job)
+        except (InvalidSchedule, OverflowError) as error:
+            invalid.append((job.id, str(error)))
+            await mark_invalid(connection, job.id, None, error)
+    await _insert(connection, plans)
+    await skip_further(connection, [(id, paused) for id, plan in plans.items() for paused in plan.paused])
+    ended = [(job.id, job.revision, why) for job in jobs if (plan := plans.get(job.id)) and (why := plan.ended)]
+    if ended:
+        await finish_jobs(connection, ended)
+    if plans:
+        await connection.execute(statement("jobs/mark_planned"), {"jobs": list(plans)})
+    return len(jobs), invalid
+
+
+async def _plan_of(connection: AsyncConnection[Any], job: Job) -> _Plan:
+    """Raises InvalidSchedule."""
+    schedule = await asyncio.to_thread(job.recurrence)
+    rules = job.parsed()
+    begin, paused = job.accounted_to, tuple[Range, ...]()
+    if rules.after_completion and job.planned_revision > 0 and job.paused_at is None:
+        begin = await _last_end(connection, job)
+    taken = await _taken(connection, job, min(begin, job.accounted_to))
+    if job.paused_at is not None:
+        begin = max(begin, job.updated_at)
+        paused = await asyncio.to_thread(_without_row, schedule, job.accounted_to, begin, taken)
+    if rules.max_runs is not None and job.runs >= rules.max_runs:
+        return _Plan(paused=paused, ended="max_runs")
+    instant = await asyncio.to_thread(_first_free, schedule, begin, taken)
+    if instant is None or instant > to_datetime(LAST):
+        return _Plan(paused=paused, ended="no instant is left")
+    start = await start_of(connection, job, job.partition, to_instant(instant))
+    return _Plan(instant=instant, start=to_datetime(start), paused=paused)
+
+
+def _first_free(schedule: Recurrence, after: datetime, taken: Collection[datetime]) -> datetime | None:
+    instant = schedule.next_instant(after)
+    while instant is not None and instant in taken:
+        instant = schedule.next_instant(instant)
+    return instant
+
+
+def _without_row(
+    schedule: Recurrence, after: datetime, until: datetime, taken: Collection[datetime]
+) -> tuple[Range, ...]:
+    """The instants of a pause, but those that have their row already."""
+    found = []
+    for edge in [*sorted(at for at in taken if after < at < until), until]:
+        missed = schedule.missed(after, edge - _MICROSECOND if edge in taken else edge)
+        if missed is not None:
+            found.append(Range.of(missed, "paused"))
+        after = edge
+    return tuple(found)
+
+
+async def _taken(connection: AsyncConnection[Any], job: Job, begin: datetime) -> set[datetime]:
+    """The instants later than ``begin`` that the job has a row for, or had."""
+    parameters = {"job": job.id, "begin": begin, "changed": job.updated_at}
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(statement("jobs/taken_ahead"), parameters)
+        return {row[0] for row in await cursor.fetchall()}
+
+
+async def _last_end(connection: AsyncConnection[Any], job: Job) -> datetime:
+    """What is counted from the end of a run is so after an edit too, however often there is one."""
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(statement("jobs/plan_from_end"), {"job": job.id})
+        row = await cursor.fetchone()
+    return job.accounted_to if row is None else row[0]
+
+
+async def _insert(connection: AsyncConnection[Any], plans: dict[UUID, _Plan]) -> None:
+    rows = [(id, plan.instant, plan.start) for id, plan in plans.items() if plan.instant is not None]
+    if rows:
+        ids, instants, starts = zip(*rows, strict=True)
+        parameters = {"jobs": list(ids), "instants": list(instants), "fires": list(starts)}
+        await connection.execute(statement("jobs/plan"), parameters)
+
+
+async def _fetch(connection: AsyncConnection[Any], query: Any, parameters: dict[str, Any]) -> list[Job]:
+    async with connection.cursor(row_factory=class_row(Job)) as cursor:
+        await cursor.execute(query, parameters)
+        return await cursor.fetchall()

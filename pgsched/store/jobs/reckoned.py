@@ -1,0 +1,116 @@
+"""What becomes of the claimed rows of jobs, and which of those jobs were changed in the middle of the claim.
+
+To read rules, and to search for instants that are few, takes up to a tenth of a second a job. A claim spends little
+more than that on all of its rows, the plainest first; the rest is put off, and reckoned a moment later.
+
+Whoever changes a job locks it, and passes over a row that a claim holds. So either the claim has the job first, and the
+change finds the job carried on; or the change does, and the claim leaves the job alone: the row runs, and what comes
+after it is for whoever plans the job next, which for a cancelled one is nobody.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from psycopg import AsyncConnection
+
+from pgsched.domain.execution import Execution
+from pgsched.domain.reckoning import Range, Reckoning
+from pgsched.domain.rules import Rules
+from pgsched.errors import InvalidSchedule
+from pgsched.store.core.sql import statement
+from pgsched.store.core.wire import Tokens, Uuids, to_datetime, to_instant
+from pgsched.store.ends.ends import mark_invalid
+from pgsched.store.jobs.definitions import Definition
+
+_SECONDS = 0.1  # of computing
+
+
+class Changed(NamedTuple):
+    """The rows whose jobs were changed since they were planned, with what a job had missed when it was cancelled; and
+    those whose jobs somebody else has locked, so that nothing can be said of them."""
+
+    rows: dict[bytes, Range | None]
+    locked: frozenset[bytes]
+
+
+NOTHING_CHANGED = Changed({}, frozenset())
+
+
+class Reckoned(NamedTuple):
+    """A claimed row with what becomes of it, as long as its job is not changed at this moment.
+
+    Where it simply runs, the instant of its successor as a wire count, or None.
+    """
+
+    row: Execution
+    definition: Definition
+    rules: Rules
+    reckoning: Reckoning | int | None
+
+    @property
+    def changes_its_job(self) -> bool:
+        """Whether the job is written to where the row runs, be it that the row is the last."""
+        found, rules = self.reckoning, self.rules
+        successor = found.successor if isinstance(found, Reckoning) else found
+        return successor is None or rules.max_runs is not None or rules.after_completion
+
+    def is_behind(self, now: int) -> bool:
+        """Whether further instants have passed."""
+        found = self.reckoning
+        if not isinstance(found, Reckoning):
+            return False
+        return bool(found.skipped) or (found.successor is not None and to_instant(found.successor) <= now)
+
+
+async def reckon_rows(
+    connection: AsyncConnection[Any], rows: Iterable[Execution], definitions: Mapping[bytes, Definition], now: int
+) -> tuple[list[Reckoned], list[Execution]]:
+    """What becomes of the rows whose jobs make sense, and the rows that there is no time for; all others run."""
+    found, left = list[Reckoned](), list[Execution]()
+    known = [(row, definition) for row in rows if (definition := definitions.get(row.id))]
+    known.sort(key=lambda one: one[1].weight)
+    until = time.thread_time() + _SECONDS
+    for row, definition in known:
+        if found and time.thread_time() > until:
+            left.append(row)
+            continue
+        try:
+            reckoning = definition.reckoned(row, now) if definition.revision == row.plan else None
+            found.append(Reckoned(row, definition, definition.parsed(), reckoning))
+        except (InvalidSchedule, OverflowError) as error:
+            # It was valid when it was planned; rules of time zones change. The others of this claim go on.
+            await mark_invalid(connection, definition.uuid, row.plan, error)
+    return found, left
+
+
+async def changed_since(connection: AsyncConnection[Any], reckoned: Sequence[Reckoned], now: int) -> Changed:
+    """Locks the jobs of which more is asked than a successor, those that nobody else has locked.
+
+    Where nothing has passed since the row's instant there is no need to look: its successor is not inserted.
+    """
+    behind = {one.definition.id: one for one in reckoned if _is_to_be_looked_at(one, now)}
+    if not behind:
+        return NOTHING_CHANGED
+    jobs, revisions = zip(*sorted((id, one.row.plan or 0) for id, one in behind.items()), strict=True)
+    parameters = {"jobs": Uuids(jobs), "revisions": Tokens(revisions)}
+    cursor = await connection.execute(statement("jobs/hold_jobs"), parameters, binary=True)
+    found = await cursor.fetchall()
+    changed = {
+        behind[id].row.id: None if cancelled is None else _missed(behind[id], cancelled)
+        for id, unchanged, cancelled in found
+        if not unchanged
+    }
+    held = {id for id, _, _ in found}
+    return Changed(changed, frozenset(one.row.id for id, one in behind.items() if id not in held))
+
+
+def _is_to_be_looked_at(one: Reckoned, now: int) -> bool:
+    return one.definition.revision != one.row.plan or one.changes_its_job or one.is_behind(now)
+
+
+def _missed(one: Reckoned, cancelled: int) -> Range | None:
+    missed = one.definition.recurrence().missed(to_datetime(one.row.scheduled_for), to_datetime(cancelled))
+    if missed is None:
+        return None
+    return Range(first=missed.first, last=missed.last, count=missed.count, reason="job cancelled")

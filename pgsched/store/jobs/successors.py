@@ -1,0 +1,275 @@
+"""Carrying recurring jobs on, in the transaction that claims their rows: what of it runs, and what comes next.
+
+Each claimed row is first reckoned with, for instants may have passed since it was planned (``domain.reckoning``). Of
+those that would run, the ones that are not to overlap are held against the runs of their job that are not over: they
+are skipped, or wait for that run's end, or end it. What runs or is skipped has its successor inserted; what waits has
+none, since its next claim reckons anew. So a job has one waiting row at any time, however much it is behind.
+
+Nothing here waits for a lock that a client can hold. A row whose job, or whose earlier run, somebody else has locked is
+given back as it was, to be claimed a moment later.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, LiteralString, NamedTuple
+from uuid import UUID
+
+from psycopg import AsyncConnection
+
+from pgsched.domain.execution import Execution
+from pgsched.domain.reckoning import Range, Reckoning
+from pgsched.domain.rules import OnOverlap, Rules
+from pgsched.store.core.sql import statement, statement_in
+from pgsched.store.core.wire import LAST, LONG_AGO, Instants, Tokens, Uuids, to_instant
+from pgsched.store.ends.ends import finish_jobs, skip_claimed, skip_further
+from pgsched.store.jobs import starts
+from pgsched.store.jobs.definitions import Definition, define, was_put_off
+from pgsched.store.jobs.earlier import cancel_earlier, earlier_runs, marked_busy, queue
+from pgsched.store.jobs.reckoned import Changed, Reckoned, changed_since, reckon_rows
+from pgsched.store.live.putting_off import PutOff, put_off
+
+_UNLESS_IT_STANDS: LiteralString = "on conflict do nothing"
+
+
+class Planned(NamedTuple):
+    """The earliest start planned in each partition, a wire count; and the ids of the claimed rows that do not run.
+
+    Among those are the ones that are put off, since somebody else has locked what they need."""
+
+    instants: dict[int, int]
+    idle: frozenset[bytes] = frozenset()
+
+
+NOTHING_PLANNED = Planned({})
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What is decided for the rows of one claim."""
+
+    again: bool
+    idle: set[bytes] = field(default_factory=set)
+    locked: list[PutOff] = field(default_factory=list)
+    successors: list[tuple[Execution, Definition, int, int]] = field(default_factory=list)
+    skipped: list[tuple[Execution, Range]] = field(default_factory=list)
+    further: list[tuple[UUID, Range]] = field(default_factory=list)
+    ended: list[tuple[Definition, str]] = field(default_factory=list)
+    completing: list[tuple[Execution, Definition]] = field(default_factory=list)
+    heard: dict[int, int] = field(default_factory=dict)
+
+
+class _Run(NamedTuple):
+    """A claimed row that is to run, unless an earlier run stands in its way.
+
+    Its successor starts at ``earliest`` or later; the instants ``passed`` are skipped unless it waits. With ``changed``
+    it has none: whoever changed the job plans it.
+    """
+
+    row: Execution
+    definition: Definition
+    rules: Rules
+    successor: int | None
+    earliest: int = LONG_AGO
+    passed: tuple[Range, ...] = ()
+    changed: bool = False
+
+
+async def plan_successors(
+    connection: AsyncConnection[Any], claimed: Sequence[Execution], *, now: int, ahead: timedelta, again: bool
+) -> Planned:
+    """Carries on the jobs of claimed recurring rows; ``now`` is the database's time as a wire count, and claims look so
+    far ``ahead``.
+
+    A job that was edited, paused or cancelled since is left alone: whoever changed it plans it, from the row on that
+    runs here. A row that stands already fails the transaction with UniqueViolation, unless it is made ``again``.
+    """
+    # Of several rows of a job the latest is followed; one of an older revision may be among them.
+    latest = sorted(claimed, key=lambda row: (row.plan or 0, row.scheduled_for))
+    rows = list({row.job_id: row for row in latest}.values())
+    definitions = await define(connection, rows)
+    rows = await _as_planned(connection, rows, definitions)
+    turn = _Turn(again=again)
+    reckoned, left = await reckon_rows(connection, rows, definitions, now)
+    for row in left:
+        turn.idle.add(row.id)
+        turn.locked.append(PutOff(row, row.fire_at <= row.scheduled_for))
+    changed = await changed_since(connection, reckoned, now)
+    for one in reckoned:
+        if one.row.id in changed.locked:
+            _put_off(turn, one.row, one.rules)
+    runs = [run for one in reckoned if (run := _run_of(turn, one, changed, now))]
+    for run in await _unhindered(connection, turn, runs):
+        await _let_run(connection, turn, run)
+    await _write(connection, turn)
+    for partition, instant in (await put_off(connection, turn.locked, ahead)).items():
+        turn.heard[partition] = min(instant, turn.heard.get(partition, instant))
+    return Planned(turn.heard, frozenset(turn.idle))
+
+
+async def _as_planned(
+    connection: AsyncConnection[Any], rows: list[Execution], definitions: Mapping[bytes, Definition]
+) -> list[Execution]:
+    """The rows, each with the start that it had before it was put off for the sake of a lock."""
+    late = [row for row in rows if (found := definitions.get(row.id)) and found.put_off(row)]
+    if not late:
+        return rows
+    marked = await marked_busy(connection, late)
+    return [row._replace(fire_at=row.scheduled_for) if row.id in marked else row for row in rows]
+
+
+def _put_off(turn: _Turn, row: Execution, rules: Rules) -> None:
+    turn.idle.add(row.id)
+    turn.locked.append(PutOff(row, not was_put_off(row, rules)))
+
+
+def _run_of(turn: _Turn, one: Reckoned, changed: Changed, now: int) -> _Run | None:
+    """The run that a claimed row means; None where it does not run."""
+    row, definition, rules, reckoned = one
+    if row.id in changed.locked:
+        return None
+    if row.id in changed.rows:
+        missed = changed.rows[row.id]
+        return _Run(row, definition, rules, None, passed=() if missed is None else (missed,), changed=True)
+    if not isinstance(reckoned, Reckoning):
+        return _Run(row, definition, rules, reckoned)
+    successor = None if reckoned.successor is None else to_instant(reckoned.successor)
+    if reckoned.runs:
+        earliest = row.fire_at if was_put_off(row, rules) else LONG_AGO
+        return _Run(row, definition, rules, successor, earliest, reckoned.skipped)
+    # What runs instead has its turn now, whenever it was to start: it is put off until this moment.
+    _skip(turn, _Run(row, definition, rules, successor, now + 1), reckoned.skipped)
+    return None
+
+
+def _skip(turn: _Turn, run: _Run, ranges: tuple[Range, ...]) -> None:
+    turn.idle.add(run.row.id)
+    turn.skipped.append((run.row, ranges[0]))
+    turn.further += [(run.definition.uuid, one) for one in ranges[1:]]
+    _follow(turn, run)
+
+
+def _follow(turn: _Turn, run: _Run) -> None:
+    if run.changed:
+        return
+    if run.successor is None or run.successor > LAST:
+        turn.ended.append((run.definition, "no instant is left"))
+    else:
+        earliest = run.earliest if run.successor <= run.earliest else LONG_AGO
+        turn.successors.append((run.row, run.definition, run.successor, earliest))
+
+
+async def _unhindered(connection: AsyncConnection[Any], turn: _Turn, runs: list[_Run]) -> list[_Run]:
+    """Those that run now. The others have an earlier run of their job before them, and are dealt with."""
+    wary = [run for run in runs if run.rules.on_overlap is not OnOverlap.ALLOW]
+    hindered = await earlier_runs(connection, [run.row for run in wary])
+    if not hindered:
+        return runs
+    # Earlier runs are locked in one order by all who do.
+    runs = sorted(runs, key=lambda run: (run.row.partition, hindered.get(run.row.id, b"")))
+    queued = [run for run in runs if run.row.id in hindered and _queues(run.rules)]
+    waiting = await _queue(connection, turn, [(run, hindered[run.row.id]) for run in queued])
+    turn.idle |= waiting
+    turn.further += [
+        (run.definition.uuid, one) for run in queued if run.changed and run.row.id in waiting for one in run.passed
+    ]
+    free = []
+    for run in runs:
+        if run.row.id in turn.idle:
+            continue
+        if run.row.id in hindered and run.rules.on_overlap is OnOverlap.SKIP and not run.rules.after_completion:
+            nominal = run.row.nominal
+            _skip(turn, run, (Range(first=nominal, last=nominal, count=1, reason="overlap"), *run.passed))
+            continue
+        cancels = run.row.id in hindered and run.rules.on_overlap is OnOverlap.CANCEL_RUNNING
+        if cancels and not await cancel_earlier(connection, run.row):
+            _put_off(turn, run.row, run.rules)
+        else:
+            free.append(run)
+    return free
+
+
+def _queues(rules: Rules) -> bool:
+    return rules.after_completion or rules.on_overlap in {OnOverlap.QUEUE_ONE, OnOverlap.QUEUE_ALL}
+
+
+async def _let_run(connection: AsyncConnection[Any], turn: _Turn, run: _Run) -> None:
+    turn.further += [(run.definition.uuid, one) for one in run.passed]
+    if run.rules.max_runs is not None:
+        cursor = await connection.execute(statement("jobs/count_run"), {"job": run.definition.uuid})
+        found = await cursor.fetchone()
+        if found is not None and found[0] >= run.rules.max_runs and not run.changed:
+            turn.ended.append((run.definition, "max_runs"))
+            return
+    if run.rules.after_completion and not run.changed:
+        turn.completing.append((run.row, run.definition))
+    else:
+        _follow(turn, run)
+
+
+async def _write(connection: AsyncConnection[Any], turn: _Turn) -> None:
+    await _insert(connection, turn)
+    if turn.skipped:
+        await skip_claimed(connection, turn.skipped)
+    await skip_further(connection, turn.further)
+    for row, definition in turn.completing:
+        await connection.execute(
+            statement_in("jobs/plan_completion", row.partition),
+            {
+                "job": definition.uuid,
+                "revision": definition.revision,
+                "after": UUID(bytes=row.id),
+                "delay": definition.interval,
+            },
+        )
+    if turn.ended:
+        await finish_jobs(connection, [(one.uuid, one.revision, why) for one, why in turn.ended])
+
+
+async def _insert(connection: AsyncConnection[Any], turn: _Turn) -> None:
+    planned: dict[int, list[tuple[bytes, int, int, int]]] = defaultdict(list)
+    for row, definition, instant, earliest in turn.successors:
+        fire = instant
+        if definition.rules is not None:
+            fire = await starts.start_of(connection, definition, row.partition, instant)
+        planned[row.partition].append((definition.id, definition.revision, instant, max(fire, earliest)))
+    for partition, successors in planned.items():
+        jobs, revisions, instants, fires = zip(*sorted(successors), strict=True)
+        insert = statement_in("jobs/plan_successors", partition)
+        parameters = {
+            "jobs": Uuids(jobs),
+            "revisions": Tokens(revisions),
+            "instants": Instants(instants),
+            "fires": Instants(fires),
+        }
+        cursor = await connection.execute(insert + _UNLESS_IT_STANDS if turn.again else insert, parameters)
+        turn.heard[partition] = min(fires)
+        if cursor.rowcount < len(jobs):
+            await _put_off_locked(connection, turn, partition, parameters)
+
+
+async def _put_off_locked(
+    connection: AsyncConnection[Any], turn: _Turn, partition: int, parameters: Mapping[str, Any]
+) -> None:
+    """Puts those rows off that have no successor though their jobs are as they were: somebody else has locked these."""
+    named = {name: parameters[name] for name in ("jobs", "revisions", "instants")}
+    cursor = await connection.execute(statement_in("jobs/unplanned_successors", partition), named, binary=True)
+    locked = {found[0] for found in await cursor.fetchall()}
+    for row, definition, _, _ in turn.successors:
+        if row.partition == partition and definition.id in locked:
+            turn.further = [one for one in turn.further if one[0] != definition.uuid]
+            turn.skipped = [one for one in turn.skipped if one[0].id != row.id]
+            _put_off(turn, row, definition.parsed())
+
+
+async def _queue(connection: AsyncConnection[Any], turn: _Turn, runs: Iterable[tuple[_Run, bytes]]) -> set[bytes]:
+    """Has rows wait for the end of the run before them; the ids of those that do, where it has not ended by now."""
+    queued: set[bytes] = set()
+    for run, earlier in runs:
+        waits = await queue(connection, run.row, earlier, carries_on=not run.changed)
+        if waits is None:
+            _put_off(turn, run.row, run.rules)
+        elif waits:
+            queued.add(run.row.id)
+    return queued

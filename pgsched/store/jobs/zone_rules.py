@@ -1,0 +1,174 @@
+"""Planned rows and the rules of time zones: which version they were planned by, and moving those that it misplaced.
+
+A job is locked before its row, and both until the row stands right and the move is in the audit log. What was done is
+right by itself, so that a crash in the middle leaves nothing behind but the rest of the work.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from psycopg import AsyncConnection
+from psycopg.rows import class_row, tuple_row
+
+from pgsched.errors import InvalidSchedule
+from pgsched.store.core.exact import read_exactly
+from pgsched.store.core.isolation import Culprit, by_halves, is_a_lock
+from pgsched.store.core.sql import statement
+from pgsched.store.jobs.recurring import Recurring
+
+FIRST = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """``planned_by`` is the version that rows were last checked against, ``behind`` an older one that somebody has."""
+
+    planned_by: str | None
+    behind: str | None
+
+
+class Rechecked(NamedTuple):
+    """How many rows were moved, and the jobs that somebody else had in hand."""
+
+    moved: int
+    left: list[UUID]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Planned:
+    """A row that waits, and the job's instant before it."""
+
+    id: UUID
+    partition: int
+    job_id: UUID
+    scheduled_for: datetime
+    accounted: datetime
+
+
+class _Move(NamedTuple):
+    row: _Planned
+    zone: str
+    becomes: datetime | None
+
+
+async def versions(connection: AsyncConnection[Any]) -> Versions:
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(statement("jobs/zone_versions"))
+        planned_by, behind = await cursor.fetchone() or (None, None)
+    return Versions(planned_by=planned_by, behind=behind)
+
+
+async def note_version(connection: AsyncConnection[Any], version: str) -> None:
+    """All rows are planned by this version, or by a later one if that was noted before."""
+    await connection.execute(statement("jobs/note_planned_by"), {"version": version})
+
+
+async def note_behind(connection: AsyncConnection[Any], version: str) -> None:
+    """A worker with this older version plans rows: whoever starts next with the later one checks them again."""
+    await connection.execute(statement("jobs/note_behind"), {"version": version})
+
+
+async def try_lock(connection: AsyncConnection[Any], worker: int) -> bool:
+    """Whether this worker is the one to recheck, until it says otherwise or is lost."""
+    return bool(await _column(connection, "jobs/lock_tzdata", {"worker": worker}))
+
+
+async def unlock(connection: AsyncConnection[Any], worker: int) -> None:
+    """Lets others recheck."""
+    await connection.execute(statement("jobs/unlock_tzdata"), {"worker": worker})
+
+
+async def zoned_jobs(connection: AsyncConnection[Any], *, after: UUID, batch: int) -> list[UUID]:
+    return await _column(connection, "jobs/zoned_jobs", {"after": after, "batch": batch})
+
+
+async def recheck_others(
+    connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old: str, new: str
+) -> tuple[Rechecked, list[Culprit[UUID]]]:
+    """``recheck`` without the jobs for whose sake it fails: those that somebody has locked are left."""
+    found: list[Rechecked] = []
+
+    async def work(part: Sequence[UUID]) -> None:
+        found.append(await recheck(connection, part, old=old, new=new))
+
+    parted = await by_halves(jobs, work)
+    left = [id for one in found for id in one.left] + parted.untried
+    left += [culprit.row for culprit in parted.culprits if is_a_lock(culprit.error)]
+    failed = [culprit for culprit in parted.culprits if not is_a_lock(culprit.error)]
+    return Rechecked(sum(one.moved for one in found), left), failed
+
+
+async def recheck(connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old: str, new: str) -> Rechecked:
+    """Moves the rows of these jobs that are misplaced by the rules of this process, in one transaction."""
+    async with connection.transaction():
+        taken = {job.id: job for job in await _take(connection, jobs)}
+        moves = []
+        for row in await _planned(connection, list(taken)):
+            job = taken[row.job_id]
+            becomes = await asyncio.to_thread(_next, job, row.accounted)
+            if becomes != row.scheduled_for:
+                moves.append(_Move(row, job.timezone, becomes))
+        await _apply(connection, moves)
+        await _note(connection, moves, old=old, new=new)
+        left = [id for id in jobs if id not in taken]
+        left = await _column(connection, "jobs/still_active", {"jobs": left}) if left else []
+    return Rechecked(len(moves), left)
+
+
+def _next(job: Recurring, after: datetime) -> datetime | None:
+    try:
+        return job.recurrence().next_instant(after)
+    except (InvalidSchedule, OverflowError):  # the planner finds it out again, and marks the job
+        return None
+
+
+async def _take(connection: AsyncConnection[Any], jobs: Sequence[UUID]) -> list[Recurring]:
+    async with connection.cursor(row_factory=class_row(Recurring)) as cursor:
+        read_exactly(cursor)
+        await cursor.execute(statement("jobs/zoned_jobs_to_recheck"), {"jobs": list(jobs)})
+        return await cursor.fetchall()
+
+
+async def _planned(connection: AsyncConnection[Any], jobs: Sequence[UUID]) -> list[_Planned]:
+    async with connection.cursor(row_factory=class_row(_Planned)) as cursor:
+        read_exactly(cursor)
+        await cursor.execute(statement("jobs/planned_rows"), {"jobs": list(jobs)})
+        return await cursor.fetchall()
+
+
+async def _apply(connection: AsyncConnection[Any], moves: Sequence[_Move]) -> None:
+    moved = [move for move in moves if move.becomes is not None]
+    gone = [move for move in moves if move.becomes is None]
+    if moved:
+        await connection.execute(
+            statement("jobs/move_rows"), _places(moved) | {"instants": [move.becomes for move in moved]}
+        )
+    if gone:
+        await connection.execute(statement("jobs/withdraw_rows"), _places(gone))
+
+
+def _places(moves: Sequence[_Move]) -> dict[str, Any]:
+    return {"rows": [move.row.id for move in moves], "partitions": [move.row.partition for move in moves]}
+
+
+async def _note(connection: AsyncConnection[Any], moves: Sequence[_Move], *, old: str, new: str) -> None:
+    if moves:
+        noted = {
+            "old": old,
+            "new": new,
+            "jobs": [move.row.job_id for move in moves],
+            "zones": [move.zone for move in moves],
+            "was": [move.row.scheduled_for for move in moves],
+            "becomes": [move.becomes for move in moves],
+        }
+        await connection.execute(statement("jobs/note_moves"), noted)
+
+
+async def _column(connection: AsyncConnection[Any], name: str, parameters: dict[str, Any]) -> list[Any]:
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(statement(name), parameters)
+        return [row[0] for row in await cursor.fetchall()]

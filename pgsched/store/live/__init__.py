@@ -1,0 +1,1 @@
+"""The live rows: claimed, renewed, settled, released, taken back."""

@@ -1,0 +1,78 @@
+"""Claims that go on without the rows for whose sake they fail."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from pgsched.domain.execution import Execution
+from pgsched.store.core.connect import Connection
+from pgsched.store.core.isolation import is_of_a_row
+from pgsched.store.core.sql import statement
+from pgsched.store.live import executions
+from pgsched.store.live.executions import Admit, Claimed, How, Lease, Share
+from pgsched.store.live.parking import Parked
+from pgsched.store.live.sifting import Place, lease_rows, lock_due, sift
+from pgsched.store.live.whose import EVERYBODY, Whose
+
+_TRIES = 3
+
+
+async def claim(
+    connection: Connection,
+    lease: Lease,
+    shares: Sequence[Share],
+    *,
+    now: int,
+    admit: Admit | None = None,
+    whose: Whose = EVERYBODY,
+) -> Claimed:
+    """``executions.claim``; where a row is at fault, it is put away first, and named in the answer."""
+    parked: list[Parked] = []
+    for _ in range(_TRIES - 1):
+        try:
+            answer = await executions.claim(connection, lease, shares, now=now, admit=admit, whose=whose)
+        except Exception as error:
+            if not is_of_a_row(error):
+                raise
+            parked += await _sift(connection, lease, shares, How(now, admit, whose, again=True))
+            refused = tuple(one.id for one in parked if one.how == "left")
+            whose = replace(whose, refused=(*whose.refused, *refused)) if refused else whose
+        else:
+            return answer._replace(parked=tuple(parked)) if parked else answer
+    answer = await executions.claim(connection, lease, shares, now=now, admit=admit, whose=whose)
+    return answer._replace(parked=tuple(parked))
+
+
+async def sift_held(
+    connection: Connection,
+    lease: Lease,
+    gate: str,
+    partitions: Sequence[int],
+    *,
+    batch: int,
+    attempt: Callable[[list[Execution]], Awaitable[object]],
+) -> list[Parked]:
+    """Puts away what a gate holds and cannot be claimed from it, or with which the attempt fails that follows."""
+
+    async def lock() -> list[Place]:
+        parameters = {"gate": gate, "partitions": list(partitions), "batch": batch}
+        cursor = await connection.execute(statement("live/held_rows"), parameters, binary=True)
+        return [Place(*row) for row in await cursor.fetchall()]
+
+    async def try_out(places: Sequence[Place]) -> None:
+        await attempt(await lease_rows(connection, lease, places))
+
+    return await sift(connection, lock, try_out)
+
+
+async def _sift(connection: Connection, lease: Lease, shares: Sequence[Share], how: How) -> list[Parked]:
+    async def lock() -> list[Place]:
+        places: list[Place] = []
+        for share in shares:
+            named = how.whose.parameters_in(share.partition)
+            places += await lock_due(connection, lease, [share], how.whose.condition, named)
+        return places
+
+    async def attempt(places: Sequence[Place]) -> None:
+        await executions.carry_on(connection, lease, await lease_rows(connection, lease, places), how)
+
+    return await sift(connection, lock, attempt, ahead=lease.ahead)

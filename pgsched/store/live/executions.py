@@ -1,0 +1,299 @@
+"""The live rows: claim, settle, renew, release. One method a verb; every result is fenced by (id, token)."""
+
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, LiteralString, NamedTuple
+
+import psycopg
+from psycopg import AsyncCursor
+
+from pgsched.domain.execution import Execution
+from pgsched.store.core.connect import Connection
+from pgsched.store.core.sql import statement, statement_in, statement_over, together
+from pgsched.store.core.wire import LONG_AGO, Instant, Instants, Tokens, Uuids
+from pgsched.store.ends.deferred import with_own_tokens
+from pgsched.store.jobs.successors import NOTHING_PLANNED, plan_successors
+from pgsched.store.live.parking import Parked
+from pgsched.store.live.whose import EVERYBODY, PLAIN, Whose
+
+Answer = AsyncCursor[tuple[Any, ...]]
+
+
+class Share(NamedTuple):
+    """How much of which partition a claim asks for; low is the instant (wire count) to begin at."""
+
+    partition: int
+    low: int
+    batch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """Under which worker's number and which claim's token rows are leased, for how long, how far ahead;
+    ``sure_until`` is the monotonic moment up to which what is claimed under it may be begun."""
+
+    owner: int
+    token: int
+    length: timedelta
+    ahead: timedelta
+    sure_until: float = float("inf")
+
+
+class Claimed(NamedTuple):
+    """What a claim took, those of it that run, and the earliest successor it planned in each partition (wire count);
+    ``sure_until`` is that of its lease, and ``parked`` what it could not do (``store.live.careful``)."""
+
+    taken: list[Execution]
+    rows: list[Execution]
+    planned: dict[int, int]
+    sure_until: float = float("inf")
+    parked: tuple[Parked, ...] = ()
+
+
+Admit = Callable[[Connection, list[Execution]], Awaitable[list[Execution]]]
+"""Which of the claimed rows may start, decided within the claim's transaction."""
+
+
+async def claim(
+    connection: Connection,
+    lease: Lease,
+    shares: Sequence[Share],
+    *,
+    now: int,
+    admit: Admit | None = None,
+    whose: Whose = EVERYBODY,
+) -> Claimed:
+    """Leases due rows of several partitions in one transaction; ``now`` is the database's time as a wire count.
+
+    The jobs of recurring rows are carried on in the same transaction: when this returns, their successors stand, and
+    those of their rows that do not run are not among the rows. A claim that was cancelled leaves the connection in the
+    middle of it.
+    """
+    how = How(now, admit, whose)
+    try:
+        return await _claim(connection, lease, shares, how)
+    except psycopg.errors.UniqueViolation:  # somebody else has planned a successor: rare, and all was rolled back
+        return await _claim(connection, lease, shares, how._replace(again=True))
+
+
+class How(NamedTuple):
+    """At which time (wire count) a claim is made, which of its rows may start, whose rows it reads, and whether it is
+    made again, since somebody else had planned a successor."""
+
+    now: int
+    admit: Admit | None
+    whose: Whose
+    again: bool = False
+
+
+async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], how: How) -> Claimed:
+    claims = _claims(lease, shares, how.whose)
+    try:
+        async with connection.pipeline() as pipeline:  # without a wait between begin and claim, plan and commit
+            await connection.execute("begin")
+            cursors = [await connection.execute(*one, binary=True) for one in claims]
+            await pipeline.sync()
+            taken = [Execution._make(row) for cursor in cursors for row in await cursor.fetchall()]
+            running, planned = await carry_on(connection, lease, taken, how)
+            await connection.execute("commit")
+    except Exception:
+        with contextlib.suppress(psycopg.Error):
+            await connection.rollback()
+        raise
+    return Claimed(taken, running, planned)
+
+
+async def carry_on(
+    connection: Connection, lease: Lease, taken: list[Execution], how: How
+) -> tuple[list[Execution], dict[int, int]]:
+    """What a claim does with the rows that it took, in its transaction: those that run, and what was planned."""
+    running = taken
+    recurring = [row for row in taken if (row.plan or 0) > 0 and row.attempt == 1]
+    planned = NOTHING_PLANNED
+    if recurring:
+        planned = await plan_successors(connection, recurring, now=how.now, ahead=lease.ahead, again=how.again)
+    if planned.idle:
+        running = [row for row in taken if row.id not in planned.idle]
+    if how.admit:
+        running = await how.admit(connection, running)
+    return await with_own_tokens(connection, running), planned.instants
+
+
+async def claim_at_once(connection: Connection, lease: Lease, share: Share, whose: Whose = PLAIN) -> Claimed:
+    """Leases due rows of one partition in a single round trip, for a row that just came in; none that recur or have an
+    order, for there is no transaction in which to plan on, or to look whose turn it is: ``whose`` is plain."""
+    [claim] = _claims(lease, [share], whose)
+    cursor = await connection.execute(*claim, binary=True)
+    rows = [Execution._make(row) for row in await cursor.fetchall()]
+    return Claimed(rows, await with_own_tokens(connection, rows), {})
+
+
+def _claims(lease: Lease, shares: Sequence[Share], whose: Whose) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
+    """The claim's statements and their parameters."""
+    wanted = {share.partition: share for share in shares}
+    common = {"owner": lease.owner, "token": lease.token, "lease": lease.length, "ahead": lease.ahead}
+    for partitions in together(wanted):
+        parameters: dict[str, Any] = common | whose.parameters_in(partitions[0])
+        for partition in partitions:
+            share = wanted.get(partition) or Share(partition, LONG_AGO, 0)
+            parameters[f"low_{partition}"] = Instant(share.low)
+            parameters[f"batch_{partition}"] = share.batch
+        yield statement_over("live/claim", partitions, whose.condition), parameters
+
+
+@dataclass(slots=True)
+class Group:
+    """Rows of one partition that have the same outcome."""
+
+    ids: list[bytes]
+    tokens: list[int]
+
+    def parameters(self) -> dict[str, Any]:
+        return {"ids": Uuids(self.ids), "tokens": Tokens(dict.fromkeys(self.tokens))}
+
+
+Groups = Mapping[int, Group]
+NOTHING = Group([], [])
+
+
+async def settle_succeeded(connection: Connection, code: int | None, groups: Groups) -> list[Answer]:
+    """Moves succeeded rows into history. The answers' rowcounts are how many still were this worker's."""
+    return [
+        await connection.execute(statement_over("live/settle_succeeded", named), {**rows, "code": code}, binary=True)
+        for named, rows in over_partitions(groups)
+    ]
+
+
+async def settle_discarded(connection: Connection, groups: Groups) -> list[Answer]:
+    """Ends succeeded rows whose client keeps no history of successes. Each answers with how many were this worker's."""
+    return [
+        await connection.execute(statement_over("live/settle_discarded", partitions), rows, binary=True)
+        for partitions, rows in over_partitions(groups)
+    ]
+
+
+def over_partitions(groups: Groups) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
+    """The partitions that statements over several name together, each time with the parameters for their rows."""
+    for partitions in together(groups):
+        rows: dict[str, Any] = {}
+        tokens: dict[int, None] = {}
+        for partition in partitions:
+            group = groups.get(partition, NOTHING)
+            rows[f"ids_{partition}"] = Uuids(group.ids)
+            tokens.update(dict.fromkeys(group.tokens))
+        yield partitions, rows | {"tokens": Tokens(tokens)}
+
+
+class Finished(NamedTuple):
+    """The end of an execution that has something to tell. Seconds is how long the last attempt took; None when it
+    never began, and does not count."""
+
+    id: bytes
+    token: int
+    status: str
+    status_code: int | None
+    result: str | None
+    reason: str | None
+    seconds: float | None
+
+
+async def settle_finished(connection: Connection, partition: int, rows: Sequence[Finished]) -> Answer:
+    """Moves rows into history, each with what became of it. Answers with how many were this worker's."""
+    ids, tokens, statuses, codes, results, reasons, durations = zip(*rows, strict=True)
+    return await connection.execute(
+        statement_in("live/settle_finished", partition),
+        {
+            "ids": Uuids(ids),
+            "tokens": Tokens(tokens),
+            "statuses": list(statuses),
+            "codes": list(codes),
+            "results": list(results),
+            "reasons": list(reasons),
+            "durations": list(durations),
+        },
+    )
+
+
+class Retried(NamedTuple):
+    """A failed try that is repeated after delay seconds."""
+
+    id: bytes
+    token: int
+    delay: float
+    status_code: int | None
+    reason: str
+    seconds: float
+
+
+async def settle_retried(connection: Connection, owner: int, partition: int, rows: Sequence[Retried]) -> Answer:
+    """Sends rows back to wait for their next try. Answers with how many were this worker's."""
+    ids, tokens, delays, codes, reasons, durations = zip(*rows, strict=True)
+    return await connection.execute(
+        statement_in("live/settle_retried", partition),
+        {
+            "owner": owner,
+            "ids": Uuids(ids),
+            "tokens": Tokens(tokens),
+            "delays": list(delays),
+            "codes": list(codes),
+            "reasons": list(reasons),
+            "durations": list(durations),
+        },
+    )
+
+
+class Postponed(NamedTuple):
+    """A row that waits for so many seconds without having been tried."""
+
+    id: bytes
+    token: int
+    seconds: float
+
+
+async def postpone(connection: Connection, partition: int, rows: Sequence[Postponed]) -> Answer:
+    """Puts rows off as if they had not been claimed. The answer's rowcount: how many were this worker's."""
+    ids, tokens, seconds = zip(*rows, strict=True)
+    parameters = {"ids": Uuids(ids), "tokens": Tokens(tokens), "seconds": list(seconds)}
+    return await connection.execute(statement_in("live/postpone", partition), parameters)
+
+
+async def release(connection: Connection, partition: int, group: Group) -> Answer:
+    """Hands unstarted rows back as if they had not been claimed. The answer's rowcount: how many were this worker's."""
+    return await connection.execute(statement_in("live/release", partition), group.parameters(), binary=True)
+
+
+class HandedBack(NamedTuple):
+    """The marks from which to go on where there may be more, and those from which to look once more for what somebody
+    had locked; wire counts by partition."""
+
+    read_to: dict[int, int]
+    locked: dict[int, int]
+
+
+async def release_claims(
+    connection: Connection, lows: Mapping[int, int], tokens: Sequence[int], *, depth: int
+) -> HandedBack:
+    """Hands back what claims took whose answers never came, of the next ``depth`` due rows of each partition from
+    behind its mark on."""
+    parameters = {"partitions": list(lows), "lows": Instants(lows.values()), "tokens": Tokens(tokens), "depth": depth}
+    cursor = await connection.execute(statement("live/release_claim"), parameters, binary=True)
+    rows = await cursor.fetchall()
+    return HandedBack(
+        {row[0]: row[1] for row in rows if row[1] is not None},
+        {row[0]: row[2] - 1 for row in rows if row[2] is not None},
+    )
+
+
+async def renew(connection: Connection, partition: int, group: Group, lease: timedelta) -> int:
+    """Prolongs the leases that are past a third of their life."""
+    parameters = {**group.parameters(), "lease": lease}
+    cursor = await connection.execute(statement_in("live/renew", partition), parameters, binary=True)
+    return cursor.rowcount
+
+
+async def still_leased(connection: Connection, group: Group) -> set[bytes]:
+    """Which of these rows are still held under these tokens."""
+    cursor = await connection.execute(statement("live/still_leased"), group.parameters())
+    return {row[0] if isinstance(row[0], bytes) else row[0].bytes for row in await cursor.fetchall()}

@@ -1,0 +1,67 @@
+"""Looks at what waits, which lock nothing: the earliest instant, a part of a backlog, leases that ran out."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pgsched.store.core.connect import Connection
+from pgsched.store.core.sql import statement, statement_in, statement_over, together
+from pgsched.store.core.wire import FAR_OFF, Instant, Instants
+from pgsched.store.live.whose import EVERYBODY, Whose
+
+_FILLING = 0.1  # writers notify until half of the queue is used
+
+
+class Next(NamedTuple):
+    """The earliest instant that waits in each partition, where there is one, and the database's time; wire counts.
+    ``is_silent``: the queue of notifications is filling up, so that nobody may be told of what comes in."""
+
+    due: dict[int, int]
+    now: int
+    is_silent: bool
+
+
+async def next_due(
+    connection: Connection, lows: Mapping[int, int], *, until: int = FAR_OFF, whose: Whose = EVERYBODY
+) -> Next:
+    """What waits next from the low marks on, and not beyond ``until``."""
+    rows: list[tuple[Any, ...]] = []
+    for partitions in together(lows):
+        parameters: dict[str, Any] = {f"low_{p}": Instant(lows.get(p, FAR_OFF)) for p in partitions}
+        parameters |= whose.parameters_in(partitions[0]) | {"until": Instant(until)}
+        text = statement_over("live/next_due", partitions, whose.condition)
+        cursor = await connection.execute(text, parameters, binary=True)
+        rows += await cursor.fetchall()
+    return Next({row[0]: row[1] for row in rows if row[1] is not None}, rows[-1][2], rows[-1][3] > _FILLING)
+
+
+class Stretch(NamedTuple):
+    """A part of what waits in a partition; instants are wire counts. ``first`` is that of the earliest row that is not
+    passed over, if there is one, ``read_to`` where the part ends if there may be more behind it."""
+
+    first: int | None
+    read_to: int | None
+
+
+async def peek(connection: Connection, partition: int, low: int, *, until: int, most: int, whose: Whose) -> Stretch:
+    """Looks for rows that are not passed over among the next ``most`` waiting ones from ``low`` to ``until``."""
+    parameters = {"low": Instant(low), "until": Instant(until), "most": most} | whose.parameters_in(partition)
+    text = statement_in("live/peek", partition, whose.condition)
+    cursor = await connection.execute(text, parameters, binary=True)
+    return Stretch._make(await cursor.fetchone() or (None, None))
+
+
+class Edge(NamedTuple):
+    """Part of what is due: the partitions in which a lease ran out there, and where the part ends in those that have
+    more behind it (wire count)."""
+
+    expired: list[int]
+    read_to: dict[int, int]
+
+
+async def expired(connection: Connection, lows: Mapping[int, int], depth: int, *, ended_by: float) -> Edge:
+    """Where leases had run out by a moment of the database, as far as the next ``depth`` due rows of each partition
+    tell, from behind its mark on."""
+    parameters = {"partitions": list(lows), "lows": Instants(lows.values()), "depth": depth, "ended_by": ended_by}
+    cursor = await connection.execute(statement("live/expired"), parameters, binary=True)
+    rows = await cursor.fetchall()
+    return Edge([row[0] for row in rows if row[1]], {row[0]: row[2] for row in rows if row[2] is not None})

@@ -1,0 +1,63 @@
+"""What becomes of a row for whose sake a batch failed: it is held, with the reason, until its owner deals with it.
+
+Its owner frees it: a one-shot by another instant, a job by an edit or by resuming it; or cancels it.
+"""
+
+from typing import Any, Literal, NamedTuple
+from uuid import UUID
+
+import psycopg
+from psycopg import AsyncConnection
+
+from pgsched.store.core.isolation import is_a_lock, is_of_a_row, reason_of
+from pgsched.store.core.sql import statement_in
+
+How = Literal["held", "failed", "gone", "left"]
+
+
+class Parked(NamedTuple):
+    """A row that was put away: ``held``; or ended as ``failed``, since it could not be held; ``gone`` where another was
+    quicker; or ``left`` where it stands, since the database refuses whatever is done to it."""
+
+    id: bytes
+    partition: int
+    how: How
+    reason: str
+
+
+async def park(
+    connection: AsyncConnection[Any],
+    partition: int,
+    id: bytes,
+    error: Exception,
+    *,
+    token: int | None = None,
+    with_job: bool = True,
+    before: str = "",
+) -> Parked:
+    """Puts a row away; ``token`` is that of its lease, None for one that waits. ``before`` goes before the reason.
+
+    Raises what is no row's fault, and what says that somebody holds the row.
+    """
+    reason = before + reason_of(error)
+    parameters = {"id": UUID(bytes=id), "token": token, "reason": reason, "with_job": with_job}
+    ways: tuple[tuple[Literal["live/set_aside", "live/bury"], How], ...] = (
+        ("live/set_aside", "held"),
+        ("live/bury", "failed"),
+    )
+    for name, how in ways:
+        try:
+            async with connection.transaction():
+                cursor = await connection.execute(statement_in(name, partition), parameters)
+                return Parked(id, partition, how if cursor.rowcount else "gone", reason)
+        except psycopg.Error as refused:
+            if is_a_lock(refused) or not is_of_a_row(refused):
+                raise
+    return Parked(id, partition, "left", reason)
+
+
+async def hold_for_good(connection: AsyncConnection[Any], partition: int, id: UUID, *, token: int, reason: str) -> bool:
+    """Has a leased row wait until somebody decides about it; False where it is not leased under this token any more."""
+    parameters = {"id": id, "token": token, "reason": reason, "with_job": False}
+    cursor = await connection.execute(statement_in("live/set_aside", partition), parameters)
+    return cursor.rowcount > 0

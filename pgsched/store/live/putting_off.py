@@ -1,0 +1,40 @@
+"""Claimed rows for which somebody else holds a lock: given back as they were, and read again a moment later."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from psycopg import AsyncConnection
+
+from pgsched.domain.execution import Execution
+from pgsched.store.core.sql import statement_in
+from pgsched.store.core.wire import Instants, Tokens, Uuids
+
+
+class PutOff(NamedTuple):
+    """A claimed row that is to be read again a moment later; ``marked`` where its start would say something of it that
+    is not so."""
+
+    row: Execution
+    marked: bool = False
+
+
+async def put_off(connection: AsyncConnection[Any], rows: Iterable[PutOff], ahead: timedelta) -> dict[int, int]:
+    """Gives them back, to fire beyond what claims look ahead; the earliest start in each partition (wire count)."""
+    partitions: dict[int, list[PutOff]] = defaultdict(list)
+    for one in rows:
+        partitions[one.row.partition].append(one)
+    earliest: dict[int, int] = {}
+    for partition, some in partitions.items():
+        parameters = {
+            "ids": Uuids(one.row.id for one in some),
+            "instants": Instants(one.row.scheduled_for for one in some),
+            "marked": [one.marked for one in some],
+            "tokens": Tokens({one.row.token for one in some}),
+            "ahead": ahead,
+        }
+        cursor = await connection.execute(statement_in("live/put_off", partition), parameters, binary=True)
+        if found := await cursor.fetchall():
+            earliest[partition] = min(row[0] for row in found)
+    return earliest

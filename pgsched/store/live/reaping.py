@@ -1,0 +1,83 @@
+"""Taking rows back from workers that are lost, and what ran out; without those for whose sake it fails."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from pgsched.store.core.connect import Connection
+from pgsched.store.core.isolation import by_halves, is_a_lock, is_of_a_row
+from pgsched.store.core.sql import statement
+from pgsched.store.core.wire import Instant
+from pgsched.store.live.parking import Parked, park
+
+
+class Stretch(NamedTuple):
+    """A part of what is due in a partition: what begins behind ``low`` (wire count), ``depth`` rows of it."""
+
+    partition: int
+    low: int
+    depth: int
+
+
+class Reaped(NamedTuple):
+    """How many rows wait again, how many failed, where the part ends if there may be more behind it (wire count)."""
+
+    returned: int
+    failed: int
+    read_to: int | None
+
+
+async def reap(
+    connection: Connection,
+    where: Stretch,
+    owners: Sequence[int],
+    *,
+    ended_by: float,
+    only: Sequence[bytes] | None = None,
+) -> Reaped:
+    """Takes rows back from lost workers, and those whose lease had run out by that moment of the database, of all or
+    ``only`` of these; on a connection that speaks ``store.core.wire``."""
+    named = None if only is None else [UUID(bytes=id) for id in only]
+    parameters = {
+        "partition": where.partition, "low": Instant(where.low), "depth": where.depth, "owners": list(owners),
+        "ended_by": ended_by, "only": named,
+    }  # fmt: skip
+    cursor = await connection.execute(statement("live/reap"), parameters, binary=True)
+    row = await cursor.fetchone()
+    return Reaped(*row[:3]) if row else Reaped(0, 0, None)
+
+
+async def reap_others(
+    connection: Connection, where: Stretch, owners: Sequence[int], *, ended_by: float
+) -> tuple[Reaped, list[Parked]]:
+    """``reap``; a row for whose sake it fails is parked. What it did, and which are parked; after a failure
+    the part is to be read once more. The connection speaks ``store.core.wire``."""
+    try:
+        return await reap(connection, where, owners, ended_by=ended_by), []
+    except Exception as error:
+        if not is_of_a_row(error):
+            raise
+    counts: list[Reaped] = []
+
+    async def work(ids: Sequence[bytes]) -> None:
+        async with connection.transaction():
+            found = await reap(connection, where, owners, ended_by=ended_by, only=ids)
+        counts.append(found)
+
+    parked: list[Parked] = []
+    async with connection.transaction():
+        tokens = await _lock(connection, where, owners, ended_by)
+        for id, why in (await by_halves(list(tokens), work)).culprits:
+            if not is_a_lock(why):
+                parked.append(await park(connection, where.partition, id, why, token=tokens[id], with_job=False))
+    returned, failed = sum(one.returned for one in counts), sum(one.failed for one in counts)
+    return Reaped(returned, failed, where.low), parked
+
+
+async def _lock(connection: Connection, where: Stretch, owners: Sequence[int], ended_by: float) -> dict[bytes, int]:
+    """What is to be taken back, with its tokens."""
+    parameters = {
+        "partition": where.partition, "low": Instant(where.low), "owners": list(owners), "ended_by": ended_by,
+    }  # fmt: skip
+    cursor = await connection.execute(statement("live/lost_rows"), parameters, binary=True)
+    return {row[0]: row[1] for row in await cursor.fetchall()}

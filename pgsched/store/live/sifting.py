@@ -1,0 +1,114 @@
+"""Finding the rows for whose sake a claim failed: they are put away, and then the claim is made again without them.
+
+The rows that it would take are locked without a look at what they carry. Then the claim is tried with them by halves
+(``core.isolation``), and each try is undone. What cannot be claimed alone is parked with the reason; what could not be
+for somebody else's lock is put off. Both are committed with the lock still held, so that no other worker's row is taken
+for the culprit.
+"""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, LiteralString, NamedTuple
+from uuid import UUID
+
+import psycopg
+from psycopg import AsyncConnection
+
+from pgsched.domain.execution import Execution
+from pgsched.store.core.isolation import Culprit, by_halves, is_a_lock, is_of_a_row, took_too_long
+from pgsched.store.core.sql import statement, statement_in
+from pgsched.store.core.wire import Instant, Uuids
+from pgsched.store.live.executions import Lease, Share
+from pgsched.store.live.parking import Parked, park
+
+Connection = AsyncConnection[Any]
+_NO_TIME = timedelta(0)
+_QUICK, _PATIENT = "500ms", "5s"
+
+
+class Place(NamedTuple):
+    """Where a row is that may be at fault."""
+
+    partition: int
+    id: bytes
+
+
+async def sift(
+    connection: Connection,
+    lock: Callable[[], Awaitable[list[Place]]],
+    attempt: Callable[[Sequence[Place]], Awaitable[object]],
+    *,
+    ahead: timedelta = _NO_TIME,
+) -> list[Parked]:
+    """Puts those of the locked rows away with which an attempt fails; those that were parked.
+
+    Raises what is no row's fault.
+    """
+
+    async def try_out(part: Sequence[Place]) -> None:
+        async with connection.transaction(force_rollback=True):
+            await attempt(part)
+
+    parked: list[Parked] = []
+    async with connection.transaction():
+        await connection.execute(statement("live/be_quick"), {"limit": _QUICK})
+        culprits = (await by_halves(await lock(), try_out)).culprits
+        await connection.execute(statement("live/be_quick"), {"limit": _PATIENT})
+        for culprit in culprits:
+            if is_a_lock(culprit.error) and await _put_off(connection, culprit.row, ahead):
+                continue
+            # A server that is slow for a moment is no row's fault.
+            if not took_too_long(culprit.error) or (await by_halves([culprit.row], try_out)).culprits:
+                parked.append(await _park(connection, culprit))
+    return parked
+
+
+async def lock_due(
+    connection: Connection, lease: Lease, shares: Iterable[Share], passing: LiteralString, named: Mapping[str, Any]
+) -> list[Place]:
+    """The due rows that a claim would take; a partition in which they cannot even be locked has none."""
+    places: list[Place] = []
+    for share in shares:
+        if share.batch <= 0:
+            continue
+        parameters = {**named, "low": Instant(share.low), "ahead": lease.ahead, "batch": share.batch}
+        try:
+            async with connection.transaction():
+                text = statement_in("live/due_rows", share.partition, passing)
+                cursor = await connection.execute(text, parameters, binary=True)
+                places += [Place(share.partition, row[0]) for row in await cursor.fetchall()]
+        except psycopg.Error as error:
+            if not is_of_a_row(error):
+                raise
+    return places
+
+
+async def lease_rows(connection: Connection, lease: Lease, places: Sequence[Place]) -> list[Execution]:
+    """Leases rows where they are."""
+    partitions: dict[int, list[bytes]] = defaultdict(list)
+    for place in places:
+        partitions[place.partition].append(place.id)
+    rows: list[Execution] = []
+    for partition, ids in partitions.items():
+        parameters = {"ids": Uuids(ids), "owner": lease.owner, "token": lease.token, "lease": lease.length}
+        cursor = await connection.execute(statement_in("live/lease_rows", partition), parameters, binary=True)
+        rows += [Execution._make(row) for row in await cursor.fetchall()]
+    return rows
+
+
+async def _put_off(connection: Connection, place: Place, ahead: timedelta) -> bool:
+    """Whether it could be."""
+    try:
+        async with connection.transaction():
+            named = {"id": UUID(bytes=place.id), "ahead": ahead}
+            await connection.execute(statement_in("live/put_off_due", place.partition), named)
+    except psycopg.Error as error:
+        if not is_of_a_row(error):
+            raise
+        return False
+    return True
+
+
+async def _park(connection: Connection, culprit: Culprit[Place]) -> Parked:
+    return await park(connection, culprit.row.partition, culprit.row.id, culprit.error)

@@ -1,0 +1,81 @@
+"""Whose rows a claim reads, and for which targets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, LiteralString
+
+from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE
+from pgsched.store.core.wire import Uuids
+
+_INDENT: LiteralString = "\n            "
+_CAPABILITY: LiteralString = """case when due.target like 'kafka:%%' then 'kafka:'
+                when due.target like 'sql:%%' then 'sql:' else due.target end"""
+
+LEFT: LiteralString = _INDENT + "and " + _CAPABILITY + " <> all (%(left)s)"
+"""Of rows ``due``, those that need none of the capabilities that are left to other workers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whose:
+    """Those of ``only`` one client; or of all but the clients ``apart`` and the one-shots of the clients ``held``; or
+    of all, but not what recurs or has an order (``plain``).
+
+    In each case without what needs one of the capabilities that are ``left`` to other workers (by the queue, that is
+    partition // 16), and without the one-shots that need what nobody has (``missed``).
+    """
+
+    held: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+    only: str | None = None
+    plain: bool = False
+    left: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    missed: tuple[str, ...] = ()
+    refused: tuple[bytes, ...] = ()
+    """Rows, by their ids, that the database lets nobody do anything with."""
+
+    @property
+    def condition(self) -> LiteralString:
+        """What a statement says of the rows ``due`` beside their instants; nothing where all are read."""
+        text: LiteralString = ""
+        if self.left:
+            text += LEFT
+        if self.missed:
+            text += _INDENT + "and (" + _CAPABILITY + " <> all (%(missed)s) or due.plan is not null)"
+        if self.refused:
+            text += _INDENT + "and due.id <> all (%(refused)s)"
+        if self.only is not None:
+            return text + _INDENT + "and due.client_id = %(only)s"
+        if self.plain:
+            return text + _INDENT + "and due.plan is null and due.ordering_key is null"
+        if self.held:
+            text += _INDENT + "and (due.client_id <> all (%(held)s) or due.plan is not null)"
+        if self.apart:
+            text += _INDENT + "and due.client_id <> all (%(apart)s)"
+        return text
+
+    def parameters_in(self, partition: int) -> dict[str, Any]:
+        """What the condition names, in the queue of this partition."""
+        named: dict[str, Any] = {"missed": self.missed}
+        if self.only is None and not self.plain:
+            named |= {"held": self.held, "apart": self.apart}
+        given: dict[str, Any] = {name: list(values) for name, values in named.items() if values}
+        if self.only is not None:
+            given["only"] = self.only
+        if self.refused:
+            given["refused"] = Uuids(self.refused)
+        if self.left:
+            given["left"] = list(self.left.get(partition // PARTITIONS_PER_QUEUE, ()))
+        return given
+
+    @property
+    def is_by_target(self) -> bool:
+        """Whether it passes rows over for their targets only."""
+        return not (self.held or self.apart or self.plain) and self.only is None
+
+    def plainly(self) -> "Whose":
+        """The same without what recurs or has an order."""
+        return PLAIN if self is EVERYBODY else replace(self, plain=True)
+
+
+EVERYBODY = Whose()
+PLAIN = Whose(plain=True)

@@ -1,0 +1,1 @@
+"""Looking up executions, jobs and how the whole stands."""

@@ -1,0 +1,55 @@
+"""Which dead letters a page has, read in the order of their ids from the view ``pgsched.dead_letters``."""
+
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from pgsched.store.core import tables
+from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
+
+_letters = tables.dead_letters.c
+_IN_STATE: dict[str, list[sa.ColumnElement[bool]]] = {
+    "open": [_letters.dealt_with_at.is_(None)],
+    "replayed": [_letters.replayed_as.is_not(None)],
+    "discarded": [_letters.dealt_with_at.is_not(None), _letters.replayed_as.is_(None)],
+    "all": [],
+}
+STATES = tuple(_IN_STATE)
+
+
+def page_of_dead_letters(
+    wanted: DeadLetterFilter, *, state: str, limit: int, after: UUID | None, reach: UUID | None = None
+) -> sa.Select[Any]:
+    """Those older than the one with the id ``after``, down to ``reach``."""
+    conditions = [*_IN_STATE[state], *_conditions(wanted)]
+    conditions += [_letters.id < after] if after is not None else []
+    conditions += [_letters.id >= reach] if reach is not None else []
+    return _letter().where(*conditions).order_by(_letters.id.desc()).limit(limit)
+
+
+def one_dead_letter(id: UUID) -> sa.Select[Any]:
+    return _letter().where(_letters.id == id).limit(1)
+
+
+def _letter() -> sa.Select[Any]:
+    columns = {**_letters, "client": _letters.client_id}
+    return sa.select(*(columns[name].label(name) for name in DeadLetter.__dataclass_fields__))
+
+
+def _conditions(wanted: DeadLetterFilter) -> list[sa.ColumnElement[bool]]:
+    """The same as ``pgsched.look_through_dead_letters`` has, of what is given."""
+    equal = (
+        (_letters.client_id, wanted.client),
+        (_letters.host, None if wanted.host is None else sa.func.lower(wanted.host)),
+        (_letters.job_id, wanted.job),
+        (_letters.key, wanted.key),
+        (_letters.status_code, wanted.status_code),
+    )
+    found = [column == value for column, value in equal if value is not None]
+    found += [sa.func.starts_with(_letters.target, wanted.target)] if wanted.target is not None else []
+    found += [_letters.finished_at >= wanted.start] if wanted.start is not None else []
+    found += [_letters.finished_at < wanted.end] if wanted.end is not None else []
+    if wanted.reason is not None:
+        found.append(sa.func.strpos(sa.func.lower(_letters.reason), sa.func.lower(wanted.reason)) > 0)
+    return found

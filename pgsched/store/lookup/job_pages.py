@@ -1,0 +1,37 @@
+"""Which jobs a page has, in the order of their ids. Indexes: the primary key, jobs_client, jobs_key, jobs_labels."""
+
+from typing import Any
+from uuid import UUID
+
+import orjson
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from pgsched.store.core import tables
+from pgsched.store.lookup.rows import JobFilter, JobRow
+
+
+def page_of_jobs(wanted: JobFilter, *, limit: int, after: UUID | None, reach: UUID | None = None) -> sa.Select[Any]:
+    """Those older than the one with the id ``after``, down to ``reach``."""
+    jobs = tables.jobs.c
+    query = _jobs()
+    for column, value in ((jobs.client_id, wanted.client), (jobs.state, wanted.state), (jobs.key, wanted.key)):
+        query = query.where(column == value) if value is not None else query
+    if wanted.labels:
+        query = query.where(jobs.labels.contains(sa.cast(orjson.dumps(wanted.labels).decode(), postgresql.JSONB)))
+    query = query.where(jobs.id < after) if after is not None else query
+    query = query.where(jobs.id >= reach) if reach is not None else query
+    return query.order_by(jobs.id.desc()).limit(limit)
+
+
+def one_job(id: UUID) -> sa.Select[Any]:
+    return _jobs().where(tables.jobs.c.id == id)
+
+
+def _jobs() -> sa.Select[Any]:
+    jobs = tables.jobs.c
+    # A pause that is over is remembered until its instants are accounted for; who looks now is told of one that lasts.
+    paused_at = sa.case((jobs.state == "paused", jobs.paused_at)).label("paused_at")
+    computed = {"client": jobs.client_id.label("client"), "paused_at": paused_at}
+    plain = (jobs[name] for name in JobRow.__dataclass_fields__ if name not in computed)
+    return sa.select(*computed.values(), *plain)

@@ -1,0 +1,167 @@
+"""What can be looked up: executions, their attempts, dead letters, jobs. Pages go from the newest id to the oldest.
+
+What a page costs is bounded (``lookup.reach``), so one of a filter that names little may be short; the next goes on.
+
+Instants are in UTC. What Python cannot hold is read as None (``infinity``: held) or as its last instant.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import Any, LiteralString, TypeVar, cast
+from uuid import UUID
+
+from psycopg import AsyncConnection
+from psycopg.rows import class_row, tuple_row
+
+from pgsched.store.core.exact import read_exactly
+from pgsched.store.core.sql import statement
+from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters
+from pgsched.store.lookup.job_pages import one_job, page_of_jobs
+from pgsched.store.lookup.pages import page_of_executions
+from pgsched.store.lookup.reach import FIRST_LOOK, reach_of_dead_letters, reach_of_executions, reach_of_jobs
+from pgsched.store.lookup.rows import (
+    Attempt,
+    DeadLetter,
+    DeadLetterFilter,
+    Execution,
+    ExecutionFilter,
+    JobFilter,
+    JobRow,
+    Page,
+)
+from pgsched.store.lookup.written import Query, asked, one_of, page
+
+_Row = TypeVar("_Row")
+_Listed = TypeVar("_Listed", Execution, DeadLetter, JobRow)
+_PLANNED_INSTANT: LiteralString = """
+select (select min(e.scheduled_for) from pgsched.executions e
+         where e.job_id = j.id and e.plan = j.revision and e.lease_expires_at is null), pgsched.now()
+  from pgsched.jobs j where j.id = %(job)s
+"""
+
+
+async def list_executions(
+    connection: AsyncConnection[Any], wanted: ExecutionFilter, *, limit: int, after: UUID | None = None
+) -> Page[Execution]:
+    """At most ``limit`` executions older than the one with the id ``after``, the newest first."""
+    return await _look(
+        connection,
+        partial(asked, reach_of_executions, wanted, fixed=("status", "share"), after=after),
+        partial(page, page_of_executions, wanted, fixed=("status",), after=after),
+        Execution,
+        limit,
+    )
+
+
+async def get_execution(connection: AsyncConnection[Any], id: UUID) -> Execution | None:
+    async with connection.cursor(row_factory=class_row(Execution)) as cursor:
+        read_exactly(cursor)
+        await cursor.execute(statement("lookup/status_of"), {"id": id})
+        return await cursor.fetchone()
+
+
+async def attempts_of(connection: AsyncConnection[Any], id: UUID) -> list[Attempt]:
+    """The failed tries of an execution, the first one first."""
+    async with connection.cursor(row_factory=class_row(Attempt)) as cursor:
+        read_exactly(cursor)
+        await cursor.execute(statement("lookup/attempts"), {"execution": id})
+        return await cursor.fetchall()
+
+
+async def list_dead_letters(
+    connection: AsyncConnection[Any], wanted: DeadLetterFilter, *, state: str, limit: int, after: UUID | None = None
+) -> Page[DeadLetter]:
+    """At most ``limit`` dead letters in this state, older than the one with the id ``after``, the newest first."""
+    return await _look(
+        connection,
+        partial(asked, reach_of_dead_letters, wanted, fixed=("state", "share"), state=state, after=after),
+        partial(page, page_of_dead_letters, wanted, fixed=("state",), state=state, after=after),
+        DeadLetter,
+        limit,
+    )
+
+
+async def get_dead_letter(connection: AsyncConnection[Any], id: UUID) -> DeadLetter | None:
+    found = await _fetch(connection, one_of(one_dead_letter, id), DeadLetter)
+    return found[0] if found else None
+
+
+async def list_jobs(
+    connection: AsyncConnection[Any], wanted: JobFilter, *, limit: int, after: UUID | None = None
+) -> Page[JobRow]:
+    """At most ``limit`` jobs older than the one with the id ``after``, the newest first."""
+    return await _look(
+        connection,
+        partial(asked, reach_of_jobs, wanted, fixed=("state", "share"), after=after),
+        partial(page, page_of_jobs, wanted, fixed=("state",), after=after),
+        JobRow,
+        limit,
+    )
+
+
+async def get_job(connection: AsyncConnection[Any], id: UUID) -> JobRow | None:
+    found = await _fetch(connection, one_of(one_job, id), JobRow)
+    return found[0] if found else None
+
+
+async def get_edited_job(connection: AsyncConnection[Any], id: UUID, changes: str) -> JobRow | None:
+    """A job as it would be after ``pgsched.edit`` with this JSON text; nothing is written."""
+    async with connection.cursor(row_factory=class_row(JobRow)) as cursor:
+        read_exactly(cursor)
+        await cursor.execute(statement("lookup/edited_job"), {"job": id, "changes": changes})
+        return await cursor.fetchone()
+
+
+async def planned_instant(connection: AsyncConnection[Any], job_id: UUID) -> tuple[datetime | None, datetime]:
+    """The instant of the row that a job waits with, or None; and the database's time."""
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        read_exactly(cursor)
+        await cursor.execute(_PLANNED_INSTANT, {"job": job_id})
+        planned, now = await cursor.fetchone() or (None, None)
+    return planned, cast(datetime, now)
+
+
+async def time_of(connection: AsyncConnection[Any]) -> datetime:
+    """The database's time."""
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        read_exactly(cursor)
+        await cursor.execute("select pgsched.now()")
+        [now] = await cursor.fetchone() or (None,)
+    return cast(datetime, now)
+
+
+async def _look(
+    connection: AsyncConnection[Any],
+    reach_of: Callable[..., Query | None],
+    page_of: Callable[..., Query],
+    row: type[_Listed],
+    limit: int,
+) -> Page[_Listed]:
+    """A page of what is found where one more is asked for: in a part of what it may look at, or else in all of that."""
+    reach = None
+    found: list[_Listed] = []
+    for share in (FIRST_LOOK, 1):
+        reach = await _reach(connection, reach_of(share=share))
+        found = await _fetch(connection, page_of(limit=limit + 1, reach=reach), row)
+        if len(found) > limit or reach is None:
+            break
+    following = found[limit - 1].id if len(found) > limit else reach
+    return Page(items=found[:limit], next=following)
+
+
+async def _reach(connection: AsyncConnection[Any], query: Query | None) -> UUID | None:
+    """The id at which a page ends. What comes in after it was found is newer, so it costs the page nothing."""
+    if query is None:
+        return None
+    async with connection.cursor(row_factory=tuple_row) as cursor:
+        await cursor.execute(query.text, query.parameters)
+        [reached] = await cursor.fetchone() or (None,)
+    return cast("UUID | None", reached)
+
+
+async def _fetch(connection: AsyncConnection[Any], query: Query, row: type[_Row]) -> list[_Row]:
+    async with connection.cursor(row_factory=class_row(row)) as cursor:
+        read_exactly(cursor)
+        await cursor.execute(query.text, query.parameters)
+        return await cursor.fetchall()

@@ -1,0 +1,133 @@
+"""How a page of executions is found without reading more than it shows, however many there are.
+
+Of each partition of the live rows the newest are reached by its primary key (id, partition), of history by
+``history_id``, of the dead letters that are kept longer by theirs; the page is the newest of them all. That is why the
+parts of ``pgsched.status`` stand here: of the view, each row would be asked for the status that a page is of.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from pgsched.store.core import tables
+from pgsched.store.lookup.rows import Execution, ExecutionFilter
+
+_queues = sa.table("queues", sa.column("name"), sa.column("first_partition", sa.SmallInteger), schema="pgsched")
+
+
+def _half(name: str, *columns: str, schema: str = "pgsched") -> sa.TableClause:
+    shared = (
+        "id", "partition", "client_id", "key", "job_id", "target", "payload", "scheduled_for", "fire_at",
+        "attempt", "created_at", "options", "ordering_key",
+    )  # fmt: skip
+    return sa.table(name, *(sa.column(column) for column in shared + columns), schema=schema)
+
+
+_executions = _half("executions", "lease_token", "lease_owner", "lease_expires_at", "gate", "reason")
+_history = _half(
+    "history", "status", "finished_at", "status_code", "result", "reason", "instants", "last_scheduled_for"
+)
+_kept = _half(
+    "kept_dead_letters", "status", "finished_at", "status_code", "result", "reason", "instants", "last_scheduled_for",
+    schema="pgsched_internal",
+)  # fmt: skip
+_waiting = _executions.c.lease_token.is_(None)
+_held = _executions.c.fire_at == sa.text("'infinity'::timestamptz")
+_AS_LIVE: dict[str, sa.ColumnElement[bool]] = {
+    "running": _executions.c.lease_token.is_not(None),
+    "held": sa.and_(_waiting, _held),
+    "retrying": sa.and_(_waiting, ~_held, _executions.c.attempt > 0),
+    "scheduled": sa.and_(_waiting, ~_held, _executions.c.attempt == 0),
+}
+
+
+def page_of_executions(
+    wanted: ExecutionFilter, *, limit: int, after: UUID | None, reach: UUID | None = None
+) -> sa.Select[Any]:
+    """Those older than the one with the id ``after``, down to ``reach``."""
+    halves: list[sa.Select[Any]] = []
+    if wanted.status is None or wanted.status in _AS_LIVE:
+        conditions = _conditions(_executions, wanted, after, reach)
+        if wanted.status is not None:
+            conditions.append(_AS_LIVE[wanted.status])
+        halves.append(_live(conditions, queue=wanted.queue, limit=limit))
+    if wanted.status not in _AS_LIVE:
+        conditions = _conditions(_history, wanted, after, reach)
+        if wanted.status is not None:
+            failed = wanted.status == "failed"
+            ended = tables.FAILED if failed else sa.cast(wanted.status, tables.status.c.status.type)
+            conditions.append(_history.c.status == ended)
+        halves.append(_ended(_history, conditions, queue=wanted.queue, limit=limit))
+    if wanted.status in (None, "failed"):
+        halves.append(_ended(_kept, _conditions(_kept, wanted, after, reach), queue=wanted.queue, limit=limit))
+    return _newest(halves, limit=limit)
+
+
+def _conditions(
+    half: sa.TableClause, wanted: ExecutionFilter, after: UUID | None, reach: UUID | None
+) -> list[sa.ColumnElement[bool]]:
+    nominal = sa.func.coalesce(half.c.scheduled_for, half.c.fire_at)
+    equal = (("client_id", wanted.client), ("key", wanted.key), ("job_id", wanted.job))
+    found: list[sa.ColumnElement[bool]] = [half.c[name] == value for name, value in equal if value is not None]
+    found += [nominal >= wanted.start] if wanted.start is not None else []
+    found += [nominal < wanted.end] if wanted.end is not None else []
+    found += [half.c.id < after] if after is not None else []
+    found += [half.c.id >= reach] if reach is not None else []
+    return found
+
+
+def _live(conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: str | None = None) -> sa.Select[Any]:
+    """The newest live rows of each partition, each reached through its primary key."""
+    slots = sa.func.generate_series(0, 15).table_valued("slot").render_derived("slots")
+    partition = sa.cast(_queues.c.first_partition + slots.c.slot, sa.SmallInteger).label("partition")
+    homes = sa.select(_queues.c.name, partition).select_from(_queues.join(slots, sa.true()))
+    home = (homes.where(_queues.c.name == queue) if queue is not None else homes).subquery("home")
+    status = sa.case(*((condition, name) for name, condition in _AS_LIVE.items())).label("status")
+    held_by = sa.case((_AS_LIVE["held"], _executions.c.gate)).label("held_by")
+    first_partition = sa.cast(_executions.c.partition.op("&")(sa.text("~15")), sa.Text)
+    stalled = sa.select(sa.func.pgsched_internal.stalls()).scalar_subquery().op("->>")(first_partition)
+    waits = _AS_LIVE["scheduled"] | _AS_LIVE["retrying"]
+    reason = sa.case((_executions.c.reason.is_(None) & waits, stalled), else_=_executions.c.reason).label("reason")
+    others = [column for column in _executions.c if column.name != "reason"]
+    newest = (
+        sa.select(*others, status, held_by, reason)
+        .where(_executions.c.partition == home.c.partition, *conditions)
+        .order_by(_executions.c.id.desc())
+        .limit(limit)
+        .lateral("newest")
+    )
+    return sa.select(*_as_row(newest, home.c.name)).select_from(home.join(newest, sa.true()))
+
+
+def _ended(
+    half: sa.TableClause, conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: str | None = None
+) -> sa.Select[Any]:
+    """The newest finished rows, through the index on their id."""
+    of_queue = sa.select(_queues.c.first_partition).where(_queues.c.name == queue).scalar_subquery()
+    finished = sa.select(half).where(*conditions)
+    if queue is not None:
+        finished = finished.where(half.c.partition.between(of_queue, of_queue + 15))
+    newest = finished.order_by(half.c.id.desc()).limit(limit).subquery("newest")
+    first_partition = newest.c.partition.op("&")(sa.text("~15"))
+    return sa.select(*_as_row(newest, _queues.c.name)).select_from(
+        newest.outerjoin(_queues, _queues.c.first_partition == first_partition)
+    )
+
+
+def _as_row(half: sa.FromClause, queue: sa.ColumnElement[Any]) -> list[sa.ColumnElement[Any]]:
+    """The columns of an Execution from either half; what a half does not have is null."""
+    computed: dict[str, sa.ColumnElement[Any]] = {
+        "client": half.c.client_id,
+        "queue": queue,
+        "status": sa.cast(half.c.status, sa.Text),
+        "scheduled_for": sa.func.coalesce(half.c.scheduled_for, half.c.fire_at),
+    }
+    columns = {**dict.fromkeys(Execution.__dataclass_fields__, sa.null()), **half.c, **computed}
+    return [columns[name].label(name) for name in Execution.__dataclass_fields__]
+
+
+def _newest(halves: Sequence[sa.Select[Any]], *, limit: int) -> sa.Select[Any]:
+    rows = sa.union_all(*halves).subquery("rows") if len(halves) > 1 else halves[0].subquery("rows")
+    return sa.select(rows).order_by(rows.c.id.desc()).limit(limit)

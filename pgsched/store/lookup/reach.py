@@ -1,0 +1,100 @@
+"""How far back a page looks, so that it costs no more than a bound, however many rows it passes over.
+
+A filter that no index answers is tried on the rows in the order of their ids: on a hundred thousand where an index has
+all that it asks for, on ten thousand where each row has to be visited. What these functions select is the id of the
+last one to look at, or null where fewer are left. A page ends there, also with fewer rows than it may have, and the
+next one goes on behind it. Filters whose index leads to nothing but what they name look at all there is: no id is
+selected for them.
+"""
+
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from pgsched.store.core import tables
+from pgsched.store.core.tables import FAILED
+from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
+
+ENTRIES = 100_000
+VISITS = 10_000
+FIRST_LOOK = 50
+"""Most pages are full after such a part of what may be looked at."""
+LIVE = ("scheduled", "retrying", "held", "running")
+
+
+def _table(name: str, *columns: str, schema: str = "pgsched") -> sa.TableClause:
+    return sa.table(name, *map(sa.column, ("id", *columns)), schema=schema)
+
+
+_executions = _table("executions", "partition")
+_history = _table("history", "status")
+_kept = _table("kept_dead_letters", schema="pgsched_internal")
+_queues = _table("queues", "name", "first_partition")
+
+
+def reach_of_executions(wanted: ExecutionFilter, *, after: UUID | None, share: int = 1) -> sa.Select[Any] | None:
+    visited = (wanted.queue, wanted.key, wanted.start, wanted.end)
+    if wanted.job is not None or (wanted.client is not None and wanted.key is not None):
+        return None
+    if wanted.client is None and wanted.status is None and not any(value is not None for value in visited):
+        return None
+    visits = VISITS // share
+    ends = visits if any(value is not None for value in visited) else ENTRIES // share
+    reached = []
+    if wanted.status is None or wanted.status in LIVE:
+        of_queue = wanted.queue
+        live = _last(_executions, visits, after) if of_queue is None else _last_of_queue(of_queue, visits, after)
+        reached.append(live)
+    if wanted.status == "failed":
+        reached += [_last(_history, ends, after, _history.c.status == FAILED), _last(_kept, ends, after)]
+    elif wanted.status not in LIVE:
+        reached += [_last(_history, ends, after), _last(_kept, ends, after)]
+    return _newest(*reached)
+
+
+def reach_of_dead_letters(
+    wanted: DeadLetterFilter, *, state: str, after: UUID | None, share: int = 1
+) -> sa.Select[Any] | None:
+    if wanted.job is not None or (wanted.client is not None and wanted.key is not None):
+        return None
+    asked = {name for name in DeadLetterFilter.__dataclass_fields__ if getattr(wanted, name) is not None}
+    most = (ENTRIES if asked <= {"client"} and state in {"open", "all"} else VISITS) // share
+    return _newest(_last(_history, most, after, _history.c.status == FAILED), _last(_kept, most, after))
+
+
+def reach_of_jobs(wanted: JobFilter, *, after: UUID | None, share: int = 1) -> sa.Select[Any] | None:
+    if wanted.client is not None or (wanted.state is None and wanted.key is None and not wanted.labels):
+        return None
+    return _newest(_last(tables.jobs, VISITS // share, after))
+
+
+def _last_of_queue(queue: str, most: int, after: UUID | None) -> sa.ScalarSelect[Any]:
+    """The newest of those at which its partitions end, each of which gets its share."""
+    slots = sa.func.generate_series(0, 15).table_valued("slot").render_derived("slots")
+    partition = sa.cast(_queues.c.first_partition + slots.c.slot, sa.SmallInteger).label("partition")
+    homes = sa.select(partition).select_from(_queues.join(slots, sa.true())).where(_queues.c.name == queue)
+    home = homes.subquery("home")
+    older = [_executions.c.id < after] if after is not None else []
+    ends = sa.select(_executions.c.id).where(_executions.c.partition == home.c.partition, *older)
+    last = ends.order_by(_executions.c.id.desc()).offset(most // 16).limit(1).lateral("last")
+    return _greatest(sa.select(last.c.id).select_from(home.join(last, sa.true())))
+
+
+def _greatest(ids: sa.Select[Any]) -> sa.ScalarSelect[Any]:
+    """Of PostgreSQL 15 there is no max of ids."""
+    found = ids.subquery("ends")
+    return sa.select(found.c.id).order_by(found.c.id.desc()).limit(1).scalar_subquery()
+
+
+def _last(
+    rows: sa.FromClause, most: int, after: UUID | None, *conditions: sa.ColumnElement[bool]
+) -> sa.ScalarSelect[Any]:
+    """The oldest of so many, the newest first."""
+    older = [rows.c.id < after] if after is not None else []
+    found = sa.select(rows.c.id).where(*older, *conditions)
+    return found.order_by(rows.c.id.desc()).offset(most).limit(1).scalar_subquery()
+
+
+def _newest(*reached: sa.ScalarSelect[Any]) -> sa.Select[Any]:
+    return sa.select(sa.func.greatest(*reached) if len(reached) > 1 else reached[0])

@@ -1,0 +1,173 @@
+"""The rows that listings answer with, and what may be asked for. Payloads stay the text that is stored."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+import orjson
+
+from pgsched.domain.schedule import Fire
+from pgsched.store.jobs.recurring import Recurring
+
+Json = Any
+"""JSON as it is stored (``msgspec.Raw``), or None."""
+
+
+_Row = TypeVar("_Row")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Generic[_Row]):
+    """Rows, the newest first; ``next`` is what the following page comes after, None where nothing follows.
+
+    A page ends also where it has looked at as many rows as a page may: then it has fewer than were asked for, or none.
+    """
+
+    items: list[_Row]
+    next: UUID | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """An execution, waiting, in hand or finished. ``fire_at`` is None while it is held; ``held_by`` is what holds it
+    back, None where it is held by hand or waits for others.
+
+    One that was skipped may stand for several ``instants`` of its job, up to ``last_scheduled_for``.
+    """
+
+    id: UUID
+    client: str
+    key: str | None
+    job_id: UUID | None
+    queue: str | None
+    status: str
+    target: str
+    payload: Json
+    scheduled_for: datetime | None
+    fire_at: datetime | None
+    attempt: int
+    created_at: datetime
+    finished_at: datetime | None
+    status_code: int | None
+    result: Json
+    reason: str | None
+    options: Json
+    ordering_key: str | None
+    lease_owner: int | None
+    lease_expires_at: datetime | None
+    instants: int | None
+    last_scheduled_for: datetime | None
+    held_by: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """A try that failed."""
+
+    attempt: int
+    finished_at: datetime
+    duration: timedelta | None
+    worker: int | None
+    status_code: int | None
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """An execution that failed for good: ``open``, ``replayed`` as another execution, or ``discarded``."""
+
+    id: UUID
+    client: str
+    key: str | None
+    job_id: UUID | None
+    queue: str | None
+    state: str
+    target: str
+    payload: Json
+    options: Json
+    ordering_key: str | None
+    scheduled_for: datetime
+    created_at: datetime
+    finished_at: datetime
+    attempt: int
+    status_code: int | None
+    reason: str | None
+    replayed_as: UUID | None
+    dealt_with_at: datetime | None
+    dealt_with_by: str | None
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRow(Recurring):
+    """A recurring definition."""
+
+    queue: str
+    ordering_key: str | None
+    target: str
+    payload: Json
+    options: Json
+    labels: Json
+    state: str
+    reason: str | None
+    runs: int
+    paused_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+    def fires(self, after: datetime, count: int) -> list[Fire]:
+        """The next instants for people, no more than ``max_runs`` leaves. Raises InvalidSchedule."""
+        return self.recurrence().fires(after, self.runs_left(count))
+
+    def runs_left(self, count: int) -> int:
+        """``count``, or as many as ``max_runs`` leaves. Raises InvalidSchedule."""
+        most = self.parsed().max_runs
+        return count if most is None else max(0, min(count, most - self.runs))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFilter:
+    """Jobs with ``labels`` have all of them."""
+
+    client: str | None = None
+    state: str | None = None
+    key: str | None = None
+    labels: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionFilter:
+    """``start`` and ``end`` bound scheduled_for: from start on, before end."""
+
+    client: str | None = None
+    status: str | None = None
+    queue: str | None = None
+    key: str | None = None
+    job: UUID | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterFilter:
+    """``target`` is how the target begins, ``reason`` a part of the reason in any case; ``start`` and ``end`` bound
+    finished_at: from start on, before end.
+    """
+
+    client: str | None = None
+    target: str | None = None
+    host: str | None = None
+    job: UUID | None = None
+    key: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    reason: str | None = None
+    status_code: int | None = None
+
+    def as_json(self) -> str:
+        """What ``pgsched.replay_all`` and its like read."""
+        renamed = {"start": "from", "end": "to"}
+        given = {renamed.get(name, name): getattr(self, name) for name in self.__dataclass_fields__}
+        return orjson.dumps({name: value for name, value in given.items() if value is not None}).decode()

@@ -1,0 +1,1 @@
+"""Queues that consumers pull from."""

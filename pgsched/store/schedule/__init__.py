@@ -1,0 +1,1 @@
+"""Taking in what is to be done, and when."""

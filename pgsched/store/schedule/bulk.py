@@ -1,0 +1,176 @@
+"""Many one-shots at once: what ``schedule_many`` sends.
+
+Rows that need nothing but their own columns are loaded by COPY in its binary format. The partition of a row with a key,
+an ordering key or a queue is the database's to compute, and COPY evaluates no expression and is refused to a role that
+row-level security applies to: such rows are put aside and go into one ``insert … select`` a few thousand at a time.
+"""
+
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import LiteralString, NamedTuple
+
+from pgsched.store.core.wire import Instants, Texts, microseconds
+
+START: LiteralString = """
+select now(), (extract(epoch from clock_timestamp()) * 1000)::bigint, row_security_active('pgsched.executions')
+"""
+COPY: LiteralString = """
+copy pgsched.executions (id, partition, fire_at, client_id, target, payload, options) from stdin (format binary)
+"""
+INSERT: LiteralString = """
+insert into pgsched.executions (target, payload, fire_at, client_id, key, ordering_key, partition, options)
+select o.target, o.payload::jsonb, o.fire_at, o.client, o.key, o.ordering_key,
+       pgsched.partition_for(o.queue, o.client, o.key, o.ordering_key), o.options::jsonb
+  from unnest(%(target)s::text[], %(payload)s::text[], %(fire_at)s::timestamptz[], %(client)s::text[], %(key)s::text[],
+              %(ordering_key)s::text[], %(queue)s::text[], %(options)s::text[])
+         as o(target, payload, fire_at, client, key, ordering_key, queue, options)
+"""
+
+Parameters = dict[str, Texts | Instants]
+_HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_TRAILER = struct.pack("!h", -1)
+_NULL = struct.pack("!i", -1)
+_FIXED = struct.Struct("!hiQQihiq")  # the number of columns; then id, partition and fire_at, each behind its length
+_LENGTH = struct.Struct("!i")
+_VERSIONED_LENGTH = struct.Struct("!ib")  # of jsonb: the length counts the byte after it, the version
+_PLACED, _RANDOM = 0b101 << 61, (1 << 46) - 1  # the variant, and that the partition follows
+_ID_STEP = 16  # in 4096ths of a millisecond, as the ids count: slower than rows can be written
+_BLOCK, _ASIDE, _ASIDE_BYTES = 256, 5000, 1 << 26
+_REMEMBERED = 10_000
+
+
+class OneShot(NamedTuple):
+    """One execution to schedule; ``payload`` and ``options`` are JSON."""
+
+    target: str
+    fire_at: datetime
+    payload: bytes | None
+    client: str
+    key: str | None
+    ordering_key: str | None
+    queue: str
+    options: bytes | None
+
+
+class Start(NamedTuple):
+    """What ``START`` answers: the transaction's instant, the clock in milliseconds, whether COPY is refused."""
+
+    now: datetime
+    milliseconds: int
+    without_copy: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class Load:
+    """Takes one-shots off an iterator and gives them out as blocks for COPY and as parameters for ``INSERT``."""
+
+    start: Start
+    encoding: str
+    orders: Iterator[OneShot]
+    count: int = 0
+    exhausted: bool = False
+    _aside: list[OneShot] = field(default_factory=list)
+    _weight: int = 0
+    _words: dict[str, bytes] = field(default_factory=dict)
+
+    def blocks(self) -> Iterator[bytes]:
+        """The data of one COPY: up to the end of the orders, or until enough of them had to be put aside."""
+        yield _HEADER
+        while not (self.exhausted or self._is_full):
+            if block := self._block():
+                yield block
+        yield _TRAILER
+
+    def fill(self) -> None:
+        """Puts orders aside, for a role that may not COPY."""
+        while not (self.exhausted or self._is_full):
+            for order in self._take():
+                self._put_aside(order)
+
+    def set_aside(self) -> Parameters | None:
+        """The parameters of ``INSERT`` for what was put aside since the last call, if anything was."""
+        taken, self._aside, self._weight = self._aside, [], 0
+        if not taken:
+            return None
+        columns = dict(zip(OneShot._fields, zip(*taken, strict=True), strict=True))
+        instants = Instants(map(microseconds, columns.pop("fire_at")))
+        texts: Parameters = {name: Texts(map(self._bytes, values)) for name, values in columns.items()}
+        return {**texts, "fire_at": instants}
+
+    def _bytes(self, value: str | bytes | None) -> bytes | None:
+        if value is None:
+            return None
+        return value.encode(self.encoding) if isinstance(value, str) else self._recoded(value)
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._aside) >= _ASIDE or self._weight >= _ASIDE_BYTES
+
+    def _put_aside(self, order: OneShot) -> None:
+        self._aside.append(order)
+        self._weight += len(order.payload or b"")
+
+    def _take(self) -> list[OneShot]:
+        taken = [*islice(self.orders, _BLOCK)]
+        self.exhausted = len(taken) < _BLOCK
+        self.count += len(taken)
+        return taken
+
+    def _block(self) -> bytes:
+        stamp = (self.start.milliseconds << 12) + self.count * _ID_STEP
+        chances = struct.unpack(f"!{_BLOCK}Q", os.urandom(8 * _BLOCK))
+        words = self._words
+        pieces: list[bytes] = []
+        for order, chance in zip(self._take(), chances, strict=False):
+            target, fire_at, payload, client, key, ordering_key, queue, options = order
+            if key is not None or ordering_key is not None or queue != "default":
+                self._put_aside(order)
+                continue
+            stamp += _ID_STEP
+            pieces += (
+                _fixed(stamp, chance, fire_at),
+                words.get(client) or self._word(client),
+                words.get(target) or self._word(target),
+                _NULL if payload is None else self._json(payload),
+                _NULL if options is None else self._json(options),
+            )
+        return b"".join(pieces)
+
+    def _word(self, text: str) -> bytes:
+        """Text as a field. Remembered, for targets and clients come again."""
+        data = text.encode(self.encoding)
+        if len(self._words) >= _REMEMBERED:
+            self._words.clear()
+        self._words[text] = word = _LENGTH.pack(len(data)) + data
+        return word
+
+    def _json(self, data: bytes) -> bytes:
+        data = self._recoded(data)
+        return _VERSIONED_LENGTH.pack(len(data) + 1, 1) + data
+
+    def _recoded(self, json: bytes) -> bytes:
+        return json if self.encoding == "utf-8" else json.decode().encode(self.encoding)
+
+
+def _fixed(stamp: int, chance: int, fire_at: datetime) -> bytes:
+    """The first fields of a row: an id that carries the partition, that partition by chance, the instant."""
+    partition = chance >> 60
+    return _FIXED.pack(
+        7,
+        16,
+        (stamp >> 12 << 16) | 0x7000 | (stamp & 0xFFF),
+        _PLACED | partition << 46 | chance & _RANDOM,
+        2,
+        partition,
+        8,
+        microseconds(fire_at),
+    )
+
+
+def due(start: Start, delay: timedelta | None) -> datetime:
+    """The instant after so long a time, counted as the database does from the start of the transaction."""
+    return start.now if delay is None else start.now + delay

@@ -1,0 +1,305 @@
+"""Decides when to claim, from which partitions, and how much.
+
+A claim looks a moment ahead, so a row is in memory before its instant comes and starts on time without polling. What
+stands beyond that moment is asked once the claimed rows are on their way; notifications name rows that came in between.
+So a sleeping worker wakes for the earliest row it knows of, a notification, or the poll interval, at which it looks at
+all partitions: whichever is first. Losing every notification costs no more than the poll interval.
+
+A full batch means there is more: then the next claim follows at once and begins where the last one ended.
+
+A worker claims from its own partitions, and helps with another's once something there is overdue. One on watch
+(``watch``) claims from all of them every few milliseconds.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE
+from pgsched.store.core.connect import Connection
+from pgsched.store.core.wire import FAR_OFF, LONG_AGO
+from pgsched.store.live import looking
+from pgsched.store.live.executions import Claimed, Share
+from pgsched.store.live.whose import EVERYBODY, Whose
+from pgsched.worker.claim.fairness import Backlog, Fairness
+from pgsched.worker.claim.front import Front
+from pgsched.worker.claim.leases import Leases
+from pgsched.worker.claim.rear import Rear
+from pgsched.worker.claim.selection import Selection
+from pgsched.worker.claim.sight import Sight
+from pgsched.worker.claim.stride import Stride
+from pgsched.worker.claim.watch import Watch
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.gates.gatekeeper import Gatekeeper
+from pgsched.worker.roster import Roster
+from pgsched.worker.run.dispatcher import Dispatcher
+
+_SMALLEST_SHARE = 16
+_HELP_AFTER = 50_000  # microseconds overdue before another worker's partition is helped with
+_LOOK_AGAIN, _LITTLE_ROOM, _NOT_YET = 0.05, 0.005, 0.02
+_QUICK = 0.01  # seconds within which the left edge is read where nothing dead stands there
+
+
+class Claimer(Service):
+    """Keeps the dispatcher supplied."""
+
+    name = "claimer"
+
+    def __init__(
+        self,
+        leases: Leases,
+        roster: Roster,
+        dispatcher: Dispatcher,
+        clock: DatabaseClock,
+        events: Events,
+        *,
+        batch: int,
+        ahead: timedelta,
+        poll: timedelta,
+        supplied: Callable[[], bool],
+        gates: Gatekeeper,
+        fairness: Fairness,
+        rear: Rear,
+        selection: Selection,
+    ) -> None:
+        super().__init__(events)
+        self.leases, self._link = leases, leases.link
+        self._roster, self._dispatcher, self._clock = roster, dispatcher, clock
+        self._batch, self._ahead = batch, ahead
+        self._ahead_us = int(ahead.total_seconds() * 1e6)
+        self._poll = poll.total_seconds()
+        self._supplied, self._gates, self._fairness, self._rear = supplied, gates, fairness, rear
+        self._selection = selection
+        self._sight, self._watch, self._stride = Sight(), Watch(), Stride()
+        self._front = Front(self._sight, rear, roster, clock)
+        self._looked_at = self._claimed_at = self._swept_at = float("-inf")
+        self._sweep_took = float("inf")
+
+    def expect(self, partition: int, instant: int) -> bool:
+        """A row for this instant stands in this partition. False for one of a queue that this worker does not serve, or
+        that is paused."""
+        if partition not in self._roster.open:
+            return False
+        self._sight.hear(partition, instant)
+        self.wake()
+        return True
+
+    def ring(self) -> None:
+        """A writer of rows notified the workers."""
+        self._watch.ring()
+
+    def look(self) -> None:
+        """Forget what is known of the partitions and look at them now."""
+        self._sight.forget()
+        self._looked_at = float("-inf")
+        self.wake()
+
+    def reopen(self) -> None:
+        """Other partitions than before may be claimed from."""
+        self._sight.keep(self._roster.open)
+        self.look()
+
+    async def sweep(self, connection: Connection) -> None:
+        """Looks for rows that stand where reading does not begin any more: in its own partitions, and with room
+        to spare in all others too, for whose they are may have none."""
+        partitions = self._roster.open if self._dispatcher.free else self._roster.own
+        if not partitions or time.monotonic() - self._swept_at < self._poll:
+            return
+        if self._selection.is_partial:
+            self._rear.sweep()
+            return
+        started = time.monotonic()
+        due, now, _ = await self._next_due(connection, dict.fromkeys(partitions, LONG_AGO))
+        self._sweep_took = time.monotonic() - started
+        for partition, instant in due.items():
+            is_theirs = partition not in self._roster.own
+            if instant < self._sight.low(partition) and not (is_theirs and instant > now - _HELP_AFTER):
+                self.expect(partition, instant)
+
+    async def turn(self) -> float:
+        if not self._roster.number or not self._supplied():
+            return _NOT_YET
+        await self.leases.give_back()
+        if self._front.pass_over(self._selection.passed_over):
+            self._looked_at = float("-inf")
+        if time.monotonic() - self._looked_at >= min(self._poll, self._watch.look_interval):
+            await self._look()
+        if self._watch.called and self._dispatcher.free:
+            await self._watch.enter(await self._link.get(), self._roster.number, self._roster.partitions)
+        if self._watch.on:
+            return await self._keep_watch()
+        wanted = self._wanted()
+        if not wanted and not (self._fairness.clients and self._roster.open):
+            return await self._until_next()
+        free = self._dispatcher.free
+        pause = self._room_pause(free) or (self._gathering_pause(wanted) if wanted else 0.0)
+        if pause > 0:
+            return pause
+        self._fairness.leave(self._gates.passed_over)
+        for backlog, budget in self._fairness.budgets(free):
+            if backlog.client in self._dispatcher.shares.crowded:
+                continue
+            free -= await self._claim_apart(backlog, self._stride.bound(budget))
+        if wanted:
+            await self._claim(self._shares(wanted, self._stride.bound(max(free, _SMALLEST_SHARE))))
+        return 0.0
+
+    async def _claim_apart(self, backlog: Backlog, budget: int) -> int:
+        """Claims from a client that has its own share of the room; how many rows."""
+        shares = backlog.shares(self._roster.own or self._roster.open, budget, self._batch)
+        answer = await self._ask(shares, self._selection.only(backlog.client))
+        backlog.read_to(shares, answer.taken)
+        for partition, instant in answer.planned.items():
+            self._sight.hear(partition, instant)
+        self._fairness.served(backlog, budget, len(answer.taken))
+        return len(answer.taken)
+
+    async def _keep_watch(self) -> float:
+        """Claims from everywhere, every few milliseconds, as long as it is worth it and there is room."""
+        free = self._dispatcher.free if self._roster.open else 0
+        pause = self._claimed_at + self._watch.interval - time.monotonic()
+        if free and pause > 0:
+            return pause
+        started = time.monotonic()
+        await self._watch.keep(await self._link.get())
+        found = await self._claim(self._even_shares(self._stride.bound(free)), look=False) if free else 0
+        if self._watch.found(found, time.monotonic() - started) and free:
+            return 0.0
+        await self.leave_watch()
+        await self._look()
+        return 0.0
+
+    async def leave_watch(self) -> None:
+        """Has writers notify again, if this worker was on watch."""
+        if self._watch.on:
+            await self._watch.leave(await self._link.get())
+
+    async def recover(self, error: Exception) -> None:
+        self.events.emit("database.lost", role=self.name, error=str(error)[:200])
+        await self._link.drop(error)
+        self._watch.lose()
+        self._looked_at = float("-inf")
+
+    def _wanted(self) -> list[int]:
+        """The partitions to claim from now: own ones with a row in sight, else the most overdue of the others."""
+        horizon = self._clock.now() + self._ahead_us
+        own = [p for p in self._roster.own if self._sight.due.get(p, horizon + 1) <= horizon]
+        if own:
+            return sorted(own, key=self._sight.due.__getitem__)
+        if time.monotonic() - self._looked_at > _LOOK_AGAIN:
+            return []
+        overdue = horizon - self._ahead_us - _HELP_AFTER
+        others = [p for p in self._roster.open if self._sight.due.get(p, overdue + 1) <= overdue]
+        return sorted(others, key=self._sight.due.__getitem__)[:4]
+
+    def _gathering_pause(self, wanted: list[int]) -> float:
+        """Rows that are still some way off may gather for half the look-ahead before they are claimed together."""
+        slack = self._sight.due[wanted[0]] - self._clock.now() - self._ahead_us // 4
+        since = time.monotonic() - self._claimed_at
+        return min(slack / 1e6, self._ahead_us / 2e6 - since) if slack > 0 else 0.0
+
+    def _room_pause(self, free: int) -> float:
+        """With little room, claims are spaced out; the dispatcher wakes this earlier once half of it is free."""
+        if free == 0:
+            return _LITTLE_ROOM
+        spacing = self._claimed_at + _LITTLE_ROOM - time.monotonic()
+        return spacing if free < self._dispatcher.capacity // 2 and spacing > 0 else 0.0
+
+    def _shares(self, wanted: list[int], free: int) -> list[Share]:
+        shares = []
+        rooms = self._fairness.rooms({partition // PARTITIONS_PER_QUEUE for partition in wanted}, free)
+        for partition in wanted:
+            room = rooms[partition // PARTITIONS_PER_QUEUE]
+            batch = min(self._batch, room, max(_SMALLEST_SHARE, 2 * self._sight.taken(partition)))
+            if batch > 0:
+                shares.append(Share(partition, self._front.low(partition), batch))
+                rooms[partition // PARTITIONS_PER_QUEUE] -= batch
+        return shares
+
+    def _even_shares(self, free: int) -> list[Share]:
+        """Of every partition: with room for few rows, those of any partition must come to their turn."""
+        partitions = random.sample(self._roster.open, k=len(self._roster.open))[:free]
+        each = min(self._batch, free // len(partitions))
+        return [Share(partition, self._front.low(partition), each) for partition in partitions]
+
+    async def _claim(self, shares: list[Share], *, look: bool = True) -> int:
+        """Claims and submits; how many rows."""
+        now, whose = self._clock.now(), self._selection.whose
+        plain = (whose is EVERYBODY or whose.is_by_target) and not self._gates.is_needed
+        at_once = plain and len(shares) == 1 and self._sight.is_heard(shares[0].partition, now)
+        self._sight.asking()
+        answer = await self._ask(shares, whose, at_once=at_once)
+        self._fairness.observe(answer.taken, sum(share.batch for share in shares), now)
+        emptied = self._sight.claimed(shares, answer, all_kinds=not at_once)
+        if look and emptied:
+            await asyncio.sleep(0)  # what was claimed starts first
+            await self._look_on(emptied, shares[0].low if at_once else now + self._ahead_us)
+        return len(answer.taken)
+
+    async def _ask(self, shares: list[Share], whose: Whose, *, at_once: bool = False) -> Claimed:
+        """Claims and submits."""
+        if at_once:
+            answer = await self.leases.claim_at_once(shares[0], self._ahead, whose=whose)
+        else:
+            started = time.monotonic()
+            answer = await self.leases.claim(shares, self._ahead, admit=self._gates.admit, whose=whose)
+            self._stride.took(time.monotonic() - started, self._gates.admitted)
+        self._claimed_at = time.monotonic()
+        self._dispatcher.submit(answer.rows, answer.sure_until)
+        return answer
+
+    async def _look_on(self, partitions: list[int], beyond: int) -> None:
+        """What waits in partitions that a claim has emptied up to its look-ahead."""
+        connection = await self._link.get()
+        self._sight.asking()
+        lows = dict.fromkeys(partitions, beyond)
+        due, now, _ = await self._next_due(connection, lows)
+        self._sight.seen_beyond(partitions, due, now)
+
+    async def _look(self) -> None:
+        connection = await self._link.get()
+        partitions = self._roster.open
+        if not partitions:
+            self._looked_at = time.monotonic()
+            return
+        self._sight.asking()
+        sent, sweeps = time.monotonic(), self._can_sweep
+        lows = {partition: LONG_AGO if sweeps else self._front.look_from(partition) for partition in partitions}
+        due, now, _ = await self._next_due(connection, lows)
+        received = time.monotonic()
+        self._clock.observe(now, sent, received)
+        if sweeps:
+            self._swept_at, self._sweep_took = received, received - sent
+        if self._sight.seen(partitions, due, now):
+            self._looked_at = received
+
+    @property
+    def _can_sweep(self) -> bool:
+        """Whether a look may read from the left edge, as the sweep does: nothing is claimed, and it is quick."""
+        is_idle = time.monotonic() - self._claimed_at > self._poll
+        return is_idle and self._sweep_took < _QUICK and not self._selection.is_partial
+
+    async def _next_due(self, connection: Connection, lows: dict[int, int]) -> looking.Next:
+        """Who passes rows over does not look further than until it looks again."""
+        whose = self._selection.whose
+        until = FAR_OFF if whose is EVERYBODY else self._clock.now() + int(2e6 * self._poll)
+        found = await looking.next_due(connection, lows, until=until, whose=whose)
+        self._watch.hears(not found.is_silent)
+        return found
+
+    async def _until_next(self) -> float:
+        """Seconds until something is to be done: the earliest row in sight of its own, a look to help, the poll."""
+        now = self._clock.now()
+        until_poll = self._looked_at + min(self._poll, self._watch.look_interval) - time.monotonic()
+        own = [self._sight.due[p] for p in self._roster.own if p in self._sight.due]
+        until_own = (min(own) - self._ahead_us - now) / 1e6 if own else until_poll
+        theirs = [self._sight.due[p] for p in self._roster.open if p in self._sight.due and p not in self._roster.own]
+        until_help = (min(theirs) + _HELP_AFTER - now) / 1e6 if theirs else until_poll
+        if until_help <= 0:
+            await self._look()
+            return 0.0 if self._wanted() else _LOOK_AGAIN
+        return max(min(until_poll, until_own, until_help), 0.0)

@@ -1,0 +1,112 @@
+"""Fair shares: when there is more to do than this worker can, clients are served by weight and not by who came first.
+
+A claim reads in the order of instants, so a client with a backlog stands before all who came later. Once a claim that
+was filled to the last row shows a client with more than its share of overdue rows, that client is claimed from apart,
+with a mark of its own of how far it has been read, and the claims of all the others pass its rows over. Each then has
+its share of the room (deficit round robin; Shreedhar and Varghese, 1995). A client that leaves half of its share unused
+is one among the others again.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+from pgsched.domain.execution import Execution
+from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.live.executions import Share
+
+_OVERDUE = 100_000  # microseconds by which a full claim's last row is late where there is more than can be done
+_MOST_APART = 16
+_AT_ONCE = 4  # partitions that one claim for a client reads
+_FROM_THE_EDGE = 10.0  # seconds after which a client is read from the left edge again, for what came in behind
+_TOLERANCE = 1.1
+
+
+class Backlog:
+    """One client that is claimed from apart."""
+
+    def __init__(self, client: str) -> None:
+        self.client = client
+        self.deficit = 0.0
+        self._lows: dict[int, int] = {}
+        self._turn = 0
+        self._since = time.monotonic()
+
+    def shares(self, partitions: Sequence[int], budget: int, batch: int) -> list[Share]:
+        """Where to claim up to ``budget`` rows; a few partitions at a time, in turn."""
+        if time.monotonic() - self._since > _FROM_THE_EDGE:
+            self._lows.clear()
+            self._since = time.monotonic()
+        count = min(len(partitions), _AT_ONCE)
+        asked = [partitions[(self._turn + place) % len(partitions)] for place in range(count)]
+        self._turn += count
+        each = min(-(-budget // count), batch)
+        return [Share(partition, self._lows.get(partition, LONG_AGO), each) for partition in asked]
+
+    def read_to(self, shares: Iterable[Share], rows: Iterable[Execution]) -> None:
+        """The answer to a claim: a share that was taken whole is read on from its last row."""
+        last: dict[int, int] = {}
+        for row in rows:
+            last[row.partition] = max(row.fire_at, last.get(row.partition, LONG_AGO))
+        for share in shares:
+            if share.partition in last:
+                self._lows[share.partition] = last[share.partition]
+
+
+class Fairness:
+    """Which clients are claimed from apart, and what share of the room each has."""
+
+    def __init__(
+        self, *, weight: Callable[[str], int], queue_weight: Callable[[int], int], is_wanted: Callable[[], bool]
+    ) -> None:
+        self._weight, self._queue_weight, self._is_wanted = weight, queue_weight, is_wanted
+        self._apart: dict[str, Backlog] = {}
+        self._others: Counter[str] = Counter()
+
+    @property
+    def clients(self) -> tuple[str, ...]:
+        """The clients that are claimed from apart."""
+        return tuple(self._apart)
+
+    def leave(self, held: Iterable[str]) -> None:
+        """These clients' gates hold back what they have: to claim it apart would be to hold it, row by row."""
+        for client in held:
+            self._apart.pop(client, None)
+
+    def observe(self, taken: Sequence[Execution], asked: int, now: int) -> None:
+        """A claim for all the others took these rows, having asked for so many."""
+        if not self._is_wanted():
+            self._apart.clear()
+            return
+        self._others = Counter(row.client_id for row in taken)
+        if not taken or len(taken) < asked or now - max(row.fire_at for row in taken) < _OVERDUE:
+            return
+        whole = sum(map(self._weight, {*self._others, *self._apart}))
+        for client, count in self._others.items():
+            share = self._weight(client) / whole
+            if (count > _TOLERANCE * share * len(taken) or len(self._others) == 1) and len(self._apart) < _MOST_APART:
+                self._apart[client] = Backlog(client)
+
+    def rooms(self, queues: Collection[int], free: int) -> dict[int, int]:
+        """The room of each of these queues (partition // 16), all of which have something due."""
+        if len(queues) == 1:
+            return dict.fromkeys(queues, free)
+        whole = sum(map(self._queue_weight, queues))
+        return {queue: max(free * self._queue_weight(queue) // whole, 1) for queue in queues}
+
+    def budgets(self, free: int) -> Iterator[tuple[Backlog, int]]:
+        """How much of the room each client that is claimed from apart has; the rest is for all the others."""
+        whole = sum(map(self._weight, self._apart)) + self._weight_of_others()
+        for backlog in list(self._apart.values()):
+            backlog.deficit = min(backlog.deficit + free * self._weight(backlog.client) / whole, free)
+            if backlog.deficit >= 1:
+                yield backlog, int(backlog.deficit)
+
+    def served(self, backlog: Backlog, budget: int, taken: int) -> None:
+        """So much of its budget a client has used."""
+        backlog.deficit -= taken
+        if taken < budget / 2:
+            self._apart.pop(backlog.client, None)
+
+    def _weight_of_others(self) -> int:
+        return sum(map(self._weight, self._others.keys() - self._apart.keys()))

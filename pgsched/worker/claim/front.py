@@ -1,0 +1,46 @@
+"""The front: from where claims read while they pass somebody's rows over (``rear`` says why)."""
+
+from collections.abc import Iterable
+
+from pgsched.worker.claim.rear import Rear
+from pgsched.worker.claim.sight import REREAD, Sight
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.roster import Roster
+
+
+class Front:
+    """Claims begin at the low mark, and no further than a moment back while there is somebody to pass over."""
+
+    def __init__(self, sight: Sight, rear: Rear, roster: Roster, clock: DatabaseClock) -> None:
+        self._sight, self._rear, self._roster, self._clock = sight, rear, roster, clock
+        self._passed_over: set[str] = set()
+        self._since = 0
+        self._left_behind = False
+
+    def pass_over(self, clients: Iterable[str]) -> bool:
+        """Has claims pass these clients over, and no others. True where rows of others may stand behind the low marks,
+        which are where they were before: then all is to be looked at."""
+        before, self._passed_over = self._passed_over, set(clients)
+        if self._passed_over and not before:
+            self._since, self._left_behind = self._clock.now(), False
+        if not before - self._passed_over:
+            return False
+        if self._left_behind:
+            self._sight.forget()
+        else:
+            self._sight.reach_back(self._since - REREAD)
+        return True
+
+    def low(self, partition: int) -> int:
+        """Where a claim begins (wire count)."""
+        low, moment_back = self._sight.low(partition), self._clock.now() - REREAD
+        if low >= moment_back or not self._passed_over:
+            return low
+        self._left_behind = True
+        if partition in self._roster.own:
+            self._rear.read_from(partition, low)
+        return moment_back
+
+    def look_from(self, partition: int) -> int:
+        """Where a look begins: no later than a moment back, also where a claim that looked ahead got further."""
+        return min(self.low(partition), self._clock.now() - REREAD)

@@ -1,0 +1,150 @@
+"""Passes on what notifications say, at a pace that does not depend on how many come.
+
+A notice is passed on at once as long as few come. Anybody may send thousands a second: then they gather for some
+milliseconds each, and are passed on together, each kind once. What is read of them is bounded too; of those beyond
+that it is only told that somebody rang, which makes the worker look everywhere by itself.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+
+from pgsched.domain.notice import MOST_ROWS, STOP, parse_notice
+from pgsched.store.core.wire import UNIX_TO_WIRE
+
+_AT_ONCE, _WITHIN = 20, 0.1  # as many rings as call a worker to the watch
+_APART, _WORDS_APART, _FAR_BACK_APART = 0.005, 0.05, 0.25
+_READ_EACH, _READ_BYTES = 0.02, 16_384
+_FAR_BACK = 10_000_000  # microseconds: what is older lies behind rows that have been settled, and takes long to read
+_MOST_ENDED = 10_000
+
+
+class Pace:
+    """Calls ``pass_on`` soon after each ``wake``: at once, or ``apart`` seconds after the last time."""
+
+    def __init__(self, apart: float, pass_on: Callable[[], None], *, at_once: int = 1, within: float = 0.0) -> None:
+        self._apart, self._pass_on = apart, pass_on
+        self._at_once, self._within = at_once, max(within, apart)
+        self._count, self._since = 0, float("-inf")
+        self._timer: asyncio.TimerHandle | None = None
+
+    def wake(self) -> None:
+        if self._timer is not None:
+            return
+        now = time.monotonic()
+        if now - self._since > self._within:
+            self._count, self._since = 0, now
+        self._count += 1
+        if self._count <= self._at_once:
+            self._pass_on()
+        else:
+            self._timer = asyncio.get_running_loop().call_later(self._apart, self._fire)
+
+    def _fire(self) -> None:
+        self._timer = None
+        self._pass_on()
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class Reading:
+    """How much may be read in a while."""
+
+    def __init__(self) -> None:
+        self._read, self._since = 0, float("-inf")
+
+    def may_read(self, size: int) -> bool:
+        now = time.monotonic()
+        if now - self._since > _READ_EACH:
+            self._read, self._since = 0, now
+        self._read += size
+        return self._read <= _READ_BYTES
+
+
+class Hints:
+    """``expect`` is told of rows in a partition and says whether the partition is claimed from, ``rung`` that a writer
+    notified, ``ended`` of executions whose run was ended; ``changed`` says whom each other word wakes. ``look`` has the
+    worker look by itself."""
+
+    def __init__(
+        self,
+        *,
+        expect: Callable[[int, int], bool],
+        rung: Callable[[], None],
+        look: Callable[[], None],
+        changed: Mapping[str, Callable[[], None]],
+        ended: Callable[[bytes], None],
+        now: Callable[[], int],
+    ) -> None:
+        self._expect, self._rung, self._look, self._ended, self._now = expect, rung, look, ended, now
+        self._words = {word: Pace(_WORDS_APART, wake) for word, wake in changed.items()}
+        self._rows: dict[int, int] = {}
+        self._rings = 0
+        self._unread = False
+        self._far_back: dict[int, int] = {}
+        self._ids: set[bytes] = set()
+        self._near = Pace(_APART, self._pass_on_rows, at_once=_AT_ONCE, within=_WITHIN)
+        self._far = Pace(_FAR_BACK_APART, self._pass_on_far_back)
+        self._ends = Pace(_WORDS_APART, self._pass_on_ended)
+        self._tellings, self._stops = Reading(), Reading()
+
+    def take(self, payload: str) -> None:
+        """A notification came."""
+        if payload in self._words:
+            self._words[payload].wake()
+        elif payload.startswith(STOP):
+            if self._stops.may_read(len(payload)):  # else the next renewal of the leases finds out
+                self._take_notice(payload)
+        elif len(payload) > MOST_ROWS:
+            return
+        elif self._tellings.may_read(len(payload)):
+            self._take_notice(payload)
+        else:
+            self._unread = True
+            self._rings += 1
+            self._near.wake()
+
+    def stop(self) -> None:
+        """Nothing is passed on any more."""
+        for pace in (self._near, self._far, self._ends, *self._words.values()):
+            pace.stop()
+
+    def _take_notice(self, payload: str) -> None:
+        notice = parse_notice(payload)
+        long_ago = self._now() - _FAR_BACK
+        for partition, since_1970 in notice.rows:
+            instant = since_1970 - UNIX_TO_WIRE
+            known = self._rows if instant >= long_ago else self._far_back
+            known[partition] = min(instant, known.get(partition, instant))
+        if notice.ended and len(self._ids) < _MOST_ENDED:
+            self._ids.update(notice.ended)
+            self._ends.wake()
+        if self._far_back:
+            self._far.wake()
+        if self._rows:
+            self._rings += 1
+            self._near.wake()
+
+    def _pass_on_rows(self) -> None:
+        rows, rings, unread = self._rows, self._rings, self._unread
+        self._rows, self._rings, self._unread = {}, 0, False
+        served = [self._expect(partition, instant) for partition, instant in rows.items()]
+        if unread or any(served):
+            for _ in range(_AT_ONCE if unread else min(rings, _AT_ONCE)):
+                self._rung()
+        if unread:
+            self._look()
+
+    def _pass_on_far_back(self) -> None:
+        rows, self._far_back = self._far_back, {}
+        served = [self._expect(partition, instant) for partition, instant in rows.items()]
+        if any(served):
+            self._rung()
+
+    def _pass_on_ended(self) -> None:
+        ids, self._ids = self._ids, set()
+        for id in ids:
+            self._ended(id)

@@ -1,0 +1,121 @@
+"""Claims of one connection, and the leases under which they are made."""
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import LiteralString
+
+from pgsched.events import Events
+from pgsched.store.core.connect import Link
+from pgsched.store.core.isolation import is_of_a_row
+from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.live import careful, executions
+from pgsched.store.live.executions import Admit, Claimed, Lease, Share
+from pgsched.store.live.parking import Parked
+from pgsched.store.live.whose import Whose
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.roster import Roster
+
+SURE = 0.6
+"""For what part of a lease, counted from before it was asked for, rows are begun under it: a worker of which nothing
+is heard counts as lost after two thirds of one."""
+CLAIMING_PATIENCE: LiteralString = "'100ms'"
+"""How long a claim waits for a lock, before it is made without the row that needs it."""
+_MOST_REFUSED = 1000
+_AT_THE_END, _PARTS_AT_THE_END = 5, 1000  # seconds; they end it before
+_PART = 1000  # rows of each partition
+_LOCKED = 0.05  # seconds until what somebody has locked is looked for once more
+
+
+class Leases:
+    """Remembers what was asked for until the answer is there: rows whose claim's answer a broken connection swallowed
+    may be leased to this worker without its knowing, and are given back."""
+
+    def __init__(self, link: Link, roster: Roster, clock: DatabaseClock, events: Events, length: timedelta) -> None:
+        self.link, self._roster, self._clock, self._events, self._length = (
+            link, roster, clock, events, length
+        )  # fmt: skip
+        self._unanswered: list[int] = []
+        self._refused: dict[bytes, None] = {}
+        self._looking_for: list[int] = []
+        self._marks: dict[int, int] = {}
+        self._locked: dict[int, int] = {}
+
+    @property
+    def unanswered(self) -> list[int]:
+        """The tokens of claims of which it is not known what they leased."""
+        return [*self._unanswered]
+
+    def ask(self, ahead: timedelta) -> Lease:
+        """A lease under a token that no claim has had, for rows that are due so far ahead."""
+        token = self._roster.next_token()
+        self._unanswered.append(token)
+        sure_until = time.monotonic() + SURE * self._length.total_seconds()
+        return Lease(owner=self._roster.number, token=token, length=self._length, ahead=ahead, sure_until=sure_until)
+
+    def answered(self, lease: Lease) -> None:
+        """It is known what was leased."""
+        self._unanswered.remove(lease.token)
+
+    def tell(self, parked: Iterable[Parked]) -> None:
+        """Rows were put away for whose sake a claim failed. What the database lets nobody do anything with is read
+        past."""
+        for one in parked:
+            self._events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)
+            if one.how == "left":
+                self._refused[one.id] = None
+        while len(self._refused) > _MOST_REFUSED:
+            del self._refused[next(iter(self._refused))]
+
+    async def claim(self, shares: Sequence[Share], ahead: timedelta, *, admit: Admit | None, whose: Whose) -> Claimed:
+        """Claims rows that are due so far ahead (``executions.claim``)."""
+        connection, lease, now = await self.link.get(), self.ask(ahead), self._clock.now()
+        if self._refused:
+            whose = replace(whose, refused=tuple(self._refused))
+        answer = await careful.claim(connection, lease, shares, now=now, admit=admit, whose=whose)
+        self.answered(lease)
+        self.tell(answer.parked)
+        return answer._replace(sure_until=lease.sure_until)
+
+    async def claim_at_once(self, share: Share, ahead: timedelta, *, whose: Whose) -> Claimed:
+        """The same of one partition, in a single round trip (``executions.claim_at_once``)."""
+        connection, lease, plain = await self.link.get(), self.ask(ahead), whose.plainly()
+        try:
+            answer = await executions.claim_at_once(connection, lease, share, plain)
+        except Exception as error:
+            if not is_of_a_row(error):
+                raise
+            await self.give_back()  # also what was leased and could not be read
+            return await self.claim([share], ahead, admit=None, whose=plain)
+        self.answered(lease)
+        return answer._replace(sure_until=lease.sure_until)
+
+    async def give_back(self, *, parts: int = 1) -> None:
+        """Hands back what claims took whose answers never came: looks at so many parts of what is due, and goes on from
+        there the next time. What somebody has locked is passed over, and looked for once more after the rest. Returns
+        at once where all claims were answered."""
+        while self._unanswered and parts > 0:
+            if self._looking_for != self._unanswered:
+                self._looking_for = list(self._unanswered)
+                self._marks, self._locked = dict.fromkeys(self._roster.partitions, LONG_AGO), {}
+            tokens, connection = self._looking_for, await self.link.get()
+            found = await executions.release_claims(connection, self._marks, tokens, depth=_PART)
+            self._marks, self._locked = found.read_to, {**found.locked, **self._locked}
+            parts -= 1
+            if self._marks:
+                continue
+            if not self._locked:
+                self._unanswered = [token for token in self._unanswered if token not in tokens]
+                continue
+            self._marks, self._locked = self._locked, {}
+            if parts > 0:
+                await asyncio.sleep(_LOCKED)  # whoever has it may have it for long: nobody waits for that
+
+    async def close(self) -> None:
+        """After the last claim: what has no answer is given back, the connection closed."""
+        if self._unanswered:
+            async with asyncio.timeout(_AT_THE_END):
+                await self.give_back(parts=_PARTS_AT_THE_END)
+        await self.link.drop()

@@ -1,0 +1,119 @@
+"""The rear: what stands behind the claims while they pass a client's rows over.
+
+To pass over a row is to read it. A client whose gate holds it back may have a million due, and a claim that read past
+all of them would keep every other client waiting. So while there is somebody to pass over, claims begin no more than a
+moment back from the time. What stands further back is read here, in parts, for what others have there.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.live import looking
+from pgsched.store.live.executions import Share
+from pgsched.store.live.whose import Whose
+from pgsched.worker.claim.fairness import Fairness
+from pgsched.worker.claim.leases import Leases
+from pgsched.worker.claim.selection import Selection
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.gates.gatekeeper import Gatekeeper
+from pgsched.worker.roster import Roster
+from pgsched.worker.run.dispatcher import Dispatcher
+
+_PART = 4_000  # rows that are read at once
+_SHARE_OF_TIME, _SHARE_OF_SWEEPS = 10, 40
+_SMALLEST_BATCH = 16
+_NO_ROOM, _NOTHING_TO_DO = 0.005, 10.0
+
+
+class Rear(Service):
+    """Reads the partitions whose marks it was given, in turn, up to the time. Marks are instants (wire counts)."""
+
+    name = "rear"
+
+    def __init__(
+        self,
+        leases: Leases,
+        roster: Roster,
+        dispatcher: Dispatcher,
+        clock: DatabaseClock,
+        events: Events,
+        *,
+        batch: int,
+        gates: Gatekeeper,
+        fairness: Fairness,
+        selection: Selection,
+        expect: Callable[[int, int], object],
+    ) -> None:
+        super().__init__(events)
+        self.leases, self._roster = leases, roster
+        self._dispatcher, self._clock = dispatcher, clock
+        self._batch, self._gates, self._fairness, self._expect = batch, gates, fairness, expect
+        self._selection = selection
+        self._marks: dict[int, int] = {}
+        self._swept_at, self._seconds = float("-inf"), 0.0
+
+    def sweep(self) -> None:
+        """All that stands there is to be read, unless it is under way, or would take more than a part of the time."""
+        if not self._marks and time.monotonic() - self._swept_at > _SHARE_OF_SWEEPS * self._seconds:
+            self._marks = dict.fromkeys(self._roster.own, LONG_AGO)
+            self._swept_at, self._seconds = time.monotonic(), 0.0
+            self.wake()
+
+    def read_from(self, partition: int, mark: int) -> None:
+        """What stands there from this instant on is to be read."""
+        if partition not in self._marks:
+            self.wake()
+        self._marks[partition] = min(mark, self._marks.get(partition, mark))
+
+    async def turn(self) -> float:
+        await self.leases.give_back()
+        is_wanted, own = self._selection.is_partial, self._roster.own
+        self._marks = {partition: mark for partition, mark in self._marks.items() if is_wanted and partition in own}
+        if not self._marks:
+            return _NOTHING_TO_DO
+        if not self._dispatcher.free:
+            return _NO_ROOM
+        return await self._read(*next(iter(self._marks.items())), self._selection.whose)
+
+    async def _read(self, partition: int, mark: int, whose: Whose) -> float:
+        """Reads a part and claims what is not passed over in it; the seconds until the next part."""
+        del self._marks[partition]  # what is to be read from another mark meanwhile counts
+        started, now, connection = time.monotonic(), self._clock.now(), await self.leases.link.get()
+        first, read_to = await looking.peek(connection, partition, mark, until=now, most=_PART, whose=whose)
+        seconds = time.monotonic() - started
+        self._seconds += seconds
+        pause = (_SHARE_OF_TIME - 1) * seconds
+        is_one_instant = read_to == mark  # which may have more than a part
+        if first is not None or is_one_instant:
+            share = Share(partition, mark if first is None else first, self._room)
+            last = await self._claim(share, (now if read_to is None else read_to) - now, whose)
+            if last is not None:
+                read_to, pause = last, 0.0
+            elif read_to is not None and is_one_instant:
+                read_to += 1
+        if read_to is not None:
+            self._marks[partition] = min(read_to, self._marks.get(partition, read_to))  # behind the others
+        return pause
+
+    @property
+    def _room(self) -> int:
+        return min(self._batch, max(self._dispatcher.free, _SMALLEST_BATCH))
+
+    async def _claim(self, share: Share, ahead: int, whose: Whose) -> int | None:
+        """Claims, and submits; where the last row stands if there may be more."""
+        now = self._clock.now()
+        answer = await self.leases.claim([share], timedelta(microseconds=ahead), admit=self._gates.admit, whose=whose)
+        self._dispatcher.submit(answer.rows, answer.sure_until)
+        for partition, instant in answer.planned.items():
+            self._expect(partition, instant)
+        if len(answer.taken) < share.batch:
+            return None
+        self._fairness.observe(answer.taken, share.batch, now)
+        return max(row.fire_at for row in answer.taken)
+
+    async def recover(self, error: Exception) -> None:
+        await self.leases.link.drop(error)

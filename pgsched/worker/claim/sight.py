@@ -1,0 +1,119 @@
+"""What a worker knows of its partitions: where the next waiting row stands, and from where to read.
+
+Reading begins at ``low``, not at the left edge of the index: rows that were settled leave dead entries there, and while
+an old snapshot is held open nothing can clear them away. ``low`` is a hint. A row that comes in behind it is announced
+by its notification; one whose notification was silenced or lost is found by the sweep.
+"""
+
+from collections.abc import Container, Iterable, Mapping
+
+from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.live.executions import Claimed, Share
+
+# Microseconds behind the time of a look that are read again by the next: rows due at once were given their instant
+# when their transaction began.
+REREAD = 2_000_000
+
+
+class Sight:
+    """Instants are wire counts (microseconds since 2000-01-01 UTC)."""
+
+    def __init__(self) -> None:
+        self.due: dict[int, int] = {}
+        self._low: dict[int, int] = {}
+        self._taken: dict[int, int] = {}
+        # What was heard while a statement was under way, which may not have seen it: it outlives the answer.
+        self._heard: dict[int, int] = {}
+        self._forgot = False
+
+    def hear(self, partition: int, instant: int) -> None:
+        """A row for this instant stands in this partition."""
+        self._heard[partition] = min(instant, self._heard.get(partition, instant))
+        self._add({partition: instant})
+
+    def forget(self) -> None:
+        """From now on everything is read from the left edge, until the next look."""
+        self._low.clear()
+        self._forgot = True
+
+    def reach_back(self, instant: int) -> None:
+        """From now on everything is read from this instant on, until the next look."""
+        for partition, low in self._low.items():
+            self._low[partition] = min(low, instant)
+
+    def keep(self, partitions: Container[int]) -> None:
+        """Forgets the rows of all other partitions."""
+        for known in (self.due, self._heard):
+            for partition in [partition for partition in known if partition not in partitions]:
+                del known[partition]
+
+    def low(self, partition: int) -> int:
+        return self._low.get(partition, LONG_AGO)
+
+    def taken(self, partition: int) -> int:
+        """How many rows the last claim found there."""
+        return self._taken.get(partition, 0)
+
+    def is_heard(self, partition: int, now: int) -> bool:
+        """Whether a row was just announced there that is due."""
+        return self._heard.get(partition, now + 1) <= now
+
+    def asking(self) -> None:
+        """A statement is on its way whose answer comes to ``seen`` or ``claimed``."""
+        self._heard.clear()
+        self._forgot = False
+
+    def seen(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> bool:
+        """The answer to a look at these partitions from ``low`` on; one without a waiting row is not in ``due``.
+
+        False when that was to be forgotten meanwhile: then another look is wanted.
+        """
+        for partition in partitions:
+            self.due.pop(partition, None)
+            self._put_low(partition, now - REREAD)
+        self._add(due)
+        self._add(self._heard)
+        return not self._forgot
+
+    def claimed(self, shares: Iterable[Share], answer: Claimed, *, all_kinds: bool = True) -> list[int]:
+        """The answer to a claim. Where a share was taken whole there may be more, and the next one begins behind it;
+        unless the claim was not for all kinds of rows, and may have passed some over.
+
+        Returns the other partitions: what waits there beyond the claim's look-ahead is not known now.
+        """
+        taken: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for row in answer.taken:
+            partition = row.partition
+            taken[partition] = taken.get(partition, 0) + 1
+            if row.fire_at > last.get(partition, LONG_AGO):
+                last[partition] = row.fire_at
+        emptied = []
+        for partition, _, batch in shares:
+            self._taken[partition] = taken.get(partition, 0)
+            if all_kinds and self._taken[partition] == batch:
+                self.due[partition] = last[partition]
+                self._put_low(partition, last[partition])
+            else:
+                self.due.pop(partition, None)
+                emptied.append(partition)
+        self._add(answer.planned)
+        self._add(self._heard)
+        return emptied
+
+    def seen_beyond(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> None:
+        """The answer to a look at these partitions from beyond the claim that emptied them."""
+        for partition in partitions:
+            self._put_low(partition, min(max(self.low(partition), now - REREAD), self.due.get(partition, now)))
+        self._add(due)
+        self._add(self._heard)
+
+    def _put_low(self, partition: int, instant: int) -> None:
+        """What was asked before all was to be forgotten says nothing about what stands further back."""
+        if not self._forgot:
+            self._low[partition] = instant
+
+    def _add(self, instants: Mapping[int, int]) -> None:
+        for partition, instant in instants.items():
+            self.due[partition] = min(instant, self.due.get(partition, instant))
+            self._low[partition] = min(instant, self.low(partition))

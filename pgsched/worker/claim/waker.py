@@ -1,0 +1,111 @@
+"""Listens for notifications, and is the session whose life stands for the worker's.
+
+Whoever may connect may notify, on any channel: what is heard is a hint, passed on by ``Hints`` at a bounded pace.
+
+The session holds the worker's advisory lock: when the process dies, the lock goes with it, and the others take its rows
+back without waiting for the lease. A cut connection looks dead without an error, so the listener sends itself a
+notification every few seconds, with a word that nobody else can know, and takes a missing answer for a lost session.
+After every (re)connect the partitions are looked at once, for what came while nobody listened.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from psycopg import AsyncConnection, OperationalError, sql
+
+from pgsched.domain.notice import CHANNEL
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store.core.connect import Connection, Link
+from pgsched.worker.claim.hints import Hints
+from pgsched.worker.roster import Roster
+
+_SILENCE, _ECHO_WITHIN = 2.0, 20.0
+_NOTIFY_ITSELF = "select pg_notify(%s, %s) where pg_notification_queue_usage() < 0.5"
+_Answer = TypeVar("_Answer")
+
+
+class Waker(Service):
+    """Hears for ``hints``; ``joined`` is called after each (re)connect."""
+
+    name = "waker"
+    first_pause = 0.02
+    longest_pause = 1.0
+
+    def __init__(
+        self,
+        link: Link,
+        roster: Roster,
+        events: Events,
+        *,
+        joined: Callable[[], None],
+        hints: Hints,
+        listen: bool = True,
+        every: float = 5.0,
+    ) -> None:
+        super().__init__(events)
+        self._link, self._roster = link, roster
+        self._joined, self._hints = joined, hints
+        self._listen, self._every = listen, every
+        self._on: Connection | None = None
+
+    async def turn(self) -> float:
+        connection = await self._link.get()
+        if connection is not self._on:
+            await self._join(connection)
+            self._on = connection
+        if not self._listen:
+            await self._within(connection.execute("select 1"))
+            return self._every
+        await self._hear(connection)
+        return 0.0
+
+    async def recover(self, error: Exception) -> None:
+        self._on = None
+        self.events.emit("listener.lost", error=str(error)[:200])
+        await self._link.drop()
+
+    async def close(self) -> None:
+        self._hints.stop()
+        await self._link.drop()
+
+    async def _join(self, connection: Connection) -> None:
+        await self._roster.join(connection)
+        if self._listen:
+            await connection.execute(sql.SQL("listen {}").format(sql.Identifier(CHANNEL)))
+            await connection.execute(sql.SQL("listen {}").format(sql.Identifier(self._roster.channel)))
+        self._joined()
+
+    async def _hear(self, connection: AsyncConnection[Any]) -> None:
+        """Passes on what comes within the time, then makes sure that something can come."""
+        async for notification in connection.notifies(timeout=self._every):
+            if notification.channel == CHANNEL:
+                self._hints.take(notification.payload)
+            if self.stopping:
+                return
+        await self._hear_itself(connection)
+
+    async def _hear_itself(self, connection: AsyncConnection[Any]) -> None:
+        """Behind many others its own notification takes a while: as long as they come, the connection is not silent."""
+        word = secrets.token_hex(8)
+        sent = await self._within(connection.execute(_NOTIFY_ITSELF, [self._roster.channel, word]))
+        if not sent.rowcount:  # the queue of notifications is not being emptied; that the database answers must do
+            return
+        until = time.monotonic() + _ECHO_WITHIN
+        heard = True
+        while heard and time.monotonic() < until:
+            heard = False
+            async for notification in connection.notifies(timeout=_SILENCE):
+                if notification.channel == CHANNEL:
+                    heard = True
+                    self._hints.take(notification.payload)
+                elif notification.payload == word:
+                    return
+        raise OperationalError("the listener did not hear its own notification")
+
+    async def _within(self, answer: Awaitable[_Answer]) -> _Answer:
+        async with asyncio.timeout(2.0):
+            return await answer

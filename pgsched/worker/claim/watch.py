@@ -1,0 +1,94 @@
+"""The watch: a worker that is rung often looks by itself, and tells the ringers that they need not.
+
+PostgreSQL holds one lock for the whole database while a transaction that notifies commits, so many writers of near-term
+rows would wait for each other's flush. A writer therefore notifies only when nobody is on watch: a worker on watch
+says so for each of its queues, twice a second, in a place that nobody else can write, and claims every few milliseconds
+whether or not it was told to. It leaves the watch when little comes in, or when it has no room for more; for a moment
+it then goes on looking, for rows whose writer found the watch kept and committed later. So it does while writers say
+nothing since the queue of notifications is filling up. What a worker that is gone said
+last is believed for a second and a half; the poll finds what comes in meanwhile.
+"""
+
+import time
+from collections.abc import Iterable
+
+from pgsched.store.admin import workers
+from pgsched.store.core.connect import Connection
+
+# A claim every few milliseconds, and no more than a fourth of the time. Whoever writes relies on it, though: a claim
+# that took long (somebody else's rows had to be held) is followed by another soon all the same.
+_SHORTEST_INTERVAL, _LONGEST_INTERVAL, _SHARE_OF_TIME = 0.003, 0.02, 4
+_RINGS, _WITHIN = 20, 0.1  # so many rings in so many seconds call a worker to the watch
+_WORTH, _PERIOD = 25, 0.25  # so few rows in so many seconds are not worth it
+_AFTERGLOW, _AFTERGLOW_INTERVAL = 1.0, 0.05
+_KEPT = 0.4  # seconds after which a worker says again that it is on watch: writers believe it for 1.5
+
+
+class Watch:
+    """Whether this worker is on watch, and whether it should be."""
+
+    def __init__(self) -> None:
+        self.on = False
+        self._rings, self._rung_since = 0, float("-inf")
+        self._found, self._since = 0, float("-inf")
+        self._left_at = float("-inf")
+        self._is_told = True
+        self._worker, self._over, self._kept_at = 0, list[int](), float("-inf")
+        self.interval = _SHORTEST_INTERVAL
+        """Seconds between two claims of one on watch."""
+
+    def ring(self) -> None:
+        """A writer notified."""
+        now = time.monotonic()
+        if now - self._rung_since > _WITHIN:
+            self._rings, self._rung_since = 0, now
+        self._rings += 1
+
+    @property
+    def called(self) -> bool:
+        """Whether so many writers ring that it is better to look by oneself."""
+        return not self.on and self._rings >= _RINGS and time.monotonic() - self._rung_since <= _WITHIN
+
+    @property
+    def look_interval(self) -> float:
+        """Seconds between two looks by one that left a moment ago or is told of nothing; else without end."""
+        on_its_own = not self._is_told or time.monotonic() - self._left_at < _AFTERGLOW
+        return _AFTERGLOW_INTERVAL if on_its_own else float("inf")
+
+    def hears(self, told: bool) -> None:
+        """Whether writers still notify of what they write, as far as a look could see."""
+        self._is_told = told
+
+    async def enter(self, connection: Connection, worker: int, partitions: Iterable[int]) -> None:
+        """Takes the watch, unless another worker has it."""
+        self._rings, self._worker, self._over = 0, worker, list(partitions)
+        self._kept_at = time.monotonic()
+        self.on = await workers.watch_queues(connection, worker, self._over)
+        self._found, self._since = 0, time.monotonic()
+
+    async def keep(self, connection: Connection) -> None:
+        """Says again that this worker is on watch, where it is time to; it is not any more if another has taken it."""
+        if self.on and time.monotonic() - self._kept_at >= _KEPT:
+            self._kept_at = time.monotonic()
+            if not await workers.watch_queues(connection, self._worker, self._over):
+                self.lose()
+
+    async def leave(self, connection: Connection) -> None:
+        self.lose()
+        await workers.unwatch_queues(connection, self._worker, self._over)
+
+    def lose(self) -> None:
+        """It is not on watch any more, or cannot say so."""
+        if self.on:
+            self.on, self._left_at = False, time.monotonic()
+
+    def found(self, count: int, seconds: float) -> bool:
+        """Counts what a claim found, and how long it took; False once the watch is not worth its statements."""
+        self._found += count
+        self.interval = min(max(_SHORTEST_INTERVAL, _SHARE_OF_TIME * seconds), _LONGEST_INTERVAL)
+        now = time.monotonic()
+        if now - self._since < _PERIOD:
+            return True
+        worth = self._found >= _WORTH
+        self._found, self._since = 0, now
+        return worth

@@ -1,0 +1,67 @@
+"""What a worker knows of the gates: which there are, and which executions must pass them.
+
+Where there is none, asking costs one look at an empty set.
+"""
+
+from collections.abc import Iterable
+from math import inf
+
+from pgsched.domain.capability import WORKER
+from pgsched.domain.execution import Execution
+from pgsched.domain.gate import CIRCUIT, CLIENT, HOST, KEY, circuit_name, host_of, key_name
+from pgsched.domain.policy import parse_options
+from pgsched.errors import InvalidInput
+from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE
+from pgsched.store.gates.gates import Standing
+
+
+class Book:
+    """Names of gates by what they are for."""
+
+    def __init__(self) -> None:
+        self.names: frozenset[str] = frozenset()
+        self.counting: frozenset[str] = frozenset()
+        """Those that count what is in hand."""
+        self._queues: dict[int, str] = {}
+        self._rates: dict[str, float] = {}
+        self._by_key = self._by_host = False
+
+    def read(self, gates: Iterable[Standing]) -> None:
+        """Takes the gates there are."""
+        gates = list(gates)
+        self.names = frozenset(gate.name for gate in gates)
+        self.counting = frozenset(gate.name for gate in gates if gate.counts)
+        self._queues = {
+            gate.first_partition // PARTITIONS_PER_QUEUE: gate.name
+            for gate in gates
+            if gate.first_partition is not None
+        }
+        self._rates = {gate.name: gate.rate for gate in gates}
+        self._by_key = any(name.startswith(KEY) for name in self.names)
+        self._by_host = any(name.startswith((HOST, CIRCUIT)) for name in self.names)
+
+    def gates_of(self, row: Execution) -> list[str]:
+        """The gates that an execution must pass."""
+        wanted = [CLIENT + row.client_id]
+        if row.partition // PARTITIONS_PER_QUEUE in self._queues:
+            wanted.append(self._queues[row.partition // PARTITIONS_PER_QUEUE])
+        if self._by_host and (host := host_of(row.target)):
+            wanted += [HOST + host, circuit_name(host, row.client_id)]
+        if self._by_key and row.options is not None and (key := _limit_key(row.options)):
+            wanted.append(key_name(row.client_id, key))
+        return [name for name in wanted if name in self.names]
+
+    def width(self, name: str) -> tuple[bool, float, str]:
+        """Orders gates by how much they let pass. The way begins where executions wait for a worker that can deliver
+        them; circuits are the narrowest, and those that count what is in hand the
+        widest: a place that is free is taken at once, by whoever waits there."""
+        if name.startswith(WORKER):
+            return False, -2.0, name
+        return name in self.counting, -1.0 if name.startswith(CIRCUIT) else self._rates.get(name, inf), name
+
+
+def _limit_key(options: bytes) -> str | None:
+    try:
+        return parse_options(options).limit_key
+    except InvalidInput:
+        return None  # its delivery will say so

@@ -1,0 +1,184 @@
+"""What this worker can deliver, what the others can, and what follows for what it claims.
+
+Each worker says in ``pgsched.workers`` which capabilities it has (``domain.capability``), and reads there which the
+living others have. What those can deliver and this one cannot its claims leave alone. What nobody can deliver is
+claimed by whoever meets it and held behind a gate of its own (``worker:python:send_email``), from which a worker that
+has the capability feeds on as soon as it starts. A worker that does not know of another yet holds in the same way what
+that one could have delivered: a miss costs a moment, and no attempt.
+
+Where much is due that nobody can deliver, claims do not hold it row by row before they come to what stands behind: they
+read past it, and a turn of this service holds it, in a share of the time.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pgsched.domain.capability import SQL, WORKER, left_to_others, needs
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store.admin import workers
+from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE, Worker
+from pgsched.store.core.connect import Link
+from pgsched.store.gates import gates
+
+_EVERY, _NOT_YET = 1.0, 0.1
+_LOOK_EVERY, _LOOK_SELDOM = 2.0, 10.0
+_UNTIL_KNOWN = 4.0  # seconds after a change among the workers within which some may not have noticed it
+_MANY = 50  # misses of one capability within a turn after which claims read past it
+_MOST_MISSED = 16
+_READ_PAST_FOR = 5.0
+_HELD_AT_ONCE, _SHARE_OF_TIME = 500, 10
+_SOON = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """The worker in whose process this is: its number, 0 while it has none; its partitions; what it is told."""
+
+    number: Callable[[], int]
+    own: Callable[[], Sequence[int]]
+    feed: Callable[[Sequence[str]], None]
+    changed: Callable[[], None]
+
+
+class Capabilities(Service):
+    """``mine`` answers with what this worker can deliver at the moment: an application may register handlers later."""
+
+    name = "capabilities"
+
+    def __init__(self, link: Link, events: Events, *, mine: Callable[[], frozenset[str]], host: Host) -> None:
+        super().__init__(events)
+        self._link, self._own_ones, self._host = link, mine, host
+        self.mine = mine()
+        """What this worker can deliver, as it was a moment ago."""
+        self.known = False
+        """Whether it is known what the others can deliver."""
+        self.left: Mapping[int, tuple[str, ...]] = {}
+        """By queue (partition // 16), what this worker leaves to others."""
+        self.missed: tuple[str, ...] = ()
+        """What is due in numbers and nobody can deliver."""
+        self.to_try: frozenset[str] = frozenset()
+        """Of its own, those for which it is this worker that starts a process where something is to be run alone."""
+        self.holding: tuple[str, ...] = ()
+        """The gates at which executions are held that this worker can deliver."""
+        self._declared: tuple[int, frozenset[str]] = (0, frozenset())
+        self._misses: Counter[str] = Counter()
+        self._read_past_until: dict[str, float] = {}
+        self._looked_at = self._changed_at = float("-inf")
+        self._others: dict[int, frozenset[str]] = {}
+        self._turn = 0
+
+    def gate_of(self, target: str) -> str | None:
+        """The gate at which an execution for this target waits for another worker; None where this one delivers it."""
+        needed = needs(target)
+        # Clients with a role of their own have their functions called by any worker: only the call itself can tell.
+        return None if needed is None or needed == SQL or needed in self.mine else WORKER + needed
+
+    def note_others(self, alive: Sequence[Worker], number: int) -> None:
+        """Takes what the living workers can deliver."""
+        peers: dict[int, list[frozenset[str]]] = {}
+        for worker in alive:
+            if worker.id != number and not (worker.gone or worker.lost or worker.alone):
+                for first in worker.served:
+                    peers.setdefault(first // PARTITIONS_PER_QUEUE, []).append(frozenset(worker.delivers))
+        self._note_changes({worker.id: frozenset(worker.delivers) for worker in alive if not worker.gone})
+        self.mine = self._own_ones()
+        left = {queue: rest for queue, some in peers.items() if (rest := left_to_others(self.mine, some))}
+        self.to_try = self._to_try(alive, number)
+        is_news = left != self.left or not self.known
+        self.left, self.known = left, True
+        if is_news:
+            self._host.changed()
+
+    def _note_changes(self, others: dict[int, frozenset[str]]) -> None:
+        if others != self._others:
+            self._others, self._changed_at = others, time.monotonic()
+
+    def _to_try(self, alive: Sequence[Worker], number: int) -> frozenset[str]:
+        """Where several could, the first of those that serve all this worker's queues does."""
+        me = next((worker for worker in alive if worker.id == number), None)
+        if me is None or not me.tries:
+            return frozenset()
+        served = set(me.served)
+        before = [
+            frozenset(worker.delivers)
+            for worker in alive
+            if worker.id < number and worker.tries and not (worker.gone or worker.lost) and served <= set(worker.served)
+        ]
+        return self.mine.difference(*before)
+
+    def left_in(self, partitions: Sequence[int]) -> tuple[str, ...]:
+        """What it leaves to others in the queues of all these partitions."""
+        queues = {partition // PARTITIONS_PER_QUEUE for partition in partitions}
+        rests = [set(self.left.get(queue, ())) for queue in queues]
+        return tuple(sorted(set.intersection(*rests))) if rests else ()
+
+    def note_held(self, gate: str) -> None:
+        """An execution was claimed that this worker cannot deliver, and waits at this gate now."""
+        self._misses[gate.removeprefix(WORKER)] += 1
+        self._read_past([name for name, count in self._misses.items() if count >= _MANY])
+
+    def look(self) -> None:
+        """This worker has registered: what waits for it is fed on at once."""
+        self._looked_at, self._changed_at = float("-inf"), time.monotonic()
+        self.wake()
+
+    def _read_past(self, capabilities: Sequence[str]) -> None:
+        now = time.monotonic()
+        for name in capabilities:
+            if name in self._read_past_until or len(self._read_past_until) < _MOST_MISSED:
+                self._read_past_until[name] = now + _READ_PAST_FOR
+        self._read_past_until = {
+            name: until for name, until in self._read_past_until.items() if until > now and name not in self.mine
+        }
+        before, self.missed = self.missed, tuple(sorted(self._read_past_until))
+        if self.missed and not before:
+            self.wake()
+
+    async def turn(self) -> float:
+        if not self._host.number():
+            return _NOT_YET
+        self.mine = self._own_ones()
+        await self._declare()
+        now = time.monotonic()
+        if now - self._looked_at >= self._look_interval(now):
+            await self._look()
+        self._misses.clear()
+        took = await self._hold() if self.missed else 0.0
+        return _SHARE_OF_TIME * took if self.missed else _EVERY
+
+    async def _declare(self) -> None:
+        """Says what this worker can deliver, where that has changed."""
+        saying = (self._host.number(), self.mine)
+        if saying != self._declared:
+            await workers.declare(await self._link.get(), saying[0], sorted(saying[1]))
+            self._declared, self._looked_at = saying, float("-inf")
+
+    def _look_interval(self, now: float) -> float:
+        """Who knows of this worker does not hold what it can deliver; while something is held it is fed on."""
+        is_likely = self.holding or now - self._changed_at < _UNTIL_KNOWN
+        return _LOOK_EVERY if is_likely else _LOOK_SELDOM
+
+    async def _look(self) -> None:
+        """Looks whether anything waits for this worker."""
+        self._looked_at = time.monotonic()
+        names = [WORKER + capability for capability in self.mine]
+        self.holding = tuple(await gates.holding_among(await self._link.get(), names)) if names else ()
+        if self.holding:
+            self._host.feed(self.holding)
+
+    async def _hold(self) -> float:
+        """Holds some of what is due and cannot be delivered; how long that took."""
+        started, connection, own, left = time.monotonic(), await self._link.get(), self._host.own(), _HELD_AT_ONCE
+        for _ in own:
+            self._turn = (self._turn + 1) % len(own)
+            left -= await gates.hold_undeliverable(connection, own[self._turn], self.missed, batch=left)
+            if left <= 0:
+                break
+        self._read_past(self.missed if left < _HELD_AT_ONCE else ())
+        return max(time.monotonic() - started, _SOON)
+
+    async def recover(self, error: Exception) -> None:
+        await self._link.drop(error)

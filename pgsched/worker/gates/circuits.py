@@ -1,0 +1,183 @@
+"""Leaves failing targets alone: counts how attempts end, opens circuits, and lets targets recover.
+
+What one worker finds out holds for the fleet: the circuit is a gate in the database, which every worker's claims pass.
+Nothing is counted for a target before its first failure. While its circuit is open a probe is let through now and
+then; how that ends decides.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+
+from pgsched.delivery.channel import Channel
+from pgsched.domain.circuit import WINDOW, Window, asked_pause, speaks_ill, speaks_well
+from pgsched.domain.execution import Execution
+from pgsched.domain.gate import RECOVERED, circuit_name, host_of
+from pgsched.domain.outcome import Failed, Outcome, Released, error_text
+from pgsched.domain.policy import Options
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store.core.connect import Link
+from pgsched.store.gates import circuits
+
+_CLOSE_EVERY = 5.0
+_PAUSE = 1.0  # seconds: what was claimed before that has been handed back, and claims meet the gate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Verdict:
+    name: str
+    failing: bool
+    probe: bool
+    asked: timedelta | None = None
+    reason: str = ""
+
+
+class Circuits(Service):
+    """``note`` counts an outcome; a turn writes what follows from it."""
+
+    name = "circuits"
+
+    def __init__(
+        self,
+        link: Link,
+        events: Events,
+        *,
+        after: int,
+        rate: int,
+        any_gates: Callable[[], bool],
+        changed: Callable[[], None],
+    ) -> None:
+        super().__init__(events)
+        self._link, self._after, self._rate = link, after, rate
+        self._any_gates, self._changed = any_gates, changed
+        self._windows: dict[str, Window] = {}
+        self._probes: dict[bytes, str] = {}
+        self._opened: dict[str, float] = {}
+        self._verdicts: deque[_Verdict] = deque()
+        self._closed_at = float("-inf")
+        self.is_watching = False
+        """Whether outcomes that are no failures count, too."""
+
+    def sent(self, id: bytes, name: str) -> None:
+        """This execution is a circuit's probe."""
+        self._probes[id] = name
+        self._look_at_what_is_watched()
+
+    def forget(self, ids: Iterable[bytes]) -> None:
+        """Executions are out of this process's hands."""
+        if self._probes:
+            for id in ids:
+                self._probes.pop(id, None)
+            self._look_at_what_is_watched()
+
+    def _look_at_what_is_watched(self) -> None:
+        self.is_watching = bool(self._windows or self._probes)
+
+    def leaves_alone(self, row: Execution) -> bool:
+        """Whether its target was found failing a moment ago, when this execution was in hand already."""
+        if row.id in self._probes or (host := host_of(row.target)) is None:
+            return False
+        return self._opened.get(circuit_name(host, row.client_id), 0.0) > time.monotonic()
+
+    @property
+    def has_opened(self) -> bool:
+        """Whether any target was found failing a moment ago."""
+        return bool(self._opened)
+
+    def note(self, row: Execution, outcome: Outcome) -> None:
+        """Counts how an attempt ended."""
+        ill = speaks_ill(outcome)
+        if not (ill or speaks_well(outcome)) or (host := host_of(row.target)) is None:
+            return
+        name = circuit_name(host, row.client_id)
+        if self._probes.pop(row.id, None) == name:
+            self._decide(name, outcome, probe=True)
+        elif not self._after:
+            pass  # no circuit is opened here; those there are must close
+        elif ill and asked_pause(outcome):
+            self._decide(name, outcome, probe=False)
+        elif ill or name in self._windows:
+            self._count(name, outcome, ill=ill)
+        self._look_at_what_is_watched()
+
+    def _count(self, name: str, outcome: Outcome, *, ill: bool) -> None:
+        now = time.monotonic()
+        window = self._windows.get(name)
+        if window is None or now - window.began > WINDOW:
+            if not ill:
+                self._windows.pop(name, None)
+                return
+            window = self._windows[name] = Window(began=now)
+        window.attempts += 1
+        window.failures += ill
+        if window.fails(self._after):
+            del self._windows[name]
+            self._decide(name, outcome, probe=False)
+
+    def _decide(self, name: str, outcome: Outcome, *, probe: bool) -> None:
+        failing = speaks_ill(outcome)
+        reason = error_text(outcome.error) if isinstance(outcome, Failed) else ""
+        verdict = _Verdict(name=name, failing=failing, probe=probe, asked=asked_pause(outcome), reason=reason[:500])
+        if failing:
+            self._opened[name] = time.monotonic() + _PAUSE
+        if verdict not in self._verdicts:
+            self._verdicts.append(verdict)
+            self.wake()
+
+    async def turn(self) -> float:
+        while self._verdicts:
+            try:
+                await self._make_so(self._verdicts[0])
+            except (psycopg.DataError, psycopg.IntegrityError) as error:  # it would be refused for ever
+                name, reason = self._verdicts[0].name[:300], str(error)[:200]
+                self.events.emit("target.not_sidelined", gate=name, reason=reason)
+            self._verdicts.popleft()
+        now = time.monotonic()
+        self._opened = {name: until for name, until in self._opened.items() if now < until}
+        self._windows = {name: window for name, window in self._windows.items() if now - window.began <= WINDOW}
+        self._look_at_what_is_watched()
+        if self._any_gates() and now - self._closed_at >= _CLOSE_EVERY:
+            self._closed_at = now
+            for name in await circuits.close(await self._link.get(), after=timedelta(seconds=RECOVERED)):
+                self.events.emit("target.recovered", gate=name)
+        return _PAUSE if self._opened else _CLOSE_EVERY
+
+    async def _make_so(self, verdict: _Verdict) -> None:
+        connection = await self._link.get()
+        if not verdict.failing:
+            if await circuits.recover(connection, verdict.name):
+                self.events.emit("target.recovering", gate=verdict.name)
+        elif await circuits.open_circuit(
+            connection, verdict.name, rate=self._rate, asked=verdict.asked, probe=verdict.probe, reason=verdict.reason
+        ):
+            self.events.emit("target.sidelined", gate=verdict.name, reason=verdict.reason[:200])
+        self._changed()
+
+    async def recover(self, error: Exception) -> None:
+        await self._link.drop(error)
+
+
+class Sparing:
+    """A channel that leaves alone what was in hand when its target was found failing."""
+
+    def __init__(self, channel: Channel, circuits: Circuits) -> None:
+        self._channel, self._circuits = channel, circuits
+
+    def deliver(self, execution: Execution, options: Options, deadline: float) -> Coroutine[Any, Any, Outcome]:
+        """One attempt, or none: then the execution is handed back."""
+        if self._circuits.has_opened and self._circuits.leaves_alone(execution):
+            return _hand_back()
+        return self._channel.deliver(execution, options, deadline)
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+
+async def _hand_back() -> Outcome:
+    return Released()

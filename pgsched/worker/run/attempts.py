@@ -1,0 +1,184 @@
+"""One attempt at a row, from the moment a lane takes it until its outcome is handed on, exactly once.
+
+Before it begins three things may send the row elsewhere: a lease that is in doubt, a place that is not to be had, a
+payload that cannot be read. None of these counts as an attempt.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+
+import psycopg
+
+from pgsched.delivery.channel import Channel
+from pgsched.delivery.failures import Failures
+from pgsched.delivery.places import NoPlace
+from pgsched.domain.execution import KEPT_BACK, Execution
+from pgsched.domain.outcome import Failed, Outcome, Released, Succeeded
+from pgsched.domain.policy import Options
+from pgsched.domain.target import Scheme
+from pgsched.errors import InvalidInput
+from pgsched.events import Events
+from pgsched.worker.run.beginnings import Beginnings
+from pgsched.worker.run.lane import Lane
+from pgsched.worker.run.pace import WEIGHT, Pace
+from pgsched.worker.run.payloads import Payloads
+from pgsched.worker.run.shares import Shares
+from pgsched.worker.run.tenure import Tenure
+from pgsched.worker.run.terms import DEFAULT, Terms
+from pgsched.worker.run.waiting import Waiting
+
+Settle = Callable[[Execution, Options, Outcome, float], None]
+_PYTHON = f"{Scheme.PYTHON}:"
+_COMMITTED_TOGETHER = f"{Scheme.SQL}:", f"{Scheme.NOTIFY}:"
+_DATABASE_PAUSE = timedelta(seconds=1)
+
+
+def ended_by_drain(lane: Lane) -> Outcome:
+    """What becomes of an attempt that a drain ends: another, unless it was the only one."""
+    if lane.only:
+        return Failed(error="its worker was stopped during the only attempt", retryable=False)
+    return Released()
+
+
+class Attempts:
+    """``settle`` takes each outcome, ``waiting`` what found no place, ``doubt`` the row whose lease is in doubt."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        settle: Settle,
+        *,
+        in_hand: Mapping[bytes, Execution],
+        terms: Terms,
+        tenure: Tenure,
+        pace: Pace,
+        waiting: Waiting,
+        doubt: Callable[[Execution], None],
+        events: Events,
+        failures: Failures,
+        payloads: Payloads,
+        shares: Shares,
+        beginnings: Beginnings | None = None,
+    ) -> None:
+        self._beginnings = beginnings
+        self._channel, self._settle, self._in_hand = channel, settle, in_hand
+        self._terms, self._tenure, self._pace = terms, tenure, pace
+        self._waiting, self._doubt = waiting, doubt
+        self._events, self._failures, self._payloads, self._shares = events, failures, payloads, shares
+        self.draining = False
+        """Whether a cancellation ends the lane, too."""
+
+    async def plain(self, lane: Lane, row: Execution) -> None:
+        """One attempt at a row whose payload is there."""
+        started = lane.started = time.monotonic()
+        if started > self._tenure.until:
+            self._doubt(row)
+            return
+        lane.execution = row
+        options, timeout, late = DEFAULT, DEFAULT.timeout_seconds, None
+        try:
+            if row.options is not None or self._terms.defaults(row.client_id, row.partition):
+                options = self._terms.options_of(row)
+                timeout, late = self._terms.time_left(row, options)
+            lane.expires = started + timeout
+            if options.max_attempts == 1 and self._beginnings is not None and late is None:
+                outcome = await self._once(self._beginnings, lane, row, options, timeout)
+            else:
+                outcome = late or await self._channel.deliver(row, options, timeout)
+        except NoPlace as full:
+            self._waiting.add(full.places, self._in_hand.get(row.id, row), started)  # without what was kept back
+            return
+        except InvalidInput as error:
+            outcome = Failed(error=str(error), retryable=False)
+        except asyncio.CancelledError as error:
+            if self.draining:
+                self._settle(row, options, ended_by_drain(lane), time.monotonic() - started)
+                raise
+            outcome = self._cancelled(lane)
+            if isinstance(outcome, Failed) and row.target.startswith(_PYTHON):
+                self._failures.note(row, error, outcome.error)
+        except BaseException as error:  # a lane outlives whatever a handler raises
+            outcome = Failed(error=f"{type(error).__name__}: {error}", retryable=True)
+        finally:
+            lane.execution, lane.expires, lane.expired, lane.only = None, float("inf"), False, False
+        seconds = time.monotonic() - lane.started
+        if late is None:
+            pace = self._pace
+            pace.typical += (seconds - pace.typical) * WEIGHT
+        if type(outcome) is Succeeded and outcome.result is not None and row.id in self._in_hand:
+            self._payloads.keep(row.id, outcome.result)
+        self._settle(row, options, outcome, seconds)
+
+    async def _once(
+        self, beginnings: Beginnings, lane: Lane, row: Execution, options: Options, seconds: float
+    ) -> Outcome:
+        """The one attempt that there may be: that it begins is committed before anybody is called, unless what it does
+        is committed together with its end. What cannot be noted has not begun."""
+        if row.target.startswith(_COMMITTED_TOGETHER):
+            return await self._channel.deliver(row, options, seconds)
+        lane.expires = float("inf")
+        try:
+            if not await beginnings.note(row):
+                return Released(after=_DATABASE_PAUSE)
+            lane.started = time.monotonic()
+            lane.expires, lane.only = lane.started + seconds, True
+            try:
+                return await self._channel.deliver(row, options, seconds)
+            except NoPlace:
+                lane.only = False
+                await beginnings.note(row, begun=False)
+                raise
+        except psycopg.Error as error:
+            self._events.emit("database.lost", role="beginnings", error=str(error)[:200])
+            return Released(after=_DATABASE_PAUSE)
+
+    async def shared(self, lane: Lane, row: Execution) -> None:
+        """One where a client may not have all lanes."""
+        try:
+            share = self._shares.take(row.client_id)
+        except NoPlace as full:
+            self._waiting.add(full.places, row, time.monotonic())
+            return
+        try:
+            if row.payload == KEPT_BACK:
+                await self.large(lane, row)
+            else:
+                await self.plain(lane, row)
+        finally:
+            share.give_back()
+
+    async def large(self, lane: Lane, row: Execution) -> None:
+        """One that reads first what the claim kept back; that is not the attempt's time."""
+        lane.execution, released, doubts = row, Released(), self._tenure.doubts
+        try:
+            async with self._payloads.whole(row) as whole:
+                if whole is not None and doubts == self._tenure.doubts:
+                    lane.execution = None
+                    await self.plain(lane, whole)
+                    return
+        except NoPlace as full:
+            self._waiting.add(full.places, row, time.monotonic())
+            return
+        except asyncio.CancelledError:
+            if self.draining or lane.execution is None or lane.task is None:
+                if lane.execution is not None:
+                    self._settle(row, DEFAULT, released, 0.0)
+                raise
+            lane.task.uncancel()  # somebody ended it in the database
+        except Exception as error:  # of the database; the row's lease says until when it can be tried again
+            self._events.emit("database.lost", role="payloads", error=str(error)[:200])
+            released = Released(after=_DATABASE_PAUSE)
+        finally:
+            lane.execution = None
+        self._settle(row, DEFAULT, released, 0.0)
+
+    def _cancelled(self, lane: Lane) -> Outcome:
+        """What a cancellation meant: this row's deadline, that of the row before come too late, or the handler's."""
+        if lane.task is None or not lane.task.cancelling():
+            return Failed(error="the handler cancelled itself", retryable=True)
+        lane.task.uncancel()
+        if lane.expired:
+            return Failed(error=f"no answer within {round(lane.expires - lane.started, 3):g} s", retryable=True)
+        return Released()

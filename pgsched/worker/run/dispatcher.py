@@ -1,0 +1,324 @@
+"""Starts each row at its instant, in one of a fixed number of lanes.
+
+A lane is a task that delivers one row after another for as long as there are any: no task and no timer is made for a
+row, and a handler that never waits costs no turn of the event loop. A lane that takes a row while more are ready wakes
+one sleeping lane first, so that rows that do wait spread over the lanes by themselves.
+
+Rows claimed a moment early are held in a heap until their instant; one timer serves them all. Deadlines are watched by
+one timer too, not by one a row.
+
+What is due starts in rounds (``rounds``). What has no place (``delivery.places``) waits beside the lanes; what others
+may have by now (``tenure``) is handed back.
+
+``in_hand`` is what this process answers for: every claimed row that has not been settled or handed back.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+
+from pgsched.delivery.channel import Channel
+from pgsched.delivery.failures import Failures
+from pgsched.domain.execution import KEPT_BACK, Execution
+from pgsched.domain.outcome import Released
+from pgsched.events import Events
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.run.attempts import Attempts, Settle, ended_by_drain
+from pgsched.worker.run.beginnings import Beginnings
+from pgsched.worker.run.lane import Lane
+from pgsched.worker.run.pace import Pace
+from pgsched.worker.run.payloads import Payloads
+from pgsched.worker.run.rounds import Rounds
+from pgsched.worker.run.shares import Shares
+from pgsched.worker.run.stand_in import Hand, StandIn
+from pgsched.worker.run.tenure import Tenure
+from pgsched.worker.run.terms import DEFAULT, Terms
+from pgsched.worker.run.upcoming import Upcoming
+from pgsched.worker.run.waiting import Waiting
+from pgsched.worker.run.watchdog import Watchdog
+
+_ROWS_BEFORE_YIELDING = 128
+_WATCH_EVERY = 0.05
+_DEAF_AFTER = 5.0
+_LONGEST_WAIT = 1.0  # for a place
+_LEFT_ALONE = 1.0, 2.0  # seconds for which others may have what waited for too long
+_TELL_EVERY = 10.0
+
+
+class Dispatcher:
+    """Delivers claimed rows and hands each outcome to ``settle``, exactly once for each row."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        clock: DatabaseClock,
+        *,
+        concurrency: int,
+        ahead: float,
+        settle: Settle,
+        room: Callable[[], None],
+        defaults: Callable[[str, int], tuple[bytes, ...]],
+        events: Events,
+        failures: Failures,
+        payloads: Payloads,
+        shares: Shares,
+        stand_in: StandIn | None = None,
+        beginnings: Beginnings | None = None,
+    ) -> None:
+        self._stand_in = stand_in
+        self._clock, self._settle, self._room = clock, settle, room
+        terms = Terms(clock, defaults)
+        self.is_late = terms.is_late
+        self.concurrency = concurrency
+        self._pace = Pace(concurrency=concurrency, ahead=ahead)
+        self._events, self._payloads, self.shares = events, payloads, shares
+        self._waiting, self._told_at = Waiting(self._resume), float("-inf")
+        self.tenure = Tenure()
+        self.in_hand: dict[bytes, Execution] = {}
+        self._rounds = Rounds(lambda: shares.wanted)
+        self._ready = self._rounds.now
+        self._upcoming = Upcoming(clock, ahead=ahead, due=self._rounds.add, rung=self._wake_lane)
+        self._hand = Hand(
+            tenure=self.tenure, in_hand=self.in_hand, ready=self._rounds, upcoming=self._upcoming, waiting=self._waiting
+        )
+        self._watchdog = self._make_watchdog(events)
+        self._apart: set[bytes] = set()  # what has ended, and cannot be recorded yet
+        self._lanes = [Lane() for _ in range(concurrency)]
+        self._idle: list[Lane] = []
+        shares.idle = self._idle.__len__
+        self._waking = self._wants_room = False
+        self._watch: asyncio.Task[None] | None = None
+        self._attempts = Attempts(
+            channel,
+            settle,
+            in_hand=self.in_hand,
+            terms=terms,
+            tenure=self.tenure,
+            pace=self._pace,
+            waiting=self._waiting,
+            doubt=self._doubt,
+            events=events,
+            failures=failures,
+            payloads=payloads,
+            shares=shares,
+            beginnings=beginnings,
+        )
+
+    def _make_watchdog(self, events: Events) -> Watchdog:
+        if self._stand_in is None:
+            return Watchdog(events, self._delivered_by)
+        return Watchdog(events, self._delivered_by, stand_in=self._have_stood_in, rest=self._stand_in.rest)
+
+    def _have_stood_in(self, since: float, culprit: Execution | None) -> None:
+        until = next((lane.expires for lane in self._lanes if culprit and lane.execution is culprit), None)
+        assert self._stand_in is not None
+        self._stand_in.step(self._hand, since, culprit, until)
+
+    def start(self) -> None:
+        self._upcoming.start()
+        self._watchdog.start()
+        self._watch = asyncio.create_task(self._watch_lanes())
+        for lane in self._lanes:
+            lane.task = asyncio.create_task(self._run(lane))
+
+    @property
+    def capacity(self) -> int:
+        """How many rows to have in hand."""
+        return self._pace.capacity
+
+    @property
+    def free(self) -> int:
+        """How many more rows there is room for. Asking while there is little makes ``room`` be called once there is."""
+        left = self._places_left if self.tenure.is_alive and not self._payloads.is_full else 0
+        self._wants_room = left <= self.capacity // 2
+        return max(left, 0)
+
+    @property
+    def free_for_held(self) -> int:
+        """As many for what gates held, with some places besides: claims take every other one as soon as it is free."""
+        return max(self._places_left + self.concurrency // 4 + 1, 0) if self.tenure.is_alive else 0
+
+    @property
+    def _places_left(self) -> int:
+        waiting = self._waiting.count
+        if not self.shares.wanted:  # else claims pass over those who have many waiting
+            waiting = min(waiting, self.concurrency)
+        return self.capacity - len(self.in_hand) + self._upcoming.far + waiting + len(self._apart)
+
+    def submit(self, rows: list[Execution], sure_until: float = float("inf")) -> None:
+        """Takes claimed rows, whose leases hold until then (monotonic): those that are due start now, the others at
+        their instant."""
+        self.tenure.claimed(sure_until)
+        now, start = self._clock.now(), self._rounds.add if self.shares.wanted else self._ready.append
+        for row in rows:
+            self.in_hand[row.id] = row
+            if row.fire_at <= now:
+                start(row)
+            else:
+                self._upcoming.add(row, now)
+        self._wake_lane()
+        self._upcoming.set_alarm()
+
+    def settled(self, id: bytes, token: int) -> None:
+        """The row is out of this process's hands."""
+        held = self.in_hand.get(id)
+        if held is not None and held.token == token:
+            del self.in_hand[id]
+            if self._payloads.results:
+                self._payloads.settled(id)
+            self._apart.discard(id)
+            if self._wants_room and len(self.in_hand) <= self.capacity // 2:
+                self._wants_room = False
+                self._room()
+
+    def set_apart(self, ids: Iterable[bytes]) -> None:
+        """These have ended, but somebody has locked them, so that it cannot be recorded yet: they stay in hand, take no
+        room, and need what they carry no more."""
+        for id in ids:
+            if id in self.in_hand and id not in self._apart:
+                self.in_hand[id] = self.in_hand[id]._replace(payload=None)
+                self._apart.add(id)
+        if self._wants_room and self._places_left > self.capacity // 2:
+            self._wants_room = False
+            self._room()
+
+    def stop_row(self, id: bytes) -> None:
+        """Ends the attempt at a row that is not this worker's any more; its outcome will not count."""
+        for lane in self._lanes:
+            if lane.execution is not None and lane.execution.id == id and lane.task and not lane.expired:
+                lane.task.cancel()
+
+    def hand_back_doubted(self) -> None:
+        """Hands back what has not started, if its leases are in doubt by now."""
+        if time.monotonic() > self.tenure.until:
+            self.hand_back()
+
+    def hand_back(self) -> None:
+        """Ends every row that has not started as Released."""
+        unstarted = [*self._rounds, *self._upcoming.take_all(), *self._waiting.take_all()]
+        self._rounds.clear()
+        self.tenure.emptied()
+        for row in unstarted:
+            self._settle(row, DEFAULT, Released(), 0.0)
+
+    async def drain(self, limit: timedelta) -> None:
+        """Hands back what has not started, lets what runs finish within the limit, and hands back the rest."""
+        self.hand_back()
+        deadline = time.monotonic() + limit.total_seconds()
+        while self._busy() and time.monotonic() < deadline:  # noqa: ASYNC110  lanes end one by one; this is shutdown
+            await asyncio.sleep(0.01)
+        self._attempts.draining = True
+        self._watchdog.close()
+        if self._watch:
+            self._watch.cancel()
+        self._upcoming.close()
+        tasks = [lane.task for lane in self._lanes if lane.task]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_DEAF_AFTER)
+        for lane in self._lanes:
+            if lane.execution is not None:  # deaf to the cancellation: its row goes to another worker all the same
+                self._settle(lane.execution, DEFAULT, ended_by_drain(lane), 0.0)
+
+    @property
+    def stragglers(self) -> bool:
+        """Whether a lane goes on after the drain, with a handler that does not let itself be cancelled."""
+        return any(lane.task is not None and not lane.task.done() for lane in self._lanes)
+
+    def _busy(self) -> bool:
+        return any(lane.execution is not None for lane in self._lanes)
+
+    def _wake_lane(self) -> None:
+        if self._ready and self._idle and not self._waking:
+            self._waking = True
+            sleeping = self._idle.pop().sleeping
+            if sleeping and not sleeping.done():
+                sleeping.set_result(None)
+
+    async def _run(self, lane: Lane) -> None:
+        attempts, count = self._attempts, 0
+        while True:
+            while self._ready:
+                row = self._ready.popleft()
+                if not self._ready:
+                    self._rounds.begin_next()
+                self._wake_lane()
+                if self.shares.wanted and len(self._idle) < self.shares.scarce:
+                    await attempts.shared(lane, row)
+                elif row.payload == KEPT_BACK:
+                    await attempts.large(lane, row)
+                else:
+                    await attempts.plain(lane, row)
+                count += 1
+                if count % _ROWS_BEFORE_YIELDING == 0:
+                    await asyncio.sleep(0)
+            await self._sleep(lane)
+
+    async def _sleep(self, lane: Lane) -> None:
+        lane.sleeping = asyncio.get_running_loop().create_future()
+        self._idle.append(lane)
+        try:
+            await lane.sleeping
+        except asyncio.CancelledError:
+            # A deadline that fired as the lane's last row ended; only draining ends a lane.
+            if self._attempts.draining or lane.task is None:
+                raise
+            lane.task.uncancel()
+            if lane in self._idle:
+                self._idle.remove(lane)
+                return
+        self._waking = False
+
+    def _doubt(self, row: Execution) -> None:
+        """Others may have taken what has not begun: whoever has it by now, the rows are no longer this worker's."""
+        self._events.emit("lease.doubted", count=len(self._rounds) + len(self._upcoming) + self._waiting.count + 1)
+        self._ready.appendleft(row)
+        self.hand_back()
+
+    def _resume(self, row: Execution) -> None:
+        self._ready.appendleft(row)
+        self._wake_lane()
+
+    def _delivered_by(self, task: asyncio.Task[object]) -> Execution | None:
+        return next((lane.execution for lane in self._lanes if lane.task is task), None)
+
+    async def _watch_lanes(self) -> None:
+        while True:
+            await asyncio.sleep(_WATCH_EVERY)
+            now = time.monotonic()
+            blocked = self._watchdog.beat(now)
+            if self.tenure.is_given_up:
+                self.hand_back()
+            occupied = 0.0
+            for lane in self._lanes:
+                if lane.execution is None:
+                    continue
+                if blocked and lane.execution is not self._watchdog.culprit:
+                    lane.lend(blocked)
+                occupied += now - lane.started
+                if lane.expires < now and lane.task and not lane.expired:
+                    lane.expired = True
+                    lane.task.cancel()
+            self._pace.observe_running(occupied)
+            self._hand_back_excess()
+            if self._waiting.count:
+                self._waiting.look()
+                self._put_off_overdue(now)
+            self.shares.look(self._waiting.by_client())
+
+    def _hand_back_excess(self) -> None:
+        """When attempts have become slow, what was claimed for quick ones would wait here: others may have it."""
+        for _ in range(len(self._rounds) - self.capacity):
+            self._settle(self._rounds.take_last(), DEFAULT, Released(), 0.0)
+
+    def _put_off_overdue(self, now: float) -> None:
+        for places, rows in self._waiting.take_overdue(now - _LONGEST_WAIT):
+            for row in rows:
+                after = timedelta(seconds=random.uniform(*_LEFT_ALONE))
+                self._settle(row, DEFAULT, Released(after=after), 0.0)
+            if now - self._told_at >= _TELL_EVERY:
+                self._told_at = now
+                self._events.emit("places.taken", places=places.name, most=places.most, put_off=len(rows))

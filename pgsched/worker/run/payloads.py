@@ -1,0 +1,103 @@
+"""Large payloads, and large results, by their bytes.
+
+A claim returns small payloads with their rows and keeps the others back: what a process has in hand is bounded in
+rows, and a row may have a mebibyte. What was kept back is read when its row is started, as much as there are bytes to
+spare; rows for which there are none wait as for any place. Nobody knows the size of what is not read yet, so a
+reading reserves the largest there may be, and takes what it turns out to be.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from pgsched.delivery.places import NoPlace, Places
+from pgsched.domain.execution import Execution
+from pgsched.store.core.connect import Link
+from pgsched.store.live import payloads
+
+LARGEST = 1_048_576
+_AT_ONCE = 16  # readings in one round trip
+_LARGE = 8_192
+
+
+class Payloads(Places):
+    """``used`` bytes of ``bytes`` are in memory or reserved."""
+
+    def __init__(self, link: Link, most_bytes: int) -> None:
+        super().__init__("memory for large payloads", max(most_bytes // LARGEST, 1))
+        self._link, self._most_bytes = link, max(most_bytes, LARGEST)
+        self._asked: list[tuple[Execution, asyncio.Future[Execution | None]]] = []
+        self._reading: asyncio.Task[None] | None = None
+        self.results: dict[bytes, int] = {}
+        self.used = 0
+
+    @property
+    def free(self) -> int:
+        return (self._most_bytes - self.used) // LARGEST
+
+    @property
+    def is_full(self) -> bool:
+        """Whether results that are not settled yet leave no room for anything."""
+        return bool(self.results) and self.used >= self._most_bytes
+
+    @asynccontextmanager
+    async def whole(self, row: Execution) -> AsyncIterator[Execution | None]:
+        """The row with its payload, whose bytes count until this is left; None where it is no longer this worker's.
+
+        Raises NoPlace where there are no bytes to spare, and what the database raises.
+        """
+        if self.free < 1:
+            raise NoPlace(self)
+        taken = LARGEST
+        self.used += taken
+        try:
+            found = await self._read(row)
+            size = len(found.payload or b"") if found else 0
+            self._put_back(taken - size)
+            taken = size
+            yield found
+        finally:
+            self._put_back(taken)
+
+    def keep(self, id: bytes, result: bytes) -> None:
+        """A result is in memory until its row is settled."""
+        if len(result) > _LARGE:
+            self.used += len(result)
+            self.results[id] = len(result)
+
+    def settled(self, id: bytes) -> None:
+        if self.results:
+            self._put_back(self.results.pop(id, 0))
+
+    async def close(self) -> None:
+        await self._link.drop()
+
+    def _put_back(self, count: int) -> None:
+        if count:
+            self.used -= count
+            if self.free > 0:
+                self.tell()
+
+    async def _read(self, row: Execution) -> Execution | None:
+        answer = asyncio.get_running_loop().create_future()
+        self._asked.append((row, answer))
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read_on())
+        found: Execution | None = await answer
+        return found
+
+    async def _read_on(self) -> None:
+        """Reads together what was asked for while it read before."""
+        while self._asked:
+            some, self._asked = self._asked[:_AT_ONCE], self._asked[_AT_ONCE:]
+            try:
+                found = await payloads.bring(await self._link.get(), [row for row, _ in some])
+            except Exception as error:
+                await self._link.drop(error)
+                for _, answer in some:
+                    if not answer.done():
+                        answer.set_exception(error)
+                continue
+            for row, answer in some:
+                if not answer.done():
+                    answer.set_result(row._replace(payload=found[row.id]) if row.id in found else None)

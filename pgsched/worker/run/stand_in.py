@@ -1,0 +1,146 @@
+"""What a worker does while its event loop stands still: a thread stands in for it.
+
+A handler that computes or waits without awaiting stops its whole process. It is alive all the same, so what has begun
+there must not begin elsewhere as well; and what has not begun should, at once. So after a second the thread
+
+- gives up what has not begun: from then on the loop starts none of it (``tenure``), and then its leases are released;
+- hands back what claims took whose answers the loop has not read, and ends sessions of the worker that stand in the
+  middle of a transaction, for others wait for what they have locked;
+- renews the worker and the leases of what has begun, as often as the renewer does, for as long as the attempt that
+  blocks the loop may take. After that the worker is lost like any other that is silent, and what blocked it is to run
+  alone.
+
+A thread cannot help where the handler keeps the interpreter's lock, as some extensions do, or where the process is
+stopped. Then the others find the worker silent, and the loop, when it goes on, doubts its leases.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+
+import psycopg
+
+from pgsched.domain.execution import Execution
+from pgsched.events import Events
+from pgsched.store.core.connect import connect_now
+from pgsched.store.live import standing_in
+from pgsched.store.live.standing_in import Connection
+from pgsched.worker.claim.leases import SURE
+from pgsched.worker.roster import Roster
+from pgsched.worker.run.tenure import Tenure
+from pgsched.worker.run.upcoming import Upcoming
+from pgsched.worker.run.waiting import Waiting
+
+_RENEWS = 4  # times a lease
+_TRY_AGAIN = 1.0
+_TRIES = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hand:
+    """What the dispatcher has in hand, as a thread may look at it."""
+
+    tenure: Tenure
+    in_hand: Mapping[bytes, Execution]
+    ready: Iterable[Execution]
+    upcoming: Upcoming
+    waiting: Waiting
+
+    def give_up(self, void_until: float) -> list[Execution]:
+        """Keeps the loop from starting anything before it has handed back what has not begun; answers with that. None
+        where the loop has gone on and done so already."""
+        self.tenure.give_up(void_until)
+        rows = _copied(lambda: [*self.ready, *self.upcoming.copy(), *self.waiting.copy()])
+        return rows if self.tenure.is_given_up else []
+
+    def begun(self, given_up: Iterable[Execution]) -> list[Execution]:
+        """What is in hand besides."""
+        others = {row.id for row in given_up}
+        return _copied(lambda: [row for row in list(self.in_hand.values()) if row.id not in others])
+
+
+class StandIn:
+    """``step`` is called in the thread every moment while the loop stands still, ``rest`` when it turns.
+    ``unanswered`` answers with the tokens of claims whose answers were not read."""
+
+    def __init__(
+        self,
+        url: str,
+        roster: Roster,
+        events: Events,
+        *,
+        lease: timedelta,
+        unanswered: Callable[[], Sequence[int]],
+        announces: bool,
+    ) -> None:
+        self._url, self._roster, self._events = url, roster, events
+        self._lease, self._unanswered, self._announces = lease, unanswered, announces
+        self._connection: Connection | None = None
+        self._since = self._not_before = self._renew_at = float("-inf")
+        self._given_up: list[Execution] | None = None
+        self._is_released = self._is_over = False
+
+    def step(self, hand: Hand, since: float, culprit: Execution | None, until: float | None) -> None:
+        """The loop has stood still since then (monotonic), kept by the attempt at ``culprit``, which has time until
+        ``until``. Where it is not known what keeps it, it has as much as a lease lasts."""
+        if since != self._since:
+            self._begin(since)
+        if self._given_up is None:
+            self._given_up = hand.give_up(time.monotonic() + SURE * self._lease.total_seconds())
+        if time.monotonic() < self._not_before or self._is_over or not self._roster.number:
+            return
+        try:
+            self._do_next(hand, culprit, since + self._lease.total_seconds() if until is None else until)
+        except (psycopg.Error, OSError):
+            self._not_before = time.monotonic() + _TRY_AGAIN
+            self.rest()
+
+    def rest(self) -> None:
+        """Lets go of the connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(psycopg.Error, OSError):
+                connection.close()
+
+    def _begin(self, since: float) -> None:
+        self._since, self._given_up = since, None
+        self._renew_at = self._not_before = float("-inf")
+        self._is_released = self._is_over = False
+
+    def _do_next(self, hand: Hand, culprit: Execution | None, until: float) -> None:
+        connection = self._connection
+        if connection is None or connection.closed:
+            connection = self._connection = connect_now(self._url, "standin")
+        now, given_up = time.monotonic(), self._given_up or []
+        if not self._is_released:
+            self._release(connection, given_up)
+            self._is_released = True
+        if now >= until:
+            self._is_over = True
+            if culprit is not None:
+                standing_in.suspect(connection, culprit)
+        elif now >= self._renew_at:
+            self._renew_at = now + self._lease.total_seconds() / _RENEWS
+            if standing_in.renew_worker(connection, self._roster.number, self._roster.term):
+                standing_in.renew(connection, hand.begun(given_up), self._lease)
+            else:
+                self._is_over = True
+
+    def _release(self, connection: Connection, rows: Sequence[Execution]) -> None:
+        standing_in.end_own_transactions(connection, self._roster.instance)
+        released = standing_in.release(connection, rows)
+        if tokens := self._unanswered():
+            standing_in.release_claims(connection, self._roster.partitions, tokens)
+        if rows and self._announces:
+            standing_in.announce(connection, rows)
+        self._events.emit("loop.stood_in", released=released)
+
+
+def _copied(copy: Callable[[], list[Execution]]) -> list[Execution]:
+    """A copy of what the loop may change at the same moment, should it have gone on just now."""
+    for _ in range(_TRIES):
+        with suppress(RuntimeError):
+            return copy()
+    return []

@@ -1,0 +1,117 @@
+"""A process of its own for what may have ended the processes of others: one execution at a time, and nothing else.
+
+What was in hand of several lost workers is held at a gate (``alone:python:send_email``). This service of a worker that
+was started for it feeds on from there, and says before each which it is about to run. Who started the process therefore
+knows, should it end, whose doing that was (``witness``). Everything else that a worker does is left to other workers.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from pgsched.domain.capability import ALONE
+from pgsched.domain.execution import Execution
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store.core.connect import Connection
+from pgsched.store.core.wire import FAR_OFF
+from pgsched.store.ends.deferred import with_own_tokens
+from pgsched.store.gates import gates
+from pgsched.store.live import looking
+from pgsched.worker.claim.leases import Leases
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.gates.gatekeeper import Gatekeeper
+from pgsched.worker.roster import Roster
+from pgsched.worker.run.dispatcher import Dispatcher
+
+_NOT_YET, _LOOK_EVERY, _IN_HAND = 0.05, 0.25, 60.0
+_FEWEST, _MOST = 10, 500
+
+
+class Trial(Service):
+    """``tell`` is given each execution before it runs; ``over`` is called once nothing has waited for ``patience``
+    seconds."""
+
+    name = "trial"
+
+    def __init__(
+        self,
+        leases: Leases,
+        roster: Roster,
+        dispatcher: Dispatcher,
+        clock: DatabaseClock,
+        events: Events,
+        *,
+        gates: Gatekeeper,
+        mine: Callable[[], frozenset[str]],
+        supplied: Callable[[], bool],
+        tell: Callable[[Execution], None],
+        over: Callable[[], None],
+        patience: float = 5.0,
+    ) -> None:
+        super().__init__(events)
+        self.leases, self._roster, self._dispatcher, self._clock = leases, roster, dispatcher, clock
+        self._gates, self._mine, self._supplied, self._tell = gates, mine, supplied, tell
+        self._over, self._patience = over, patience
+        self._idle_since: float | None = None
+        self._turn = 0
+        self._batch = _FEWEST
+
+    async def turn(self) -> float:
+        if not self._roster.number or not self._supplied():
+            return _NOT_YET
+        await self._gates.keep_up()
+        if self._dispatcher.in_hand:
+            return _IN_HAND  # woken when it has left
+        await self.leases.give_back()
+        await self._read_clock()
+        names = await gates.holding_among(await self.leases.link.get(), sorted(ALONE + name for name in self._mine()))
+        for place in range(len(names)):
+            name = names[(self._turn + place) % len(names)]
+            if row := await self._next_of(name):
+                self._turn += place + 1
+                self._idle_since = None
+                self._tell(row)
+                self._dispatcher.submit([row])
+                return _IN_HAND
+        return self._idle()
+
+    def _idle(self) -> float:
+        now = time.monotonic()
+        self._idle_since = self._idle_since or now
+        if now - self._idle_since >= self._patience:
+            self._over()
+        return _LOOK_EVERY
+
+    async def _read_clock(self) -> None:
+        if self._roster.partitions:
+            sent = time.monotonic()
+            lows = dict.fromkeys(self._roster.partitions[:1], FAR_OFF)
+            _, now, _ = await looking.next_due(await self.leases.link.get(), lows)
+            self._clock.observe(now, sent, time.monotonic())
+
+    async def _next_of(self, name: str) -> Execution | None:
+        """The first at this gate that may pass all others on its way; the rest waits on."""
+        connection = await self.leases.link.get()
+        lease = self.leases.ask(timedelta(0))
+        async with connection.transaction():
+            rows = await gates.claim_held(connection, lease, name, self._roster.open, batch=self._batch)
+            passing: list[Execution] = []
+            while rows and not passing:
+                passing = await self._admit(connection, rows.pop(0), name)
+            await gates.hold(connection, [(row, name) for row in rows])
+            passing = await with_own_tokens(connection, passing)
+        self.leases.answered(lease)
+        self._batch = _FEWEST if passing or not rows else min(self._batch * 4, _MOST)
+        return passing[0] if passing else None
+
+    async def _admit(self, connection: Connection, row: Execution, name: str) -> list[Execution]:
+        """It alone, unless it may not pass; then it stays here, and is not fed on from a gate where others would be run
+        beside it."""
+        passing = await self._gates.admit(connection, [row])
+        if not passing:
+            await gates.keep_at(connection, row, name)
+        return passing
+
+    async def recover(self, error: Exception) -> None:
+        await self.leases.link.drop(error)

@@ -1,0 +1,1 @@
+"""From the outcome back to the table."""

@@ -1,0 +1,75 @@
+"""Completion in the handler's own transaction: its writes and its execution's end commit together or not at all.
+
+The handler's names are looked up by the ``search_path`` of the worker's role; what settles is ours and does not use it.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from psycopg import AsyncConnection
+from psycopg_pool import AsyncConnectionPool
+
+from pgsched.delivery.places import Places
+from pgsched.domain.execution import Execution
+from pgsched.domain.policy import parse_options
+from pgsched.errors import StaleLease
+from pgsched.store.core.pinned import pin_reading
+from pgsched.store.core.sql import statement
+from pgsched.store.core.wire import register_arrays
+from pgsched.store.gates.ordering import let_next
+from pgsched.store.live import executions
+from pgsched.store.live.executions import Finished, Group
+
+
+class TransactionalCompletion:
+    """Lends connections on which a completion commits."""
+
+    def __init__(self, url: str, *, connections: int) -> None:
+        self.places = Places("connections of handlers that commit with their completion", connections)
+        self._pool = AsyncConnectionPool[AsyncConnection[Any]](
+            url,
+            min_size=0,
+            max_size=connections,
+            open=False,
+            timeout=30,
+            configure=pin_reading,
+            kwargs={"application_name": "pgsched handler"},
+        )
+        self._opened = False
+
+    @asynccontextmanager
+    async def settle_in_transaction(self, execution: Execution) -> AsyncIterator[AsyncConnection[Any]]:
+        """A connection in a transaction. On leaving it the execution is settled as succeeded in that transaction.
+
+        Raises StaleLease, and undoes everything, when the execution was leased anew meanwhile.
+        """
+        if not self._opened:
+            self._opened = True
+            await self._pool.open()
+        async with self._pool.connection() as connection, connection.transaction():
+            yield connection
+            register_arrays(connection)
+            await connection.execute(statement("live/look_up_ours"))
+            if await _settle(connection, execution) != 1:
+                raise StaleLease(f"execution {execution.id.hex()} was leased anew while its handler ran")
+            await connection.execute(statement("live/look_up_as_usual"))
+
+    async def close(self) -> None:
+        if self._opened:
+            await self._pool.close()
+
+
+async def _settle(connection: AsyncConnection[Any], execution: Execution) -> int:
+    """How many rows were settled: one, or none where another has the lease."""
+    if parse_options(execution.options).on_success is None:
+        groups = {execution.partition: Group([execution.id], [execution.token])}
+        [answer] = await executions.settle_succeeded(connection, None, groups)
+        settled = answer.rowcount
+    else:
+        end = Finished(execution.id, execution.token, "succeeded", None, None, None, 0.0)
+        row = await (await executions.settle_finished(connection, execution.partition, [end])).fetchone()
+        settled = row[0] if row else 0
+    if execution.ordering_key is not None:
+        await let_next(connection, execution.partition, [(execution.client_id, execution.ordering_key)])
+    return settled

@@ -1,0 +1,235 @@
+"""Gathers outcomes and settles them by the batch, each batch in one round trip and one commit.
+
+What has been decided is kept until the database has taken it: when the connection breaks in the middle, the same
+outcomes are sent again over the next one. That is harmless, for each counts only under its row's token; those that
+had arrived the first time find nothing to do.
+
+Where somebody has locked a row of a batch, or the database refuses one, the rest is settled without it (``settling``).
+What was locked is kept apart and tried again every moment, by itself; meanwhile batches ask first what is locked, so
+that none of them waits for it.
+
+The window in which outcomes gather grows with what comes: an idle worker settles at once, a busy one waits until a
+batch is full, and never longer than the longest window.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import LiteralString, assert_never
+
+from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import (
+    Failed,
+    Finish,
+    HandBack,
+    Hold,
+    Leave,
+    Outcome,
+    Park,
+    Postpone,
+    Retry,
+    Succeeded,
+    decide,
+)
+from pgsched.domain.policy import Options
+from pgsched.events import Events
+from pgsched.service import Service
+from pgsched.store.core.connect import Link
+from pgsched.store.core.isolation import is_a_lock, is_of_a_row
+from pgsched.store.jobs.definitions import counts_failures
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.gates.circuits import Circuits
+from pgsched.worker.settle.batch import Batch
+from pgsched.worker.settle.settling import Settled, Turn, Wary, let_turns, settle
+
+SETTLING_PATIENCE: LiteralString = "'50ms'"
+"""How long a batch waits for a row that somebody else has locked, before it is settled without it."""
+_LONGEST_WINDOW = 0.05
+_SHORTEST_WINDOW = 0.001
+_AGAIN = 0.1
+_SHARE_OF_TIME = 5
+_WARY = 1.0
+_MOST_KEYS = 64  # as many let the next of theirs have its turn: claims of the same partitions wait for that
+
+
+class Settler(Service):
+    """Takes outcomes from the dispatcher, decides what becomes of each row, and makes it so."""
+
+    name = "settler"
+
+    def __init__(
+        self,
+        link: Link,
+        clock: DatabaseClock,
+        events: Events,
+        *,
+        owner: Callable[[], int],
+        keeps_success: Callable[[str], bool],
+        circuits: Circuits,
+        settled: Callable[[bytes, int], None],
+        left: Callable[[Sequence[tuple[bytes, int]]], None],
+        apart: Callable[[Iterable[bytes]], None],
+        in_hand: Callable[[bytes], Execution | None],
+        retrying: Callable[[int, float], object],
+        returned: Callable[[int, int], object],
+        held: Callable[[str], object],
+        ended: Callable[[], object],
+        batch: int,
+        rng: random.Random,
+    ) -> None:
+        super().__init__(events)
+        self._link, self._clock, self._owner, self._keeps_success = link, clock, owner, keeps_success
+        self._settled, self._in_hand, self._retrying, self._returned = settled, in_hand, retrying, returned
+        self._ended, self._circuits, self._left, self._set_apart = ended, circuits, left, apart
+        self._held = held
+        self._batch, self._rng = batch, rng
+        self._gathering = Batch()
+        self._sending: Batch | None = None
+        self._locked = Batch()
+        self._turns: set[Turn] = set()
+        self._again_at = self._wary_until = float("-inf")
+        self._since = 0.0
+        self._window = _SHORTEST_WINDOW
+        self.settled_count = 0
+
+    def add(self, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
+        """Takes the outcome of a row. One of a lease that this process has itself replaced does not count."""
+        held = self._in_hand(row.id)
+        if held is None or held.token != row.token:
+            self.events.emit("lease.refused", count=1)
+            return
+        batch = self._gathering
+        if not batch.count:
+            self._since = time.monotonic()
+            self.wake()
+        self._put(batch, row, options, outcome, seconds)
+        if batch.count == self._batch:
+            self.wake()
+
+    def _put(self, batch: Batch, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
+        if type(outcome) is Failed or self._circuits.is_watching:
+            self._circuits.note(row, outcome)
+        plain = type(outcome) is Succeeded and outcome.result is None and options.on_success is None
+        if plain and not (row.job_id is not None and counts_failures(row.job_id)):
+            assert isinstance(outcome, Succeeded)
+            if self._keeps_success(row.client_id):
+                batch.succeed(row, outcome.status_code)
+            else:
+                batch.discard(row)
+            return
+        age = self._clock.age(row.scheduled_for)
+        decision = decide(outcome, row.attempt, options, age=age, rng=self._rng)
+        match decision:
+            case Finish():
+                batch.finish(row, decision, seconds)
+            case Retry():
+                batch.retry(row, decision, seconds)
+                self._retrying(row.partition, decision.after.total_seconds())
+            case Postpone(after=after):
+                batch.postpone(row, decision)
+                self._retrying(row.partition, after.total_seconds())
+            case Park(seconds=seconds):
+                batch.park(row, seconds)
+            case HandBack():
+                batch.release(row)
+            case Hold(gate=gate):
+                batch.hold(row, gate)
+                self._held(gate)
+            case Leave():
+                self._settled(row.id, row.token)
+                self._left([(row.id, row.token)])
+                self._ended()
+            case _:
+                assert_never(decision)
+
+    async def turn(self) -> float:
+        again = await self._try_again() if self._sending is None else 0.0
+        if self._sending is None:
+            if not self._gathering.count:
+                return again
+            pause = self._since + self._window - time.monotonic()
+            if pause > 0 and self._gathering.count < self._batch and not self.stopping:
+                return min(pause, again)
+            self._sending, self._gathering = self._gathering.in_two(_MOST_KEYS)
+        await self._send(self._sending)
+        return 0.0
+
+    async def recover(self, error: Exception) -> None:
+        self.events.emit("database.lost", role=self.name, error=str(error)[:200])
+        await self._link.drop(error)
+
+    async def flush(self) -> None:
+        """Settles all that has been decided; for the end of a drain. Raises what the database raises."""
+        while self._sending is not None or self._gathering.count:
+            if self._sending is None:
+                self._sending, self._gathering = self._gathering, Batch()
+            await self._send(self._sending)
+        while self._locked.count or self._turns:  # noqa: ASYNC110  the database has no event for it; this is shutdown
+            await asyncio.sleep(await self._try_again())
+
+    async def close(self) -> None:
+        await self._link.drop()
+
+    async def _send(self, batch: Batch) -> None:
+        connection = await self._link.get()
+        settled: Settled | None = None
+        if time.monotonic() >= self._wary_until:
+            try:
+                settled = await settle(connection, batch, self._owner())
+            except Exception as error:
+                if not is_of_a_row(error):
+                    raise
+                if is_a_lock(error):
+                    self._wary_until = time.monotonic() + _WARY
+        if settled is None:
+            settled = await Wary(connection, batch, self._owner()).settle()
+            self._keep_apart(batch, settled)
+            self._locked.add(batch.only(settled.locked))
+            batch = batch.only({id for id, _ in batch.rows()} - settled.locked)
+        self._sending = None
+        self._note(batch, settled)
+        full = batch.count >= self._batch
+        self._window = min(_LONGEST_WINDOW, self._window * 2) if batch.count > 8 and not full else _SHORTEST_WINDOW
+
+    def _keep_apart(self, batch: Batch, settled: Settled) -> None:
+        """What somebody else has locked, and those whose turn could not be told, are tried again in a moment."""
+        self._turns |= settled.turns
+        if settled.locked or settled.turns:
+            self._wary_until = time.monotonic() + _WARY
+            self._again_at = max(self._again_at, time.monotonic() + _AGAIN)
+            self._set_apart(settled.locked)
+        for parked in settled.parked:
+            self.events.emit("execution.parked", execution=parked.id.hex(), how=parked.how, reason=parked.reason)
+
+    async def _try_again(self) -> float:
+        """Tries what was locked, when it is time to; the seconds until it is again."""
+        if not self._locked.count and not self._turns:
+            return 60.0
+        started = time.monotonic()
+        if started < self._again_at and not self.stopping:
+            return self._again_at - started
+        connection = await self._link.get()
+        batch = self._locked
+        settled = await Wary(connection, batch, self._owner()).settle()
+        settled.fires += await let_turns(connection, self._turns)
+        self._keep_apart(batch, settled)
+        self._locked = batch.only(settled.locked)
+        self._note(batch.only({id for id, _ in batch.rows()} - settled.locked), settled)
+        now = time.monotonic()
+        self._again_at = now + max(_AGAIN, _SHARE_OF_TIME * (now - started))
+        return self._again_at - now if self._locked.count or self._turns else 60.0
+
+    def _note(self, batch: Batch, settled: Settled) -> None:
+        """These rows are out of this worker's hands."""
+        self.settled_count += settled.count
+        refused = batch.count - settled.count - len(settled.parked)
+        if refused > 0:
+            self.events.emit("lease.refused", count=refused)
+        rows = batch.rows()
+        for id, token in rows:
+            self._settled(id, token)
+        self._left(rows)
+        for partition, instant in [*batch.returning.items(), *settled.fires]:
+            self._returned(partition, instant)
+        self._ended()

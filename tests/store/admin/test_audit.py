@@ -1,0 +1,131 @@
+"""Who did what is on record, whichever way it was asked for."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from pgsched.events import Events
+from pgsched.store.admin import workers
+from pgsched.store.core import connect
+from pgsched.store.core.connect import Link
+from pgsched.upkeep.days import Days
+from tests.store.store_arrange import TARGET, Connection, call, column, refused, row, schedule, value
+
+Verb = Callable[..., Any]
+
+VERBS: dict[str, tuple[str, dict[str, Any]]] = {
+    "pause": ("job_id", {"note": "stocktaking"}),
+    "cancel": ("id", {"note": "stocktaking"}),
+    "trigger": ("job_id", {}),
+    "edit": ("job_id", {"changes": {"target": "python:other"}}),
+}
+
+
+def logged(db: Connection) -> list[tuple[str, str, UUID]]:
+    return [tuple(found) for found in db.execute("select actor, action, subject from pgsched.audit_log order by id")]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_logged(db: Connection) -> None:
+    db.execute("delete from pgsched.audit_log")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_verb_names_the_actor_it_was_told(db: Connection, verb: str) -> None:
+    job = schedule(db, every="1 hour")
+    name, arguments = VERBS[verb]
+    call(db, verb, **{name: job}, actor="ann", **arguments)
+    assert logged(db) == [("ann", verb, job)]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_verb_names_the_role_of_the_session_where_it_was_told_nobody(db: Connection, verb: str) -> None:
+    job = schedule(db, every="1 hour")
+    name, arguments = VERBS[verb]
+    call(db, verb, **{name: job}, **arguments)
+    assert logged(db) == [(value(db, "select current_user::text"), verb, job)]
+
+
+def test_the_role_that_was_taken_counts_and_not_the_login(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    with db.transaction():
+        db.execute("set local role pgsched_worker")
+        call(db, "pause", job_id=job)
+    assert column(db, "select actor from pgsched.audit_log") == ["pgsched_worker"]
+
+
+def test_a_resume_says_why(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    call(db, "pause", job_id=job)
+    call(db, "resume", job_id=job, note="open again", actor="ann")
+    found = row(db, "select actor, detail from pgsched.audit_log where action = 'resume'")
+    assert found == ("ann", {"note": "open again"})
+
+
+def test_a_move_of_an_execution_says_from_where_to_where(db: Connection) -> None:
+    id = schedule(db, fire_at="2030-01-01Z")
+    call(db, "reschedule", id=id, fire_at="2040-01-01Z", actor="ann")
+    actor, action, detail = row(db, "select actor, action, detail from pgsched.audit_log")
+    assert (actor, action) == ("ann", "reschedule")
+    assert (detail["before"][:4], detail["fire_at"][:4]) == ("2030", "2040")
+
+
+def test_cancelling_an_execution_by_its_key_is_on_record(db: Connection) -> None:
+    id = schedule(db, key="k")
+    call(db, "cancel", client="default", key="k", actor="ann")
+    assert logged(db) == [("ann", "cancel", id)]
+
+
+def test_what_changes_nothing_is_not_on_record(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    call(db, "resume", job_id=job)
+    call(db, "edit", job_id=job, changes={"target": TARGET})
+    for _ in range(2):
+        call(db, "pause", job_id=job)
+    for _ in range(2):
+        call(db, "cancel", id=job)
+    assert [action for _, action, _ in logged(db)] == ["pause", "cancel"]
+
+
+def test_what_is_rolled_back_is_not_on_record(db: Connection) -> None:
+    job = schedule(db, every="1 hour")
+    with db.transaction(force_rollback=True):
+        call(db, "pause", job_id=job)
+    assert logged(db) == []
+
+
+@pytest.mark.parametrize("actor", ["", "x" * 201])
+def test_an_actor_is_text_of_some_length(db: Connection, actor: str) -> None:
+    job = schedule(db, every="1 hour")
+    with refused("PS000", hint="leave it out"):
+        call(db, "pause", job_id=job, actor=actor)
+    assert value(db, "select state::text from pgsched.jobs") == "active"
+
+
+def wrote(db: Connection, *, days: Sequence[int]) -> None:
+    """The log has rows so many days old, the oldest first."""
+    db.execute(
+        "insert into pgsched.audit_log (at, actor, action) select now() - days * interval '1 day', 'ann', days::text"
+        " from unnest(%s::int[]) days order by days desc",
+        [list(days)],
+    )
+
+
+@pytest.mark.parametrize(("kept", "left"), [(400, ["399", "1"]), (365, ["1"]), (0, ["900", "401", "401", "399", "1"])])
+async def test_the_log_is_kept_for_so_many_days(db: Connection, store_url: str, kept: int, left: list[str]) -> None:
+    wrote(db, days=[900, 401, 401, 399, 1])
+    seen: list[tuple[str, dict[str, Any]]] = []
+    link = Link(store_url, "chores", raw=False)
+    events = Events(lambda event, fields: seen.append((event, fields)))
+    await Days(link, events, kept=30, audit_kept=kept, batch=2).turn()
+    await link.drop()
+    assert column(db, "select action from pgsched.audit_log order by id") == left
+    assert [fields["rows"] for event, fields in seen if event == "audit.deleted"] == [5 - len(left)] * (kept > 0)
+
+
+async def test_no_more_than_a_batch_of_the_log_is_deleted_at_once(db: Connection, worker: connect.Connection) -> None:
+    wrote(db, days=[500, 501, 502])
+    assert await workers.delete_audit(worker, kept=400, batch=2) == 2
+    assert column(db, "select action from pgsched.audit_log") == ["500"]

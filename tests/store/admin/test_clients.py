@@ -1,0 +1,273 @@
+"""What is set for clients: by functions, whole or not at all, and by whom."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from psycopg import sql
+
+from tests.store.admin.test_roles import acting, login_role
+from tests.store.store_arrange import Connection, call, column, heard, listening, refused, row, schedule, value
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+OTHER = "whsec_" + "A" * 32
+
+
+@pytest.fixture
+def payments(db: Connection, store_url: str) -> Iterator[Connection]:
+    """A session of the login role that is the client payments."""
+    role = login_role(db, "pgsched_client")
+    db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s)", [role])
+    with acting(store_url, role) as session:
+        yield session
+    db.execute(sql.SQL("drop owned by {0}; drop role {0}").format(sql.Identifier(role)))
+
+
+def grant(db: Connection, session: Connection, function: str) -> None:
+    role = sql.Identifier(value(session, "select session_user::text"))
+    db.execute(sql.SQL("grant execute on function {} to {}").format(sql.SQL(function), role))
+
+
+def settings(db: Connection, client: str) -> tuple[Any, ...]:
+    return row(db, "select keep::text, options, weight, state from pgsched.clients where client_id = %s", [client])
+
+
+def test_a_client_has_settings_once_something_is_set(db: Connection) -> None:
+    assert call(db, "set_client", client="shop", changes={"weight": 5}) is True
+    assert settings(db, "shop") == ("all", None, 5, "active")
+
+
+def test_only_what_is_named_changes(db: Connection) -> None:
+    call(db, "set_client", client="shop", changes={"weight": 5, "keep": "nothing"})
+    call(db, "set_client", client="shop", changes={"options": {"timeout": "5s"}})
+    assert settings(db, "shop") == ("nothing", {"timeout": "5s"}, 5, "active")
+
+
+def test_null_is_the_default(db: Connection) -> None:
+    call(db, "set_client", client="shop", changes={"weight": 5, "keep": "nothing", "options": {"timeout": "5s"}})
+    call(db, "set_client", client="shop", changes={"weight": None, "keep": None, "options": None})
+    assert settings(db, "shop") == ("all", None, 1, "active")
+
+
+def test_who_is_told_of_dead_letters_and_how_long_they_are_kept(db: Connection) -> None:
+    stored = "select dead_letter_target, dead_letters_for from pgsched.clients where client_id = 'shop'"
+    call(db, "set_client", client="shop", changes={"dead_letter_target": "python:dead", "dead_letters_for": "P90D"})
+    assert row(db, stored) == ("python:dead", timedelta(days=90))
+    call(db, "set_client", client="shop", changes={"dead_letter_target": None, "dead_letters_for": None})
+    assert row(db, stored) == (None, timedelta(days=365))
+
+
+def test_setting_what_is_so_already_changes_nothing(db: Connection) -> None:
+    call(db, "set_client", client="shop", changes={"weight": 5})
+    assert call(db, "set_client", client="shop", changes={"weight": 5}) is False
+    assert column(db, "select action from pgsched.audit_log") == ["set client"]
+
+
+def test_the_log_tells_what_was_set_and_by_whom(db: Connection) -> None:
+    call(db, "set_client", client="shop", changes={"weight": 5, "keep": "failures"}, actor="ann")
+    logged = row(db, "select actor, action, detail from pgsched.audit_log")
+    assert logged == ("ann", "set client", {"client": "shop", "changed": ["keep", "weight"]})
+
+
+def test_workers_are_told(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        call(db, "set_client", client="shop", changes={"weight": 5})
+        assert "clients" in heard(listener, db)
+
+
+@pytest.mark.parametrize(
+    ("state", "hint", "changes"),
+    [
+        ("PS000", "weight", []),
+        ("PS000", "keep, options, weight", {"wieght": 1}),
+        ("PS000", "keep, options, weight", {"signing_secret": SECRET}),
+        ("PS000", "1 to 100", {"weight": 0}),
+        ("PS000", "1 to 100", {"weight": 101}),
+        ("PS000", "1 to 100", {"weight": 1.5}),
+        ("PS000", "1 to 100", {"weight": "5"}),
+        ("PS000", "failures", {"keep": "some"}),
+        ("PS000", "failures", {"keep": 1}),
+        ("PS000", "create role", {"database_role": "nobody at all"}),
+        ("PS000", "create role", {"database_role": 1}),
+        ("PS001", "https://", {"dead_letter_target": "ops.example"}),
+        ("PS001", "https://", {"dead_letter_target": ""}),
+        ("PS001", "https://", {"dead_letter_target": 1}),
+        ("PS000", "90d", {"dead_letters_for": "59m"}),
+        ("PS000", "90d", {"dead_letters_for": "P3654D"}),
+        ("PS000", "90d", {"dead_letters_for": "a while"}),
+        ("PS000", "90d", {"dead_letters_for": 90}),
+        ("PS004", "options", {"options": []}),
+        ("PS004", "max_attempts", {"options": {"attempts": 5}}),
+        ("PS004", "PT5S", {"options": {"timeout": "soon"}}),
+        ("PS004", "each execution", {"options": {"on_success": "python:told"}}),
+        ("PS004", "each execution", {"options": {"on_failure": "python:told"}}),
+        ("PS004", "each execution", {"options": {"on_expired": "python:told"}}),
+        ("PS004", "each execution", {"options": {"limit_key": "merchant"}}),
+        ("PS004", "each execution", {"options": {"priority": 5}}),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_and_nothing_is_set(
+    db: Connection, state: str, hint: str, changes: Any
+) -> None:
+    from psycopg.types.json import Jsonb
+
+    with refused(state, hint=hint):
+        call(db, "set_client", client="shop", changes=Jsonb(changes))
+    assert column(db, "select client_id from pgsched.clients where client_id = 'shop'") == []
+
+
+@pytest.mark.parametrize("client", ["", "x" * 101, None])
+@pytest.mark.parametrize("function", ["set_client", "hold_client", "rotate_secret", "drop_client"])
+def test_a_name_that_no_client_has_is_refused(db: Connection, function: str, client: str | None) -> None:
+    with refused("PS000", hint="client =>"):
+        call(db, function, client=client)
+
+
+def test_a_client_is_held_with_a_reason_and_released(db: Connection) -> None:
+    assert call(db, "hold_client", client="shop", note="unpaid") is True
+    assert call(db, "hold_client", client="shop") is False
+    held = "select state, reason from pgsched.clients where client_id = 'shop'"
+    assert row(db, held) == ("held", "unpaid")
+    assert call(db, "release_client", client="shop", note="paid") is True
+    assert call(db, "release_client", client="shop") is False
+    assert row(db, held) == ("active", None)
+    assert column(db, "select detail ->> 'note' from pgsched.audit_log order by id") == ["unpaid", "paid"]
+
+
+def test_setting_something_does_not_release_a_client(db: Connection) -> None:
+    call(db, "hold_client", client="shop", note="unpaid")
+    call(db, "set_client", client="shop", changes={"weight": 2})
+    assert settings(db, "shop")[3] == "held"
+
+
+def test_a_dropped_client_goes_by_the_defaults_and_its_rows_stay(db: Connection) -> None:
+    call(db, "set_client", client="shop", changes={"weight": 5})
+    call(db, "rotate_secret", client="shop")
+    call(db, "rotate_secret", client="shop")
+    schedule(db, client="shop")
+    assert call(db, "drop_client", client="shop") is True
+    assert call(db, "drop_client", client="shop") is False
+    assert column(db, "select secret from pgsched_internal.former_secrets") == []
+    assert column(db, "select client_id::text from pgsched.executions") == ["shop"]
+
+
+def test_the_default_client_cannot_be_dropped(db: Connection) -> None:
+    with refused("PS011", hint="set_client"):
+        call(db, "drop_client", client="default")
+
+
+def test_a_client_with_api_keys_cannot_be_dropped(db: Connection) -> None:
+    call(db, "set_client", client="shop")
+    db.execute("insert into pgsched.api_keys (client_id, name, hash) values ('shop', 'one', 'x')")
+    with refused("PS011", hint="delete them"):
+        call(db, "drop_client", client="shop")
+    db.execute("delete from pgsched.api_keys")
+
+
+def test_a_secret_is_made_where_none_is_given_and_shown_once(db: Connection) -> None:
+    made = call(db, "rotate_secret", client="shop")
+    assert value(db, "select pgsched_internal.check_secret(%s)", [made]) is True
+    assert made != call(db, "rotate_secret", client="bank")
+    hints = row(db, "select hint, valid_until from pgsched.signing_secrets('shop')")
+    assert hints == ("whsec_…" + made[-4:], None)
+    assert made not in str(column(db, "select detail from pgsched.audit_log"))
+
+
+def test_the_secret_before_stays_valid_for_a_day(db: Connection) -> None:
+    call(db, "rotate_secret", client="shop", secret=SECRET)
+    assert call(db, "rotate_secret", client="shop", secret=OTHER) == OTHER
+    former = row(db, "select secret, valid_until - pgsched.now() > '23:59' from pgsched_internal.former_secrets")
+    assert former == (SECRET, True)
+    assert column(db, "select hint from pgsched.signing_secrets('shop')") == ["whsec_…AAAA", "whsec_…LaSw"]
+
+
+def test_rotating_can_end_the_former_secrets_at_once(db: Connection) -> None:
+    call(db, "rotate_secret", client="shop", secret=SECRET)
+    call(db, "rotate_secret", client="shop", secret=OTHER)
+    call(db, "rotate_secret", client="shop", keep_for="0")
+    assert column(db, "select secret from pgsched_internal.former_secrets") == []
+
+
+def test_a_former_secret_can_be_the_secret_again(db: Connection) -> None:
+    for secret in (SECRET, OTHER, SECRET):
+        call(db, "rotate_secret", client="shop", secret=secret)
+    assert column(db, "select hint from pgsched.signing_secrets('shop')") == ["whsec_…LaSw", "whsec_…AAAA"]
+
+
+def test_secrets_that_have_ended_are_not_shown(db: Connection) -> None:
+    call(db, "rotate_secret", client="shop", secret=SECRET)
+    call(db, "rotate_secret", client="shop", secret=OTHER)
+    db.execute("update pgsched_internal.former_secrets set valid_until = now() - interval '1 second'")
+    assert column(db, "select hint from pgsched.signing_secrets('shop')") == ["whsec_…AAAA"]
+
+
+@pytest.mark.parametrize(
+    "secret", ["", "secret", "whsec_", "whsec_c2hvcnQ=", SECRET[6:], SECRET + "!", "whsec_" + "A" * 92]
+)
+def test_what_is_no_secret_is_refused(db: Connection, secret: str) -> None:
+    with refused("PS000", hint="whsec_"):
+        call(db, "rotate_secret", client="shop", secret=secret)
+
+
+@pytest.mark.parametrize("keep_for", ["-1 second", "367 days"])
+def test_a_former_secret_is_kept_for_no_time_or_some(db: Connection, keep_for: str) -> None:
+    with refused("PS000", hint="24 hours"):
+        call(db, "rotate_secret", client="shop", keep_for=keep_for)
+
+
+def test_the_same_secret_again_is_refused(db: Connection) -> None:
+    call(db, "rotate_secret", client="shop", secret=SECRET)
+    with refused("PS000", hint="another"):
+        call(db, "rotate_secret", client="shop", secret=SECRET)
+
+
+def test_no_more_than_five_secrets_are_valid(db: Connection) -> None:
+    for _ in range(5):
+        call(db, "rotate_secret", client="shop")
+    with refused("PS011", hint="keep_for"):
+        call(db, "rotate_secret", client="shop")
+
+
+def test_dropping_the_secret_ends_the_former_ones_too(db: Connection) -> None:
+    call(db, "rotate_secret", client="shop")
+    call(db, "rotate_secret", client="shop")
+    assert call(db, "drop_secret", client="shop") is True
+    assert call(db, "drop_secret", client="shop") is False
+    assert column(db, "select hint from pgsched.signing_secrets('shop')") == []
+
+
+def test_a_client_reads_its_own_settings_and_no_secret(db: Connection, payments: Connection) -> None:
+    call(db, "set_client", client="payments", changes={"options": {"timeout": "5s"}, "weight": 3})
+    call(db, "set_client", client="billing", changes={"weight": 2})
+    call(db, "rotate_secret", client="payments", secret=SECRET)
+    assert row(payments, "select client_id, options, weight from pgsched.clients") == ("payments", {"timeout": "5s"}, 3)
+    assert column(payments, "select hint from pgsched.signing_secrets('payments')") == ["whsec_…LaSw"]
+    assert column(payments, "select hint from pgsched.signing_secrets('billing')") == []
+    with refused("42501"):
+        payments.execute("select secret from pgsched_internal.former_secrets")
+
+
+@pytest.mark.parametrize(
+    "function", ["set_client", "hold_client", "release_client", "rotate_secret", "drop_secret", "drop_client"]
+)
+def test_a_client_changes_none_of_its_settings(payments: Connection, function: str) -> None:
+    with refused("42501"):
+        call(payments, function, client="payments")
+
+
+def test_a_client_that_was_granted_it_changes_its_own_settings_alone(db: Connection, payments: Connection) -> None:
+    grant(db, payments, "pgsched.set_client(text, jsonb, text)")
+    assert call(payments, "set_client", client="payments", changes={"options": {"timeout": "5s"}}) is True
+    with refused("PS012", hint="role of that client"):
+        call(payments, "set_client", client="default", changes={"weight": 100})
+    role = value(db, "select session_user::text")
+    with refused("PS012", hint="database_role"):
+        call(payments, "set_client", client="payments", changes={"database_role": role})
+
+
+def test_to_drop_a_client_that_is_held_releases_it(db: Connection) -> None:
+    call(db, "hold_client", client="shop")
+    assert call(db, "drop_client", client="shop")
+    shut = "select count(*) from pgsched_internal.gates where name = 'client:shop' and shut_until is not null"
+    assert value(db, shut) == 0

@@ -1,0 +1,134 @@
+"""Days of history: made and dropped without anybody standing in line for a lock, by the most that any worker keeps."""
+
+from collections.abc import AsyncIterator
+from datetime import date
+
+import psycopg
+import pytest
+import pytest_asyncio
+
+from pgsched.events import Events
+from pgsched.store.admin import days
+from pgsched.store.admin.days import Day
+from pgsched.store.core.connect import Link
+from pgsched.upkeep.days import Days
+from tests.store.store_arrange import Connection, column, finish, schedule, value
+
+pytestmark = pytest.mark.oldest_postgresql
+
+ATTACHED = """
+select count(*) from pg_inherits
+ where inhparent = 'pgsched.history'::regclass and inhrelid::regclass::text ~ '_[0-9]{8}$'"""
+NAMES = """
+select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+ where i.inhparent = 'pgsched.history'::regclass and c.relname ~ '_[0-9]{8}$' order by 1"""
+WAITING = "select count(*) from pg_locks where not granted and relation is not null"
+
+
+@pytest_asyncio.fixture
+async def link(store_url: str) -> AsyncIterator[Link]:
+    made = Link(store_url, "upkeep")
+    yield made
+    await made.drop()
+
+
+def service(link: Link, *, kept: int = 30, tries: int = 60) -> Days:
+    return Days(link, Events(), kept=kept, audit_kept=0, tries=tries)
+
+
+@pytest.fixture
+def old_day(db: Connection) -> str:
+    """A day of history, forty days ago, that is attached."""
+    day = value(db, "select (now() at time zone 'UTC')::date - 40")
+    db.execute(f"drop table if exists pgsched_internal.history_{day:%Y%m%d}".encode())
+    for verb in ("make_day", "attach_day"):
+        assert value(db, f"select pgsched_internal.{verb}('history', %s)", [day])
+    return f"history_{day:%Y%m%d}"
+
+
+async def test_two_weeks_are_made_ahead(db: Connection, link: Link) -> None:
+    assert await service(link).turn() == 3600.0
+    assert value(db, ATTACHED) == 15
+
+
+async def test_a_reader_of_history_keeps_a_day_from_being_made_and_nobody_waits_for_it(
+    db: Connection, link: Link, store_url: str
+) -> None:
+    finish(db, schedule(db))
+    connection, day = await link.get(), Day("history", date(2090, 1, 1))
+    assert await days.make(connection, day)
+    with psycopg.connect(store_url) as reader:
+        reader.execute("select count(*) from pgsched.history")
+        assert await days.attach(connection, day) is False
+        assert value(db, WAITING) == 0
+        finish(db, schedule(db))  # a settle goes on
+    assert await days.attach(connection, day) is True
+    assert "history_20900101" in column(db, NAMES)
+    db.execute("drop table pgsched_internal.history_20900101")
+
+
+async def test_where_the_locks_are_not_to_be_had_it_looks_again_soon(
+    db: Connection, link: Link, store_url: str, old_day: str
+) -> None:
+    with psycopg.connect(store_url) as reader:
+        reader.execute("select count(*) from pgsched.history")
+        assert await service(link, tries=3).turn() == 60.0
+    assert await service(link).turn() == 3600.0
+    assert old_day not in column(db, NAMES)
+
+
+async def test_a_reader_of_history_keeps_a_day_from_being_dropped_and_nobody_waits_for_it(
+    db: Connection, link: Link, store_url: str, old_day: str
+) -> None:
+    with psycopg.connect(store_url) as reader:
+        reader.execute("select count(*) from pgsched.history")
+        connection = await link.get()
+        assert await days.drop(connection, old_day) is False
+        assert value(db, WAITING) == 0
+        finish(db, schedule(db))
+    assert await days.drop(connection, old_day) is True
+    assert old_day not in column(db, NAMES)
+
+
+async def test_an_open_settle_keeps_a_day_from_being_dropped_and_others_settle(
+    db: Connection, link: Link, store_url: str, old_day: str
+) -> None:
+    with psycopg.connect(store_url) as settling:
+        settling.execute("lock table pgsched.history in row exclusive mode")
+        assert await days.drop(await link.get(), old_day) is False
+        finish(db, schedule(db))
+
+
+async def test_what_one_worker_keeps_no_other_drops(db: Connection, link: Link, old_day: str) -> None:
+    await service(link, kept=365).turn()
+    await service(link, kept=30).turn()
+    assert old_day in column(db, NAMES)
+    db.execute("update pgsched_internal.facts set updated_at = now() - interval '25 hours' where value = '365'")
+    await service(link, kept=30).turn()
+    assert old_day not in column(db, NAMES)
+
+
+async def test_no_advisory_lock_of_any_login_keeps_days_from_being_made(
+    db: Connection, link: Link, store_url: str
+) -> None:
+    with psycopg.connect(store_url, autocommit=True) as outsider:
+        outsider.execute("select pg_advisory_lock(hashtext('pgsched days'))")
+        await service(link).turn()
+    assert value(db, ATTACHED) == 15
+
+
+async def test_another_worker_that_is_at_it_is_left_alone(db: Connection, link: Link, store_url: str) -> None:
+    with psycopg.connect(store_url) as other:
+        other.execute("select pgsched_internal.try_lock('days')")
+        assert not await days.make(await link.get(), Day("history", date(2020, 1, 1)))
+
+
+async def test_a_day_that_the_default_partition_has_rows_of_stays_with_it(db: Connection, link: Link) -> None:
+    finish(db, schedule(db), ago="9000 days")
+    day = value(db, "select (finished_at at time zone 'UTC')::date from pgsched.history")
+    connection = await link.get()
+    assert await days.make(connection, Day("history", day))
+    assert await days.attach(connection, Day("history", day)) is True
+    assert f"history_{day:%Y%m%d}" not in column(db, NAMES)
+    assert value(db, "select count(*) from pgsched_internal.history_default") == 1
+    assert await days.drop(connection, f"history_{day:%Y%m%d}") is True

@@ -1,0 +1,142 @@
+"""What replicates: each table has a key, and rows that are applied make and drop tables where they arrive.
+
+A real subscriber is in tests/replication; here rows are written as one writes them.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+
+from tests.store.store_arrange import Connection, column, value
+
+pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
+
+KEYLESS = """
+select c.oid::regclass::text from pg_class c
+ where c.relnamespace in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace) and c.relkind in ('r', 'p')
+   and not (c.relreplident = 'd' and exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary))"""
+DAYS = """
+select c.relname from pg_class c
+ where c.relname ~ '^(history|attempts)_209[0-9]{5}$' and c.relkind = 'r' and c.relispartition = %s order by 1"""
+ADD = "insert into pgsched_internal.days values (%s)"
+END = "delete from pgsched_internal.days where name = %s"
+OLD_ROW = """
+insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, status, partition, attempt,
+                             client_id, target)
+select at, at, at, at, pgsched.new_id(), 'succeeded', 0, 1, 'default', 'python:x'
+  from (values (%s::timestamptz)) v(at)"""
+
+
+@pytest.fixture
+def applying(db: Connection) -> Iterator[Connection]:
+    """A session as a subscription has one; what it makes is dropped."""
+    db.execute("set session_replication_role = replica")
+    yield db
+    db.execute("delete from pgsched_internal.days; delete from pgsched.queues where name <> 'default'")
+    for name in column(db, DAYS, [True]) + column(db, DAYS, [False]):
+        db.execute(f"drop table pgsched_internal.{name}".encode())
+
+
+@contextmanager
+def reading(url: str) -> Iterator[None]:
+    """Somebody reads history, in a transaction that goes on."""
+    with psycopg.connect(url) as reader:
+        reader.execute("select count(*) from pgsched.history")
+        yield
+
+
+def test_every_table_has_a_key_also_those_made_while_it_runs(db: Connection) -> None:
+    with db.transaction(force_rollback=True):
+        db.execute("select pgsched.create_queue('orders')")
+        for parent in ("history", "attempts"):
+            assert value(db, "select pgsched_internal.make_day(%s, '2095-01-01')", [parent])
+            assert value(db, "select pgsched_internal.attach_day(%s, '2095-01-01')", [parent])
+        assert column(db, KEYLESS) == []
+
+
+def test_a_day_that_is_told_of_is_made(applying: Connection) -> None:
+    applying.execute(ADD, ["history_20950101"])
+    assert column(applying, DAYS, [True]) == ["history_20950101"]
+
+
+def test_a_day_that_is_dropped_elsewhere_is_dropped(applying: Connection) -> None:
+    applying.execute(ADD, ["history_20950101"])
+    applying.execute(ADD, ["attempts_20950101"])
+    applying.execute(END, ["history_20950101"])
+    assert column(applying, DAYS, [True]) == ["attempts_20950101"]
+
+
+def test_who_reads_keeps_nobody_from_telling_of_a_day_which_is_attached_later(
+    applying: Connection, store_url: str
+) -> None:
+    with reading(store_url):
+        applying.execute(ADD, ["history_20950101"])
+        assert column(applying, DAYS, [False]) == ["history_20950101"]
+    applying.execute(ADD, ["history_20950102"])
+    assert column(applying, DAYS, [True]) == ["history_20950101", "history_20950102"]
+
+
+def test_who_reads_keeps_nobody_from_telling_that_a_day_is_over_which_goes_later(
+    applying: Connection, store_url: str
+) -> None:
+    applying.execute(ADD, ["history_20950101"])
+    applying.execute(ADD, ["history_20950102"])
+    with reading(store_url):
+        applying.execute(END, ["history_20950101"])
+        assert len(column(applying, DAYS, [True])) == 2
+    applying.execute(END, ["history_20950102"])
+    assert column(applying, DAYS, [True]) == []
+
+
+def test_a_day_whose_rows_are_in_the_default_partition_ends_with_them(applying: Connection, store_url: str) -> None:
+    with reading(store_url):
+        applying.execute(ADD, ["history_20950101"])
+        applying.execute(OLD_ROW, ["2095-01-01 12:00+00"])
+        applying.execute(OLD_ROW, ["2095-01-02 12:00+00"])
+    applying.execute(ADD, ["history_20950103"])
+    assert column(applying, DAYS, [True]) == ["history_20950103"]
+    applying.execute(END, ["history_20950101"])
+    assert column(applying, DAYS, [False]) == []
+    assert value(applying, "select count(*) from pgsched.history") == 1
+
+
+def test_a_queue_that_is_told_of_is_made_and_goes_once_it_is_dropped_elsewhere(applying: Connection) -> None:
+    applying.execute("insert into pgsched.queues (name, first_partition) values ('orders', 64)")
+    tables = "select count(*) from pg_inherits where inhparent = 'pgsched.executions'::regclass"
+    assert value(applying, tables) == 32
+    assert value(applying, "select to_regclass('pgsched_internal.watch_4') is not null")
+    applying.execute("delete from pgsched.queues where name = 'orders'")
+    assert value(applying, tables) == 16
+    assert value(applying, "select to_regclass('pgsched_internal.watch_4') is null")
+
+
+def test_who_reads_keeps_nobody_from_telling_that_a_queue_is_dropped(applying: Connection, store_url: str) -> None:
+    applying.execute("insert into pgsched.queues (name, first_partition) values ('orders', 80)")
+    with psycopg.connect(store_url) as reader:
+        reader.execute("select count(*) from pgsched.executions")
+        applying.execute("delete from pgsched.queues where name = 'orders'")
+    applying.execute("insert into pgsched.queues (name, first_partition) values ('orders', 80)")
+    applying.execute("delete from pgsched.queues where name = 'orders'")
+    assert value(applying, "select to_regclass('pgsched_internal.executions_80') is null")
+
+
+def test_rows_that_are_not_applied_from_elsewhere_make_nothing(db: Connection) -> None:
+    with db.transaction(force_rollback=True):
+        db.execute(ADD, ["history_20950101"])
+        db.execute("insert into pgsched.queues (name, first_partition) values ('orders', 96)")
+        assert value(db, "select to_regclass('pgsched_internal.history_20950101') is null")
+        assert value(db, "select to_regclass('pgsched_internal.executions_96') is null")
+
+
+def test_sequences_are_brought_up_to_their_rows_and_never_set_back(db: Connection) -> None:
+    with db.transaction(force_rollback=True):
+        ids = "insert into pgsched.audit_log (actor, action) values ('ann', 'pause') returning id"
+        first = value(db, ids)
+        db.execute("insert into pgsched.audit_log (id, actor, action) values (%s, 'ann', 'pause')", [first + 100])
+        db.execute("select pgsched_internal.advance_sequences()")
+        assert value(db, ids) == first + 101
+        db.execute("delete from pgsched.audit_log")
+        db.execute("select pgsched_internal.advance_sequences()")
+        assert value(db, ids) == first + 102

@@ -1,0 +1,480 @@
+"""Who may do what: a client with its own rows, a reader with nothing but reading, PUBLIC with nothing."""
+
+import secrets
+from collections.abc import Iterator
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.store.store_arrange import (
+    TARGET,
+    Connection,
+    call,
+    column,
+    counts,
+    finish,
+    lease,
+    planned,
+    refused,
+    row,
+    schedule,
+    status,
+    value,
+)
+
+pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
+
+DENIED = "42501"
+
+
+def acting(url: str, role: str) -> Connection:
+    """A session of this role."""
+    connection = psycopg.connect(url, autocommit=True)
+    connection.execute(sql.SQL("set session authorization {}").format(sql.Identifier(role)))
+    return connection
+
+
+def login_role(db: Connection, member_of: str | None) -> str:
+    name = f"pgsched_test_{secrets.token_hex(6)}"
+    db.execute(sql.SQL("create role {} login").format(sql.Identifier(name)))
+    if member_of is not None:
+        db.execute(sql.SQL("grant {} to {}").format(sql.Identifier(member_of), sql.Identifier(name)))
+    return name
+
+
+@pytest.fixture
+def payments(db: Connection, store_url: str) -> Iterator[Connection]:
+    """A session of the login role that is the client payments."""
+    role = login_role(db, "pgsched_client")
+    db.execute(
+        "insert into pgsched.clients (client_id, database_role) values ('payments', %s), ('billing', null)", [role]
+    )
+    with acting(store_url, role) as session:
+        yield session
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+
+
+@pytest.fixture
+def reader(db: Connection, store_url: str) -> Iterator[Connection]:
+    role = login_role(db, "pgsched_reader")
+    with acting(store_url, role) as session:
+        yield session
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+
+
+@pytest.fixture
+def anybody(db: Connection, store_url: str) -> Iterator[Connection]:
+    role = login_role(db, None)
+    with acting(store_url, role) as session:
+        yield session
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+
+
+def test_a_client_schedules_replaces_and_cancels_its_own(payments: Connection) -> None:
+    id = schedule(payments, client="payments", key="k", payload={"n": 1})
+    assert schedule(payments, client="payments", key="k", payload={"n": 2}) == id
+    call(payments, "reschedule", id=id, fire_at="2040-01-01Z")
+    assert call(payments, "cancel", client="payments", key="k") is True
+    assert status(payments, id) == "cancelled"
+    assert call(payments, "cancel", id=schedule(payments, client="payments")) is True
+
+
+def test_a_client_keeps_recurring_jobs_of_its_own(payments: Connection) -> None:
+    job = schedule(payments, client="payments", key="nightly", cron="@daily")
+    assert schedule(payments, client="payments", key="nightly", cron="@hourly") == job
+    assert call(payments, "pause", job_id=job, note="closed") is True
+    assert call(payments, "resume", job_id=job) is True
+    assert status(payments, call(payments, "trigger", job_id=job)) == "scheduled"
+    assert call(payments, "cancel", id=job) is True
+
+
+def test_a_client_edits_its_own_job_and_the_waiting_row_follows(db: Connection, payments: Connection) -> None:
+    job = schedule(payments, client="payments", every="1 hour")
+    planned(db, job)
+    assert call(payments, "edit", job_id=job, changes={"target": "python:other"}) is True
+    assert column(payments, "select target from pgsched.executions") == ["python:other"]
+    assert value(payments, "select planned_revision = revision from pgsched.jobs") is True
+    assert call(payments, "edit", job_id=job, changes={"every": "30m", "labels": {"team": "a"}}) is True
+    assert counts(payments) == (0, 1, 0)
+
+
+def test_a_client_pauses_resumes_and_cancels_many_of_its_own(db: Connection, payments: Connection) -> None:
+    for client in ("payments", "payments", "billing"):
+        schedule(db, client=client, every="1 hour", labels={"team": "a"})
+    for function in ("pause_all", "resume_all", "cancel_all"):
+        assert call(payments, function, labels={"team": "a"}) == 2
+    assert call(payments, "cancel_all", client="billing") == 0
+    states = "select client_id::text, state::text from pgsched.jobs order by 1, 2"
+    assert db.execute(states).fetchall() == [
+        ("billing", "active"),
+        ("payments", "cancelled"),
+        ("payments", "cancelled"),
+    ]
+
+
+def test_what_a_client_does_is_logged_under_its_role(db: Connection, payments: Connection) -> None:
+    job = schedule(payments, client="payments", every="1 hour")
+    call(payments, "pause", job_id=job)
+    call(payments, "resume", job_id=job, actor="ann")
+    role = value(payments, "select session_user::text")
+    assert column(db, "select actor from pgsched.audit_log where subject = %s order by id", [job]) == [role, "ann"]
+
+
+def test_a_client_withdraws_the_planned_row_of_its_job(db: Connection, payments: Connection) -> None:
+    job = schedule(payments, client="payments", every="1 hour")
+    db.execute(
+        "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target)"
+        " select now(), now(), id, revision, pgsched_internal.partition_of(j), client_id, target from pgsched.jobs j"
+    )
+    call(payments, "cancel", id=job)
+    assert column(payments, "select status::text from pgsched.status") == ["skipped"]
+
+
+def test_a_client_inserts_plainly(payments: Connection) -> None:
+    payments.execute(
+        "insert into pgsched.executions (target, fire_at, client_id) select %s, now(), 'payments'"
+        " from generate_series(1, 3)",
+        [TARGET],
+    )
+    payments.execute("insert into pgsched.jobs (target, cron, client_id) values (%s, '@daily', 'payments')", [TARGET])
+    assert counts(payments) == (3, 1, 0)
+
+
+def test_a_client_takes_what_is_running_as_it_is(db: Connection, payments: Connection) -> None:
+    id = schedule(payments, client="payments", key="k", payload={"n": 1})
+    lease(db, id)
+    assert schedule(payments, client="payments", key="k", payload={"n": 2}) == id
+    assert value(payments, "select payload from pgsched.executions") == {"n": 1}
+    with refused("PS011"):
+        call(payments, "cancel", id=id)
+
+
+def test_a_client_does_not_see_the_rows_of_others(db: Connection, payments: Connection) -> None:
+    schedule(db, client="billing", key="k")
+    schedule(db, client="billing", every="1 hour")
+    ended = schedule(db, client="billing")
+    call(db, "cancel", id=ended)
+    db.execute(
+        "insert into pgsched.attempts (finished_at, execution_id, attempt, client_id, error) values"
+        " (now(), %s, 1, 'billing', 'x')",
+        [ended],
+    )
+    assert counts(payments) == (0, 0, 0)
+    assert column(payments, "select id from pgsched.status") == []
+    assert column(payments, "select error from pgsched.attempts") == []
+    assert column(payments, "select client_id from pgsched.clients") == ["payments"]
+
+
+def test_a_client_cannot_act_on_the_rows_of_others(db: Connection, payments: Connection) -> None:
+    execution = schedule(db, client="billing", key="k")
+    job = schedule(db, client="billing", every="1 hour")
+    for id in (execution, job):
+        with refused("PS010"):
+            call(payments, "cancel", id=id)
+    with refused("PS012"):
+        call(payments, "cancel", client="billing", key="k")
+    with refused("PS010"):
+        call(payments, "reschedule", id=execution, fire_at="2040-01-01Z")
+    for function in ("trigger", "pause", "resume"):
+        with refused("PS010"):
+            call(payments, function, job_id=job)
+    with refused("PS010"):
+        call(payments, "edit", job_id=job, changes={"target": "python:stolen"})
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "delete from pgsched.executions",
+        "update pgsched.executions set target = 'python:other'",
+        "delete from pgsched.jobs",
+        "update pgsched.jobs set target = 'python:other'",
+        "select 1 from pgsched.executions for update",
+        "select 1 from pgsched.jobs for share",
+        "lock table pgsched.executions in row exclusive mode nowait",
+        "select lease_token from pgsched.executions",
+        "select options from pgsched.queues",
+        "insert into pgsched.executions (id, target, fire_at, client_id) values (pgsched.new_id(),"
+        " 'python:x', now(), 'payments')",
+        "insert into pgsched.jobs (id, target, cron, client_id) values (pgsched.new_id(), 'python:x',"
+        " '@daily', 'payments')",
+    ],
+)
+def test_a_client_inserts_and_reads_its_rows_and_can_neither_change_nor_lock_them(
+    payments: Connection, statement: str
+) -> None:
+    schedule(payments, client="payments")
+    schedule(payments, client="payments", every="1 hour")
+    if "lock table" in statement and payments.info.server_version >= 160000:
+        statement = statement.replace("row exclusive", "share")  # who inserts may take the lock of an insert, since 16
+    with refused(DENIED), payments.transaction():
+        payments.execute(statement.encode())
+
+
+@pytest.mark.parametrize("client", ["billing", "default", "unheard-of"])
+@pytest.mark.parametrize("key", [None, "k"])
+def test_a_client_cannot_schedule_for_others(payments: Connection, client: str, key: str | None) -> None:
+    with refused("PS012"):
+        schedule(payments, client=client, key=key)
+    with refused("PS012"):
+        schedule(payments, client=client, key=key, every="1 hour")
+    with refused(DENIED):
+        payments.execute(
+            "insert into pgsched.executions (target, fire_at, client_id) values ('python:x', now(), %s)", [client]
+        )
+    with refused(DENIED):
+        payments.execute(
+            "insert into pgsched.jobs (target, cron, client_id) values ('python:x', '@daily', %s)", [client]
+        )
+    assert counts(payments) == (0, 0, 0)
+
+
+def test_a_client_cannot_take_over_the_key_of_another(db: Connection, payments: Connection) -> None:
+    schedule(db, client="billing", key="k", payload={"n": 1})
+    with refused("PS012"):
+        schedule(payments, client="billing", key="k", payload={"n": 2})
+    assert column(db, "select payload from pgsched.executions") == [{"n": 1}]
+
+
+def test_a_client_cannot_give_its_rows_to_another(payments: Connection) -> None:
+    schedule(payments, client="payments")
+    with refused(DENIED):
+        payments.execute("update pgsched.executions set client_id = 'billing'")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "lease_owner = 9",
+        "lease_token = 9",
+        "lease_expires_at = now()",
+        "partition = 3",
+        "plan = 1",
+        "id = pgsched.new_id()",
+    ],
+)
+def test_a_client_cannot_touch_what_is_the_workers(payments: Connection, change: str) -> None:
+    schedule(payments, client="payments")
+    with refused(DENIED):
+        payments.execute(f"update pgsched.executions set {change}".encode())
+
+
+def test_a_client_cannot_write_history_that_was_not(payments: Connection) -> None:
+    with refused(DENIED):
+        payments.execute(
+            "insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id,"
+            " status, partition, attempt,"
+            " client_id, target) values (now(), now(), now(), now(), pgsched.new_id(), 'succeeded',"
+            " 0, 1, 'payments', %s)",
+            [TARGET],
+        )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select signing_secret from pgsched.clients",
+        "update pgsched.clients set keep = 'nothing'",
+        "select * from pgsched.api_keys",
+        "select * from pgsched.workers",
+        "select * from pgsched.audit_log",
+        "select pgsched_internal.make_day('history', current_date)",
+        "select pgsched_internal.drop_day('history_20200101')",
+        "insert into pgsched.queues values ('mine', 16)",
+        "delete from pgsched.history",
+        "update pgsched.jobs set planned_revision = 0",
+        "create table pgsched.mine ()",
+        "truncate pgsched.executions",
+    ],
+)
+def test_a_client_may_do_nothing_else(payments: Connection, query: str) -> None:
+    with refused(DENIED):
+        payments.execute(query.encode())
+
+
+def test_a_role_that_is_no_client_has_no_rows(db: Connection, store_url: str) -> None:
+    role = login_role(db, "pgsched_client")
+    schedule(db)
+    with acting(store_url, role) as session:
+        assert counts(session) == (0, 0, 0)
+        with refused("PS012"):
+            schedule(session)
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+
+
+def test_two_clients_may_share_a_role(db: Connection, payments: Connection) -> None:
+    role = value(db, "select database_role from pgsched.clients where client_id = 'payments'")
+    db.execute("update pgsched.clients set database_role = %s where client_id = 'billing'", [role])
+    schedule(payments, client="payments")
+    schedule(payments, client="billing")
+    assert set(column(payments, "select client_id from pgsched.status")) == {"payments", "billing"}
+
+
+def test_a_reader_reads_everything(db: Connection, reader: Connection) -> None:
+    id: UUID = schedule(db, client="billing")
+    schedule(db, client="payments", every="1 hour")
+    assert counts(reader) == (1, 1, 0)
+    assert status(reader, id) == "scheduled"
+    for table in ("attempts", "queues", "workers", "audit_log"):
+        reader.execute(sql.SQL("select * from {}").format(sql.Identifier("pgsched", table)))
+    assert row(reader, "select client_id, keep::text from pgsched.clients") == ("default", "all")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select pgsched.schedule('https://shop.example/')",
+        "select pgsched.cancel(pgsched.new_id())",
+        "insert into pgsched.executions (target, fire_at) values ('https://shop.example/', now())",
+        "update pgsched.executions set fire_at = now()",
+        "delete from pgsched.executions",
+        "update pgsched.jobs set state = 'paused'",
+        "delete from pgsched.history",
+        "select signing_secret from pgsched.clients",
+        "select hash from pgsched.api_keys",
+        "select pgsched_internal.drop_day('history_20200101')",
+    ],
+)
+def test_a_reader_writes_nothing_and_reads_no_secret(db: Connection, reader: Connection, query: str) -> None:
+    schedule(db)
+    with refused(DENIED):
+        reader.execute(query.encode())
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select * from pgsched.status",
+        "select * from pgsched.queues",
+        "select pgsched.schedule('https://shop.example/')",
+        "select pgsched.now()",
+        "insert into pgsched.executions (target, fire_at) values ('https://shop.example/', now())",
+    ],
+)
+def test_anybody_else_may_do_nothing(anybody: Connection, query: str) -> None:
+    with refused(DENIED):
+        anybody.execute(query.encode())
+
+
+def test_a_client_debounces_beside_its_running_row(db: Connection, payments: Connection) -> None:
+    running = schedule(payments, client="payments", key="k")
+    lease(db, running)
+    following = schedule(payments, client="payments", key="k", on_conflict="debounce")
+    assert (status(db, running), status(db, following)) == ("running", "scheduled")
+
+
+def test_a_client_waits_for_its_own_also_where_they_run(db: Connection, payments: Connection) -> None:
+    first, second = schedule(payments, client="payments"), schedule(payments, client="payments", key="k")
+    lease(db, first)
+    last = schedule(payments, client="payments", after=[str(first), "k"])
+    assert set(column(payments, "select after_id from pgsched.dependencies")) == {first, second}
+    assert call(payments, "cancel", id=second)
+    assert value(db, "select decided from pgsched_internal.release_dependents(10, null)") == 1
+    assert status(payments, last) == "skipped"
+
+
+def test_a_client_cannot_wait_for_anothers_execution(db: Connection, payments: Connection) -> None:
+    theirs = schedule(db, client="billing", key="k")
+    for name in (str(theirs), "k"):
+        with refused("PS010"):
+            schedule(payments, client="payments", after=[name])
+
+
+def test_a_client_cannot_hold_anothers_execution_back(db: Connection, payments: Connection) -> None:
+    theirs, mine = schedule(db, client="billing"), schedule(payments, client="payments")
+    with refused("PS010"):
+        call(payments, "wait_for", execution_id=theirs, after_id=mine)
+    assert call(payments, "wait_for", execution_id=mine, after_id=theirs) is False
+
+
+def test_a_client_sees_nothing_of_who_else_waits(db: Connection, payments: Connection) -> None:
+    schedule(db, client="billing", after=[str(schedule(db, client="billing"))])
+    assert column(payments, "select 1 from pgsched.dependencies") == []
+    for statement in ("delete from pgsched.dependencies", "update pgsched.dependencies set status = 'succeeded'"):
+        with refused(DENIED):
+            payments.execute(statement.encode())
+
+
+@pytest.mark.parametrize("step", ["release_dependents(1, null)", "release_abandoned(1, null)"])
+def test_a_client_releases_nobody(payments: Connection, step: str) -> None:
+    with refused(DENIED):
+        payments.execute(f"select pgsched_internal.{step}".encode())
+
+
+def locked_rows(db: Connection, table: str) -> int:
+    """How many rows of a table somebody has locked; what is locked is passed over."""
+    free = len(column(db, f"select 1 from {table} for update skip locked".encode()))
+    return int(value(db, f"select count(*) from {table}".encode())) - free
+
+
+@pytest.mark.parametrize(
+    ("verb", "table"),
+    [
+        ("cancel(%s)", "pgsched.executions"),
+        ("reschedule(%s, now())", "pgsched.executions"),
+        ("complete(%s, 1)", "pgsched.executions"),
+        ("fail(%s, 1, 'x')", "pgsched.executions"),
+        ("extend(%s, 1)", "pgsched.executions"),
+        ("release(%s, 1)", "pgsched.executions"),
+        ("wait_for(%s, pgsched.new_id())", "pgsched.executions"),
+        ("cancel(%s)", "pgsched.jobs"),
+        ("edit(%s, '{}')", "pgsched.jobs"),
+        ("pause(%s)", "pgsched.jobs"),
+        ("resume(%s)", "pgsched.jobs"),
+        ("trigger(%s)", "pgsched.jobs"),
+        ("backfill(%s, now() - interval '2 hours', now() - interval '1 hour')", "pgsched.jobs"),
+        ("cancel_backfill(%s)", "pgsched.backfills"),
+        ("replay(%s)", "pgsched.history"),
+        ("discard(%s)", "pgsched.history"),
+        ("cancel_replay(%s)", "pgsched.replays"),
+    ],
+)
+def test_a_foreign_id_is_as_unknown_as_one_that_does_not_exist_and_nothing_of_it_is_locked(
+    db: Connection, payments: Connection, verb: str, table: str
+) -> None:
+    failed = schedule(db, client="billing")
+    finish(db, failed, ended="failed")
+    schedule(db, client="billing")
+    job = schedule(db, client="billing", every="1 hour")
+    call(db, "backfill", job_id=job, starts_at="2026-01-01Z", ends_at="2026-01-02Z")
+    call(db, "replay_all", filter={"client": "billing"})
+    theirs = value(db, f"select id from {table} limit 1".encode())
+    said = []
+    for id in (theirs, value(db, "select pgsched.new_id()")):
+        with payments.transaction(force_rollback=True):
+            with pytest.raises(psycopg.Error) as caught, payments.transaction():
+                payments.execute(f"select pgsched.{verb}".encode(), [id])
+            said.append((caught.value.sqlstate, str(caught.value.diag.message_primary).replace(str(id), "…")))
+            assert locked_rows(db, table) == 0
+    assert said[0] == said[1]
+    assert said[0][0] == "PS010"
+
+
+def test_no_operator_of_a_tenant_decides_whose_rows_it_sees(db: Connection, payments: Connection) -> None:
+    schedule(db, client="billing", payload={"secret": 1})
+    db.execute("grant create on schema public to public")
+    for types in ("name, name", "text, text", "text, name"):
+        left, right = types.split(", ")
+        payments.execute(f"create function public.yes({types}) returns boolean language sql return true".encode())
+        payments.execute(
+            f"create operator public.= (function = public.yes, leftarg = {left}, rightarg = {right})".encode()
+        )
+    payments.execute("set search_path = public, pg_catalog")
+    assert column(payments, "select payload from pgsched.executions") == []
+    assert column(payments, "select client_id from pgsched.clients") == ["payments"]
+    with refused(DENIED):
+        payments.execute(
+            "insert into pgsched.executions (client_id, target, fire_at) values ('billing', 'python:x', now())"
+        )
+    with refused("PS012"):
+        call(payments, "cancel", client="billing", key="k")
+    payments.execute(
+        "insert into pgsched.executions (client_id, target, fire_at) values ('payments', 'python:x', now())"
+    )
+    db.execute(
+        sql.SQL("drop owned by {}").format(
+            sql.Identifier(value(db, "select database_role from pgsched.clients where client_id = 'payments'"))
+        )
+    )

@@ -1,0 +1,251 @@
+"""One row for whose sake a batch fails, or that somebody has locked, leaves the others of it alone."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from pgsched.domain.execution import Execution
+from pgsched.events import Events
+from pgsched.store.core.connect import Connection, Link
+from pgsched.store.core.isolation import by_halves, is_of_a_row
+from pgsched.store.core.wire import LONG_AGO, to_instant
+from pgsched.store.ends import dependencies
+from pgsched.store.jobs import jobs, sweeping
+from pgsched.store.live import executions
+from pgsched.store.live.executions import Group, Lease, Share
+from pgsched.store.live.reaping import Stretch, reap_others
+from pgsched.store.pull import pulled
+from pgsched.store.pull.pulled import Passing
+from pgsched.upkeep.backfiller import Backfiller
+from pgsched.upkeep.replayer import Replayer
+from tests.store.ends.dead_letter_arrange import dead_letter, state
+from tests.store.pull.pull_arrange import FIRST, claim, pulled_queue
+from tests.store.store_arrange import TARGET, call, column, row, schedule, status, value
+from tests.store.store_arrange import Connection as Session
+
+pytestmark = pytest.mark.oldest_postgresql
+
+
+@pytest.mark.parametrize("odd", [set(), {0}, {99}, {3, 4, 50}, set(range(100))])
+async def test_the_work_is_done_with_all_but_the_culprits(odd: set[int]) -> None:
+    done: list[int] = []
+
+    async def work(part: Sequence[int]) -> None:
+        if odd & set(part):
+            raise ValueError("odd")
+        done.extend(part)
+
+    parted = await by_halves(range(100), work)
+    assert {culprit.row for culprit in parted.culprits} == odd
+    assert sorted(done) == sorted(set(range(100)) - odd)
+
+
+async def test_what_is_no_rows_fault_is_raised() -> None:
+    async def work(part: Sequence[int]) -> None:
+        raise psycopg.errors.AdminShutdown("bye")
+
+    with pytest.raises(psycopg.errors.AdminShutdown):
+        await by_halves([1, 2], work)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (psycopg.errors.NumericValueOutOfRange(), True),
+        (psycopg.errors.CheckViolation(), True),
+        (psycopg.errors.ProgramLimitExceeded(), True),
+        (psycopg.errors.RaiseException(), True),
+        (psycopg.errors.DataCorrupted(), True),
+        (psycopg.errors.LockNotAvailable(), True),
+        (psycopg.errors.QueryCanceled(), True),
+        (psycopg.DataError("timestamp too large"), True),
+        (OverflowError(), True),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "odd"), True),
+        (psycopg.OperationalError("the connection is lost"), False),
+        (psycopg.errors.OutOfMemory(), False),
+        (psycopg.errors.ReadOnlySqlTransaction(), False),
+        (psycopg.errors.UndefinedTable(), False),
+        (psycopg.errors.InsufficientPrivilege(), False),
+        (psycopg.errors.TooManyConnections(), False),
+        (ConnectionResetError(), False),
+        (TimeoutError(), False),
+    ],
+)
+def test_which_errors_a_single_row_can_cause(error: Exception, expected: bool) -> None:
+    assert is_of_a_row(error) is expected
+
+
+async def leased(db: Session, worker: Connection, *keys: str) -> list[Execution]:
+    """Rows under these keys, in the hand of worker 5, all in one partition."""
+    for key in keys:
+        schedule(db, fire_at="2020-01-01Z", ordering_key="together", client="shop", target=f"python:{key}")
+    home = value(db, "select min(partition) from pgsched.executions")
+    lease = Lease(owner=5, token=5, length=timedelta(seconds=30), ahead=timedelta(0))
+    return (await executions.claim(worker, lease, [Share(home, LONG_AGO, 100)], now=0)).rows
+
+
+async def test_a_row_that_cannot_be_taken_back_is_parked_and_the_others_are_taken_back(
+    db: Session, worker: Connection
+) -> None:
+    rows = await leased(db, worker, "a", "odd", "b", "c")
+    db.execute(
+        "alter table pgsched.executions add constraint odd"
+        " check (target <> 'python:odd' or lease_token is not null or fire_at = 'infinity')"
+    )
+    try:
+        part = Stretch(rows[0].partition, LONG_AGO, 100)
+        (returned, failed, again), parked = await reap_others(worker, part, [5], ended_by=0.0)
+    finally:
+        db.execute("alter table pgsched.executions drop constraint odd")
+    assert (returned, failed, [one.how for one in parked], again) == (3, 0, ["held"], LONG_AGO)
+    assert row(db, "select gate, lease_token from pgsched.executions where target = 'python:odd'") == ("error", None)
+    assert "odd" in value(db, "select reason from pgsched.status where target = 'python:odd'")
+
+
+async def test_leases_are_prolonged_beside_a_row_that_somebody_has_locked(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    rows = await leased(db, worker, "a", "mine", "b")
+    group = Group([one.id for one in rows], [one.token for one in rows])
+    with psycopg.connect(store_url) as holder:
+        holder.execute("select from pgsched.executions where target = 'python:mine' for update")
+        assert await executions.renew(worker, rows[0].partition, group, timedelta(hours=1)) == 2
+    assert await executions.renew(worker, rows[0].partition, group, timedelta(hours=1)) == 1
+
+
+async def test_jobs_are_planned_beside_one_that_cannot_be(db: Session, planning: Connection) -> None:
+    odd = schedule(db, every="1 hour", key="odd")
+    for n in range(4):
+        schedule(db, every="1 hour", key=f"fine-{n}")
+    db.execute("alter table pgsched.executions add constraint odd check (job_id is null or target <> 'python:odd')")
+    db.execute("update pgsched.jobs set target = 'python:odd' where id = %s", [odd])
+    try:
+        taken, invalid, _ = await jobs.plan_jobs(planning, batch=10)
+    finally:
+        db.execute("alter table pgsched.executions drop constraint odd")
+    assert (taken, [id for id, _ in invalid]) == (5, [odd])
+    assert value(db, "select count(*) from pgsched.executions") == 4
+    assert column(db, "select state::text from pgsched.jobs where id = %s", [odd]) == ["invalid"]
+
+
+async def test_whoever_waits_is_released_beside_any_number_whom_somebody_has_locked(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    before = [schedule(db, client="shop") for _ in range(12)]
+    held = [call(db, "schedule", target=TARGET, client="shop", after=[str(id)], key="mine") for id in before[:1]]
+    held += [call(db, "schedule", target=TARGET, client="shop", after=[str(id)]) for id in before[1:]]
+    first = schedule(db, client="other")
+    following = call(db, "schedule", target=TARGET, client="other", after=[str(first)], after_outcome="any")
+    with psycopg.connect(store_url) as holder:
+        holder.execute("select from pgsched.executions where id = any (%s) for update", [held])
+        for id in [*before, first]:
+            call(db, "cancel", id=id)
+        after: UUID | None = None
+        for _ in range(4):
+            _, _, after = await dependencies.release(worker, most=5, after=after)
+        assert status(db, following) == "scheduled"
+
+
+async def test_jobs_that_nothing_carries_on_are_taken_up_beside_one_that_cannot_be(
+    db: Session, planning: Connection
+) -> None:
+    ids = sorted(schedule(db, every="1 hour", key=f"k-{n}") for n in range(9))
+    db.execute("update pgsched.jobs set planned_revision = revision")
+    db.execute(f"alter table pgsched.jobs add constraint odd check (id <> '{ids[4]}' or planned_revision > 0)".encode())
+    try:
+        (repaired, after), invalid = await sweeping.repair_others(planning, after=jobs.FIRST, most=100)
+    finally:
+        db.execute("alter table pgsched.jobs drop constraint odd")
+    assert (repaired, after, [id for id, _ in invalid]) == (8, None, [ids[4]])
+    found = row(db, "select state::text, reason from pgsched.jobs where id = %s", [ids[4]])
+    assert (found[0], "odd" in found[1]) == ("invalid", True)
+
+
+async def test_failures_in_a_row_are_counted_no_further_than_can_be(db: Session) -> None:
+    id = schedule(db, every="1 hour", rules={"pause_after": 1000})
+    db.execute("update pgsched.jobs set failures = 2147483647, rules = rules || '{\"pause_after\": 1000}'")
+    assert call(db, "pgsched_internal.count_outcome", job_id=id, status="failed")
+    assert row(db, "select state::text, failures from pgsched.jobs") == ("paused", 0)
+
+
+async def test_a_backfill_that_cannot_be_planned_is_ended_with_the_reason_and_others_go_on(
+    db: Session, store_url: str
+) -> None:
+    ids = [schedule(db, cron="0 * * * *", target="python:report", key=f"b-{n}") for n in range(3)]
+    asked = [call(db, "backfill", job_id=id, starts_at="2026-03-01Z", ends_at="2026-03-01T05:00Z") for id in ids]
+    db.execute(f"alter table pgsched.executions add constraint odd check (job_id is distinct from '{ids[1]}')".encode())
+    link = Link(store_url, "test", raw=False)
+    backfiller = Backfiller(link, link, Events())
+    try:
+        await backfiller.turn()
+    finally:
+        await link.drop()
+        db.execute("alter table pgsched.executions drop constraint odd")
+    states = [row(db, "select state, reason from pgsched.backfills where id = %s", [id]) for id in asked]
+    assert [state for state, _ in states] == ["active", "cancelled", "active"]
+    assert "odd" in states[1][1]
+    assert value(db, "select count(distinct job_id) from pgsched.executions") == 2
+
+
+async def test_a_replay_goes_on_without_one_that_cannot_be_scheduled(db: Session, store_url: str) -> None:
+    ids = [dead_letter(db, client="shop") for _ in range(5)]
+    odd, theirs = dead_letter(db, target="python:odd"), dead_letter(db)
+    asked = call(db, "replay_all", filter={"status_code": 503}, rate=1000)
+    db.execute("alter table pgsched.executions add constraint odd check (target <> 'python:odd')")
+    link = Link(store_url, "test", raw=False)
+    replayer = Replayer(link, link, Events())
+    try:
+        await replayer.turn()
+    finally:
+        await link.drop()
+        db.execute("alter table pgsched.executions drop constraint odd")
+    assert row(db, "select state, replayed, passed_over from pgsched.replays where id = %s", [asked]) == (
+        "finished", 6, 1,
+    )  # fmt: skip
+    assert [state(db, id) for id in (*ids, odd, theirs)] == [*["replayed"] * 5, "open", "replayed"]
+
+
+async def test_a_replay_that_cannot_go_on_is_ended_with_the_reason_and_others_go_on(
+    db: Session, store_url: str
+) -> None:
+    dead_letter(db)
+    odd, fine = [call(db, "replay_all", filter={"status_code": 503}, rate=1000) for _ in range(2)]
+    db.execute(
+        f"alter table pgsched.replays add constraint odd check (id <> '{odd}' or reached is null"
+        " or state = 'cancelled')".encode()
+    )
+    link = Link(store_url, "test", raw=False)
+    replayer = Replayer(link, link, Events())
+    try:
+        await replayer.turn()
+    finally:
+        await link.drop()
+        db.execute("alter table pgsched.replays drop constraint odd")
+    found = [row(db, "select state, reason from pgsched.replays where id = %s", [id]) for id in (odd, fine)]
+    assert (found[0][0], "odd" in found[0][1], found[1][0]) == ("cancelled", True, "finished")
+
+
+async def test_runs_are_passed_on_to_consumers_beside_one_that_cannot_be(
+    db: Session, worker: Connection, planning: Connection
+) -> None:
+    pulled_queue(db)
+    made = [schedule(db, every="1 hour", key=f"p-{n}", target="queue:", queue="orders") for n in range(4)]
+    await jobs.plan_jobs(planning, batch=10)
+    db.execute("update pgsched.executions set fire_at = now(), scheduled_for = now()")
+    db.execute(
+        f"alter table pgsched.executions add constraint odd check (job_id is distinct from '{made[2]}'"
+        " or coalesce(scheduled_for, fire_at) <= now() or not isfinite(fire_at)) not valid".encode()
+    )
+    lease = Lease(owner=5, token=5, length=timedelta(seconds=30), ahead=timedelta(seconds=1))
+    try:
+        _, parked = await pulled.pass_on_without(
+            worker, lease, Passing(FIRST, LONG_AGO, 50), now=to_instant(value(db, "select now()"))
+        )
+    finally:
+        db.execute("alter table pgsched.executions drop constraint odd")
+    assert [one.how for one in parked] == ["held"]
+    assert {handed.job_id for handed in claim(db)} == set(made) - {made[2]}
+    assert "odd" in value(db, "select reason from pgsched.jobs where id = %s", [made[2]])

@@ -1,0 +1,225 @@
+"""What a client's transaction holds while it is left open: few locks, however many queues there are, and none on what a
+worker has in hand."""
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from tests.store.admin.queue_arrange import queue, session
+from tests.store.ends.dead_letter_arrange import dead_letter
+from tests.store.store_arrange import TARGET, Connection, call, column, finish, lease, planned, refused, schedule, value
+
+pytestmark = pytest.mark.oldest_postgresql
+
+QUEUES = 11  # and the queues default and pulled
+MOST = 80
+MOST_LOOKED_UP = 150
+MOST_OF_A_QUEUE = 200  # sixteen tables with nine indexes each, and others
+BY_HAND = "insert into pgsched.executions (target, fire_at) values (%s, now() + interval '1 hour') returning id"
+
+
+@pytest.fixture(scope="module")
+def queues_url(janitor: Any, template: str) -> Iterator[str]:
+    """A database with thirteen queues and three months of history."""
+    with janitor.make("store_locks", template=template):
+        url = janitor.url_of("store_locks")
+        with session(url) as connection:
+            for number in range(QUEUES):
+                queue(connection, f"queue-{number}")
+            queue(connection, "pulled", pulled=True)
+            connection.execute(
+                "do $$ begin for n in 1..90 loop"
+                " execute format('create table pgsched_internal.history_%s partition of pgsched.history"
+                " for values from (%L) to (%L)', to_char(current_date - n, 'YYYYMMDD'),"
+                " (current_date - n)::text || ' 00:00+00', (current_date - n + 1)::text || ' 00:00+00');"
+                " end loop; end $$"
+            )
+        yield url
+
+
+@pytest.fixture
+def db(queues_url: str) -> Iterator[Connection]:
+    with session(queues_url) as connection:
+        yield connection
+        connection.execute("delete from pgsched.executions; delete from pgsched.history; delete from pgsched.jobs")
+
+
+def locks(db: Connection) -> int:
+    """How many locks this session holds on tables and indexes of ours."""
+    return int(
+        value(
+            db,
+            "select count(*) from pg_locks l join pg_class c on c.oid = l.relation where l.pid = pg_backend_pid()"
+            " and c.relnamespace in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace)",
+        )
+    )
+
+
+def assert_few(db: Connection, function: str, **arguments: Any) -> None:
+    with db.transaction():
+        call(db, function, **arguments)
+        held = locks(db)
+    assert held <= MOST, f"{function} holds {held} locks"
+
+
+def inserted(db: Connection) -> UUID:
+    """An execution whose id and partition were drawn apart."""
+    [id] = column(db, BY_HAND, [TARGET])
+    return UUID(str(id))
+
+
+def test_scheduling_under_a_key_holds_few_locks(db: Connection) -> None:
+    for name, given in ((None, None), ("ordering_key", "o"), ("queue", "queue-3"), ("on_conflict", "keep")):
+        also = {name: given} if name else {}
+        assert_few(db, "schedule", target=TARGET, key="k", delay="1 hour", **also)
+
+
+def test_scheduling_under_a_key_that_has_ended_holds_few_locks(db: Connection) -> None:
+    finish(db, schedule(db, key="k"))
+    assert_few(db, "schedule", target=TARGET, key="k")
+
+
+@pytest.mark.parametrize("made", [schedule, inserted])
+def test_cancelling_and_moving_by_id_hold_few_locks(db: Connection, made: Any) -> None:
+    assert_few(db, "reschedule", id=made(db), fire_at="2040-01-01Z")
+    assert_few(db, "cancel", id=made(db))
+
+
+@pytest.mark.parametrize("made", [schedule, inserted])
+def test_cancelling_what_has_ended_holds_few_locks(db: Connection, made: Any) -> None:
+    for ago in ("0 seconds", "40 days"):
+        id = made(db)
+        finish(db, id, ago=ago)
+        assert_few(db, "cancel", id=id)
+
+
+def test_cancelling_by_key_holds_few_locks(db: Connection) -> None:
+    schedule(db, key="k")
+    assert_few(db, "cancel", client="default", key="k")
+    assert_few(db, "cancel", client="default", key="k")
+
+
+def test_scheduling_after_others_holds_few_locks(db: Connection) -> None:
+    before = schedule(db, key="before")
+    assert_few(db, "schedule", target=TARGET, after=[str(before)])
+    assert_few(db, "schedule", target=TARGET, key="k", after=["before"])
+
+
+@pytest.mark.parametrize("ago", ["1 hour", "40 days"])
+def test_dealing_with_a_dead_letter_holds_few_locks(db: Connection, ago: str) -> None:
+    assert_few(db, "replay", id=dead_letter(db, ago=ago))
+    assert_few(db, "replay", id=dead_letter(db, key="k", ago=ago))
+    assert_few(db, "discard", id=dead_letter(db, ago=ago))
+
+
+def test_changing_a_job_holds_few_locks(db: Connection) -> None:
+    job = schedule(db, key="job", every="1 hour")
+    planned(db, job)
+    assert_few(db, "trigger", job_id=job)
+    assert_few(db, "schedule", target=TARGET, key="job", every="2 hours")
+    assert_few(db, "edit", job_id=job, changes={"every": "3h"})
+    assert_few(db, "edit", job_id=job, changes={"queue": "queue-5"})
+    assert_few(db, "pause", job_id=job)
+    assert_few(db, "resume", job_id=job)
+    assert_few(db, "cancel", id=job)
+
+
+def test_what_runs_can_be_settled_while_its_key_is_scheduled_again(db: Connection, queues_url: str) -> None:
+    running = schedule(db, key="k")
+    lease(db, running)
+    given: list[dict[str, Any]] = [
+        {},
+        {"ordering_key": "o"},
+        {"queue": "queue-1"},
+        {"on_conflict": "keep"},
+        {"on_conflict": "debounce"},
+        {"on_conflict": "debounce", "ordering_key": "o"},
+    ]
+    with session(queues_url) as worker:
+        for arguments in given:
+            with db.transaction(force_rollback=True):
+                schedule(db, key="k", **arguments)
+                taken = column(worker, "select id from pgsched.executions where lease_token = 1 for update nowait")
+                assert taken == [running], arguments
+
+
+def test_what_runs_is_not_locked_by_verbs_that_refuse_it(db: Connection, queues_url: str) -> None:
+    running = schedule(db, key="k")
+    lease(db, running)
+    with session(queues_url) as worker, session(queues_url) as client, client.transaction():
+        for function, arguments in (
+            ("cancel", {"id": running}),
+            ("cancel", {"client": "default", "key": "k"}),
+            ("reschedule", {"id": running, "fire_at": "2040-01-01Z"}),
+        ):
+            with refused("PS011"), client.transaction():
+                call(client, function, **arguments)
+        assert column(worker, "select id from pgsched.executions for update nowait") == [running]
+
+
+def test_a_row_that_another_client_holds_is_waited_for_and_not_held_on(db: Connection, queues_url: str) -> None:
+    id = schedule(db, key="k")
+    with session(queues_url) as other:
+        other.execute("set lock_timeout = '100ms'")
+        with db.transaction():
+            call(db, "reschedule", id=id, fire_at="2040-01-01Z")
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                schedule(other, key="k")
+
+
+def test_handing_out_and_settling_what_is_pulled_holds_few_locks(db: Connection) -> None:
+    for verb, also in (("complete", ""), ("fail", ", 'no'"), ("extend", ""), ("release", "")):
+        call(db, "schedule", target="queue:", queue="pulled")
+        taken = db.execute("select id, token from pgsched.claim('pulled', 'me')").fetchone()
+        with db.transaction():
+            db.execute(f"select pgsched.{verb}(%s, %s{also})".encode(), taken)
+            assert locks(db) <= MOST, verb
+        db.execute("delete from pgsched.executions")
+
+
+@pytest.mark.parametrize("waiting", [0, 1, 200])
+def test_a_claim_of_a_consumer_holds_locks_on_its_own_queue_alone(db: Connection, waiting: int) -> None:
+    first = value(db, "select first_partition from pgsched.queues where name = 'pulled'")
+    db.execute(
+        "insert into pgsched.executions (target, fire_at, partition, ordering_key)"
+        " select 'queue:', now(), pgsched.partition_for('pulled', 'default', null, o), o"
+        "   from generate_series(1, %s) as n, lateral (select case n %% 3 when 0 then 'o' || n end as o) drawn",
+        [waiting],
+    )
+    with db.transaction():
+        db.execute("select pgsched.claim('pulled', 'me', 100)")
+        held = value(db, "select count(distinct l.relation) from pg_locks l where l.pid = pg_backend_pid()")
+        others = value(
+            db,
+            "select count(*) from pg_locks l join pg_class c on c.oid = l.relation where l.pid = pg_backend_pid()"
+            " and c.relname ~ '^executions_[0-9]+' and substring(c.relname from '[0-9]+')::int / 16 <> %s",
+            [first // 16],
+        )
+    assert (others, held <= (MOST if waiting < 16 else MOST_OF_A_QUEUE)) == (0, True), held
+
+
+def test_asking_when_the_next_is_due_holds_locks_on_its_own_queue_alone(db: Connection) -> None:
+    with db.transaction():
+        db.execute("select pgsched_internal.until_next('pulled')")
+        assert locks(db) <= MOST_OF_A_QUEUE
+
+
+@pytest.mark.parametrize("ago", [None, "0 seconds", "40 days"])
+def test_looking_one_execution_up_holds_few_locks(db: Connection, ago: str | None) -> None:
+    for id in (schedule(db, key="k"), schedule(db, key="other", queue="queue-3"), inserted(db)):
+        if ago is not None:
+            finish(db, id, ago=ago)
+        with db.transaction():
+            assert db.execute("select count(*) from pgsched.status_of(%s)", [id]).fetchone() == (1,)
+            assert locks(db) <= MOST_LOOKED_UP
+    with db.transaction():
+        assert value(db, "select key from pgsched.status_of('default', 'k')") == "k"
+        assert locks(db) <= MOST_LOOKED_UP
+
+
+def test_cancelling_all_of_a_client_holds_few_locks(db: Connection) -> None:
+    schedule(db, client="shop")
+    assert_few(db, "cancel_all", client="shop")

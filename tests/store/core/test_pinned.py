@@ -1,0 +1,182 @@
+"""Sessions of ours mean the same whatever a database is set to, and whatever stands in the schemas of its path."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+import pytest_asyncio
+
+from pgsched.api.database import Database
+from pgsched.events import Events
+from pgsched.store.admin.migrate import check_schema, migrate
+from pgsched.store.admin.replacing import interface_sql
+from pgsched.store.core import connect
+from pgsched.store.core.transactions import transaction
+from pgsched.store.core.wire import LONG_AGO, to_instant
+from pgsched.store.jobs import jobs
+from pgsched.store.live import executions
+from pgsched.store.live.executions import Group, Lease, Share
+from tests.store.store_arrange import Connection, call, schedule, value
+
+pytestmark = pytest.mark.oldest_postgresql
+
+HOSTILE = {
+    "intervalstyle": "iso_8601",
+    "datestyle": "German",
+    "timezone": "'Asia/Kolkata'",
+    "bytea_output": "escape",
+    "extra_float_digits": "-15",
+    "default_transaction_isolation": "serializable",
+    "standard_conforming_strings": "off",
+    "array_nulls": "off",
+    "transform_null_equals": "on",
+    "quote_all_identifiers": "on",
+    "search_path": "evil, pg_catalog",
+}
+# Each of them is an exact match for the types that our columns have, so that it is preferred to what PostgreSQL brings.
+EVIL = """
+create schema evil;
+create function evil.never(uuid, uuid) returns boolean language sql immutable as 'select false';
+create operator evil.= (leftarg = uuid, rightarg = uuid, function = evil.never);
+create function evil.number(bigint, bigint) returns boolean language sql immutable as 'select false';
+create operator evil.= (leftarg = bigint, rightarg = bigint, function = evil.number);
+create function evil.small(smallint, integer) returns boolean language sql immutable as 'select false';
+create operator evil.= (leftarg = smallint, rightarg = integer, function = evil.small);
+create function evil.instant(pgsched_internal.instant, timestamptz) returns boolean
+  language sql immutable as 'select false';
+create operator evil.<= (leftarg = pgsched_internal.instant, rightarg = timestamptz, function = evil.instant);
+create function evil.later(timestamptz, timestamptz) returns boolean language sql immutable as 'select false';
+create operator evil.<= (leftarg = timestamptz, rightarg = timestamptz, function = evil.later);
+create function evil.unnest(uuid[]) returns setof uuid language sql as 'select null::uuid where false';
+
+"""
+
+
+@pytest.fixture
+def hostile(store_url: str) -> Iterator[str]:
+    """The database with settings and operators under which nothing of ours would be as it is."""
+    name = store_url.partition("?")[0].rsplit("/", 1)[1]
+    with psycopg.connect(store_url, autocommit=True) as admin:
+        admin.execute(EVIL.encode())
+        for setting, given in HOSTILE.items():
+            admin.execute(f"alter database {name} set {setting} = {given}".encode())
+        yield store_url
+        admin.execute("drop schema evil cascade")
+        for setting in HOSTILE:
+            admin.execute(f"alter database {name} reset {setting}".encode())
+
+
+@pytest_asyncio.fixture
+async def session(hostile: str) -> AsyncIterator[connect.Connection]:
+    connection = await connect.connect(hostile, "test")
+    yield connection
+    await connection.close()
+
+
+async def show(connection: Any, setting: str) -> str:
+    [found] = await (await connection.execute(f"show {setting}".encode())).fetchone()
+    return str(found)
+
+
+@pytest.mark.parametrize("setting", sorted(HOSTILE))
+async def test_a_workers_session_is_as_any_other_whatever_the_database_is_set_to(
+    session: connect.Connection, hostile: str, setting: str
+) -> None:
+    with transaction(hostile) as other:
+        [expected] = other.execute(f"show {setting}".encode()).fetchone() or ("",)
+    found = await show(session, setting)
+    assert found == expected
+    assert found.casefold() != HOSTILE[setting].strip("'").casefold()
+
+
+async def test_rows_are_claimed_and_settled_beside_operators_of_somebody_elses(
+    db: Connection, session: connect.Connection
+) -> None:
+    for n in range(5):
+        schedule(db, fire_at="2020-01-01Z", payload={"n": n})
+    lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
+    answer = await executions.claim(session, lease, [Share(p, LONG_AGO, 100) for p in range(16)], now=0)
+    assert len(answer.rows) == 5
+    for row in answer.rows:
+        [settled] = await executions.settle_succeeded(session, 200, {row.partition: Group([row.id], [row.token])})
+        assert settled.rowcount == 1
+    assert value(db, "select count(*) from pgsched.history where status = 'succeeded'") == 5
+
+
+async def test_jobs_are_planned_and_carried_on_whatever_the_database_is_set_to(db: Connection, hostile: str) -> None:
+    schedule(db, every="90 minutes", key="often")
+    schedule(db, cron="30 9 * * *", timezone="Europe/Berlin", key="daily")
+    planner = await connect.connect(hostile, "test", raw=False)
+    assert (await jobs.plan_jobs(planner, batch=10))[:2] == (2, [])
+    await planner.close()
+    db.execute("update pgsched.executions set fire_at = pgsched.now(), scheduled_for = pgsched.now()")
+    claiming = await connect.connect(hostile, "test")
+    lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
+    shares = [Share(p, LONG_AGO, 100) for p in range(16)]
+    answer = await executions.claim(claiming, lease, shares, now=to_instant(datetime.now(UTC)))
+    await claiming.close()
+    assert len(answer.rows) == 2
+    assert (
+        value(db, "select count(*) from pgsched.executions where lease_token is null and fire_at > pgsched.now()") == 2
+    )
+
+
+async def test_the_api_reads_instants_and_intervals_whatever_the_database_is_set_to(hostile: str) -> None:
+    database = Database(hostile, Events())
+    await database.open()
+    try:
+        async with database.connection() as connection:
+            cursor = await connection.execute(
+                "select interval '36 hours', timestamptz '2026-03-04 05:06Z', '\\x00ff'::bytea"
+            )
+            assert await cursor.fetchone() == (
+                timedelta(hours=36), datetime(2026, 3, 4, 5, 6, tzinfo=UTC), b"\x00\xff",
+            )  # fmt: skip
+            assert await show(connection, "search_path") == "pg_catalog, pg_temp"
+            assert await show(connection, "transaction_isolation") == "read committed"
+    finally:
+        await database.close()
+
+
+def test_an_edit_in_a_session_of_any_setting_means_the_same(hostile: str) -> None:
+    with psycopg.connect(hostile, autocommit=True) as client:  # its abbreviation of the zone is also another zone's
+        client.execute("set search_path = public")
+        job = schedule(client, every="1 hour", key="often")
+        assert call(client, "edit", job_id=job, changes={"anchor": None}) is True
+        away = "select abs(extract(epoch from anchor - clock_timestamp())) < 300 from pgsched.jobs"
+        assert value(client, away) is True
+
+
+def test_a_service_schedules_and_is_refused_the_same_in_sessions_of_any_setting(hostile: str) -> None:
+    options = {"timeout": "5.5s", "headers": {"x-a": "b"}, "priority": 3}
+    with psycopg.connect(hostile, autocommit=True) as client:
+        for target in ("https://shop.example:8443/a?b=c", "https://[::1]/x", "sql:billing.settle"):
+            schedule(client, target=target, delay=timedelta(minutes=90), options=options)
+        rules = {"jitter": "PT5M", "exclude": ["2026-12-25", "30 2 * * 1-5"]}
+        schedule(client, cron="15 3 1-7/2 * MON#1", timezone="Europe/Berlin", rules=rules)
+        for target in ("https://-bad./", "sql:billing_settle", "https://a.example:99999/"):
+            with pytest.raises(psycopg.Error) as refused:
+                schedule(client, target=target)
+            assert refused.value.sqlstate == "PS001"
+        with pytest.raises(psycopg.Error) as refused:
+            schedule(client, options={"timeout": "5d5d"})
+        assert refused.value.sqlstate == "PS004"
+        assert value(client, "select count(*) from pgsched.status") == 3
+
+
+def test_no_function_has_a_literal_that_standard_conforming_strings_changes() -> None:
+    """They are read as the session is set that calls them."""
+    plain = re.compile(r"(?<![A-Za-z0-9_])(E?)'((?:[^']|'')*)'")
+    for text in interface_sql():
+        for line in text.splitlines():
+            if not line.lstrip().startswith("--"):
+                assert [found[2] for found in plain.finditer(line) if "\\" in found[2] and not found[1]] == []
+
+
+def test_a_database_of_any_setting_is_migrated(hostile: str) -> None:
+    migrate(hostile)
+    with transaction(hostile) as connection:
+        check_schema(connection)

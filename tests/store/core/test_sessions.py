@@ -1,0 +1,42 @@
+"""Sessions as the roles of clients: what a login that fails costs."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from pgsched.errors import Unavailable
+from pgsched.store.core import sessions
+from pgsched.store.core.sessions import Connection, Sessions
+
+
+class Server:
+    """Takes connections and ends them at once, as one does that lets nobody log in."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.asked += 1
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+async def nothing(connection: Connection) -> None:
+    raise AssertionError("nobody is let in")
+
+
+@pytest.mark.parametrize(("refused_for", "tries"), [(3600.0, 1), (0.0, 20)])
+async def test_a_login_that_failed_is_left_alone_for_a_moment(
+    monkeypatch: pytest.MonkeyPatch, refused_for: float, tries: int
+) -> None:
+    monkeypatch.setattr(sessions, "_REFUSED_FOR", refused_for)
+    server = Server()
+    async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        lent = Sessions(f"postgresql://pgsched@127.0.0.1:{port}/x?sslmode=disable", "user={role}", most=2)
+        for _ in range(20):
+            with pytest.raises(Unavailable, match="no session as billing"):
+                await lent.work("billing", nothing)
+    assert server.asked == tries

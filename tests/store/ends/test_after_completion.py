@@ -1,0 +1,95 @@
+"""Jobs whose next instant is counted from the end of a run: where another interval is counted from."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from pgsched.store.core.connect import Connection
+from pgsched.store.jobs import jobs
+from tests.store.jobs.jobs_arrange import HOUR, waiting
+from tests.store.store_arrange import Connection as Session
+from tests.store.store_arrange import call, finish, lease, value
+
+MINUTE = timedelta(minutes=1)
+
+
+async def scheduled(db: Session, worker: Connection, every: timedelta) -> UUID:
+    """Again and again, so long after the end of each run; it is planned."""
+    id = call(db, "schedule", target="python:x", every=every, key="sync", rules={"after_completion": True})
+    await jobs.plan_jobs(worker, batch=10)
+    assert isinstance(id, UUID)
+    return id
+
+
+async def made(db: Session, worker: Connection, *, ago: timedelta = 5 * HOUR) -> UUID:
+    """A job every two hours, so old; it has not run."""
+    id = await scheduled(db, worker, 2 * HOUR)
+    db.execute("update pgsched.jobs set created_at = created_at - %s, anchor = anchor - %s", [ago, ago])
+    return id
+
+
+async def edited(db: Session, worker: Connection) -> UUID:
+    """It is to run every hour."""
+    return await scheduled(db, worker, HOUR)
+
+
+def run(db: Session, of: UUID, *, ago: str) -> None:
+    """A run of the job that ended so long ago."""
+    finish(db, call(db, "trigger", job_id=of), ago=ago)
+
+
+def until_next(db: Session, of: UUID) -> timedelta:
+    [found] = waiting(db, of)
+    now: datetime = value(db, "select pgsched.now()")
+    return found - now
+
+
+async def test_an_edit_does_not_put_off_the_first_run(db: Session, worker: Connection) -> None:
+    id = await made(db, worker, ago=40 * MINUTE)
+    assert await edited(db, worker) == id
+    assert abs(until_next(db, id) - 20 * MINUTE) < MINUTE
+
+
+async def test_after_an_edit_the_interval_is_counted_from_the_end_of_the_last_run(
+    db: Session, worker: Connection
+) -> None:
+    id = await made(db, worker)
+    run(db, id, ago="50 minutes")
+    run(db, id, ago="10 minutes")
+    await edited(db, worker)
+    assert abs(until_next(db, id) - 50 * MINUTE) < MINUTE
+
+
+async def test_what_is_overdue_by_the_edited_schedule_runs_at_once(db: Session, worker: Connection) -> None:
+    id = await made(db, worker)
+    run(db, id, ago="3 hours")
+    await edited(db, worker)
+    assert abs(until_next(db, id)) < MINUTE
+
+
+async def test_while_a_run_goes_on_the_interval_is_counted_from_the_edit(db: Session, worker: Connection) -> None:
+    id = await made(db, worker)
+    run(db, id, ago="3 hours")
+    lease(db, call(db, "trigger", job_id=id))
+    await edited(db, worker)
+    assert abs(until_next(db, id) - HOUR) < MINUTE
+
+
+@pytest.mark.parametrize("keep", ["nothing", "failures"])
+async def test_where_not_all_history_is_kept_the_interval_is_counted_from_the_edit(
+    db: Session, worker: Connection, keep: str
+) -> None:
+    id = await made(db, worker)
+    db.execute("update pgsched.clients set keep = %s where client_id = 'default'", [keep])
+    await edited(db, worker)
+    db.execute("update pgsched.clients set keep = 'all' where client_id = 'default'")
+    assert abs(until_next(db, id) - HOUR) < MINUTE
+
+
+async def test_after_a_pause_the_interval_is_counted_from_its_end(db: Session, worker: Connection) -> None:
+    id = await made(db, worker)
+    call(db, "pause", job_id=id)
+    call(db, "resume", job_id=id)
+    await jobs.plan_jobs(worker, batch=10)
+    assert abs(until_next(db, id) - 2 * HOUR) < MINUTE

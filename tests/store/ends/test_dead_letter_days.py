@@ -1,0 +1,115 @@
+"""Dead letters outlive the days of history, until they expire."""
+
+import pytest
+
+from tests.store.ends.dead_letter_arrange import dead_letter, keep_days, replay, state
+from tests.store.store_arrange import Connection, call, column, finish, row, schedule, status, value
+
+pytestmark = pytest.mark.oldest_postgresql
+
+KEPT = "select id from pgsched_internal.kept_dead_letters"
+
+
+@pytest.fixture(autouse=True)
+def _day(db: Connection) -> None:
+    """A day of history and attempts, forty days old."""
+    for parent in ("history", "attempts"):
+        db.execute(_make_day(parent))
+
+
+def _make_day(parent: str) -> bytes:
+    return f"""
+do $$
+declare
+  day constant date := (now() at time zone 'UTC')::date - 40;
+begin
+  set local role pgsched_owner;
+  execute format('create table if not exists pgsched_internal.%I partition of pgsched.{parent}'
+    ' for values from (%L) to (%L)', '{parent}_' || to_char(day, 'YYYYMMDD'), day || ' 00:00+00',
+    day + 1 || ' 00:00+00');
+end $$""".encode()
+
+
+def days(db: Connection) -> list[str]:
+    return column(
+        db,
+        "select inhrelid::regclass::text from pg_inherits where inhparent = 'pgsched.history'::regclass"
+        " and inhrelid::regclass::text ~ '_[0-9]{8}$'",
+    )
+
+
+def test_an_open_one_is_moved_with_its_tries_when_its_day_goes(db: Connection) -> None:
+    id = dead_letter(db, ago="40 days", payload={"n": 1}, key="k")
+    keep_days(db, 30)
+    assert days(db) == []
+    assert column(db, KEPT) == [id]
+    assert row(db, "select state, payload, key, reason, attempt from pgsched.dead_letters") == (
+        "open", {"n": 1}, "k", "503 Service Unavailable", 5,
+    )  # fmt: skip
+    assert (
+        value(db, "select tries #>> '{0,error}' from pgsched_internal.kept_dead_letters") == "503 Service Unavailable"
+    )
+    assert status(db, id) == "failed"
+
+
+def test_one_in_no_day_of_its_own_is_moved_too(db: Connection) -> None:
+    id = dead_letter(db, ago="50 days")
+    keep_days(db, 30)
+    assert column(db, "select id from pgsched_internal.history_default") == []
+    assert column(db, KEPT) == [id]
+
+
+def test_what_succeeded_or_was_dealt_with_goes_with_its_day(db: Connection) -> None:
+    finish(db, schedule(db), ago="40 days")
+    call(db, "discard", id=dead_letter(db, ago="40 days"))
+    keep_days(db, 30)
+    assert (days(db), column(db, KEPT)) == ([], [])
+
+
+def test_a_day_is_not_dropped_before_its_dead_letters_are_out_of_it(db: Connection) -> None:
+    id = dead_letter(db, ago="40 days")
+    db.execute("select pgsched_internal.drop_day(name) from pgsched_internal.days_to_drop(30) name")
+    assert len(days(db)) == 1
+    assert state(db, id) == "open"
+
+
+def test_those_that_have_expired_go_with_their_day(db: Connection) -> None:
+    dead_letter(db, ago="40 days")
+    db.execute("update pgsched.clients set dead_letters_for = '35 days'")
+    keep_days(db, 30)
+    assert (days(db), column(db, KEPT)) == ([], [])
+
+
+def test_later_they_expire_so_many_at_a_time(db: Connection) -> None:
+    for _ in range(3):
+        dead_letter(db, ago="40 days")
+    keep_days(db, 30)
+    assert value(db, "select pgsched_internal.expire_dead_letters(10)") == 0
+    db.execute("update pgsched.clients set dead_letters_for = '35 days'")
+    assert [value(db, "select pgsched_internal.expire_dead_letters(2)") for _ in range(3)] == [2, 1, 0]
+
+
+def test_a_kept_one_is_replayed_and_discarded_as_any(db: Connection) -> None:
+    replayed, discarded = dead_letter(db, ago="40 days", payload={"n": 1}), dead_letter(db, ago="40 days")
+    keep_days(db, 30)
+    new = replay(db, replayed)
+    assert value(db, "select payload from pgsched.executions where id = %s", [new]) == {"n": 1}
+    assert replay(db, replayed) == new
+    assert call(db, "discard", id=discarded) is True
+    assert (state(db, replayed), state(db, discarded)) == ("replayed", "discarded")
+
+
+def test_kept_ones_are_replayed_and_discarded_by_a_filter(db: Connection) -> None:
+    kept = dead_letter(db, ago="40 days")
+    keep_days(db, 30)
+    recent = dead_letter(db)
+    many = call(db, "replay_all", filter={"client": "default"})
+    assert value(db, "select replayed from pgsched_internal.advance_replay(%s, 50)", [many]) == 2
+    assert (state(db, kept), state(db, recent)) == ("replayed", "replayed")
+
+
+def test_a_client_without_settings_keeps_them_for_a_year(db: Connection) -> None:
+    id = dead_letter(db, ago="40 days", client="nobody")
+    dead_letter(db, ago="366 days", client="nobody")
+    keep_days(db, 30)
+    assert column(db, "select id from pgsched.dead_letters") == [id]

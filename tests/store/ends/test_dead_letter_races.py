@@ -1,0 +1,130 @@
+"""Dead letters that several deal with at the same moment."""
+
+import threading
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from tests.store.ends.dead_letter_arrange import advance, dead_letter, replay, state
+from tests.store.store_arrange import Connection, call, column, value, wait_until_blocked
+
+pytestmark = pytest.mark.oldest_postgresql
+
+
+def test_of_two_replays_at_the_same_time_both_answer_with_one_execution(db: Connection, store_url: str) -> None:
+    id = dead_letter(db)
+    answers: list[UUID] = []
+    with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:
+        answers.append(replay(one, id))
+        second = threading.Thread(target=lambda: answers.append(replay(two, id)))
+        second.start()
+        wait_until_blocked(db, two)
+        one.commit()
+        second.join()
+    assert len(answers) == 2
+    assert column(db, "select id from pgsched.executions") == [*set(answers)]
+
+
+def test_a_replay_that_is_rolled_back_leaves_it_to_the_other(db: Connection, store_url: str) -> None:
+    id = dead_letter(db)
+    answers: list[UUID] = []
+    with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:
+        replay(one, id)
+        second = threading.Thread(target=lambda: answers.append(replay(two, id)))
+        second.start()
+        wait_until_blocked(db, two)
+        one.rollback()
+        second.join()
+    assert column(db, "select id from pgsched.executions") == answers
+    assert len(answers) == 1
+
+
+def test_what_is_discarded_at_the_same_time_is_not_replayed(db: Connection, store_url: str) -> None:
+    id = dead_letter(db)
+    refusals: list[str | None] = []
+
+    def second(session: Connection) -> None:
+        try:
+            replay(session, id)
+        except psycopg.Error as error:
+            refusals.append(error.sqlstate)
+
+    with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:
+        call(one, "discard", id=id)
+        replaying = threading.Thread(target=second, args=[two])
+        replaying.start()
+        wait_until_blocked(db, two)
+        one.commit()
+        replaying.join()
+    assert refusals == ["PS011"]
+    assert column(db, "select id from pgsched.executions") == []
+
+
+def test_one_that_somebody_has_open_is_come_back_to_by_a_replay_of_many(db: Connection, store_url: str) -> None:
+    id, other = dead_letter(db), dead_letter(db)
+    many = call(db, "replay_all", filter={"client": "default"}, rate=1000)
+    with psycopg.connect(store_url) as one:
+        call(one, "discard", id=id)
+        assert advance(db, many) == (1, False, False)
+        assert state(db, other) == "replayed"
+        assert "open" in value(db, "select reason from pgsched.replays")
+        assert advance(db, many) == (0, False, False)
+        one.rollback()
+    assert advance(db, many) == (1, False, True)
+    assert (state(db, id), column(db, "select id from pgsched_internal.letters_to_come_back_to")) == ("replayed", [])
+
+
+def test_any_number_that_somebody_has_open_hold_up_no_other_of_a_replay_of_many(db: Connection, store_url: str) -> None:
+    mine = [dead_letter(db, client="mine") for _ in range(70)]
+    theirs = [dead_letter(db, client="theirs") for _ in range(3)]
+    many = call(db, "replay_all", filter={"status_code": 503}, rate=10000)
+    with psycopg.connect(store_url) as one:
+        call(one, "discard_all", filter={"client": "mine"})
+        while advance(db, many)[1]:
+            pass
+        assert {state(db, id) for id in theirs} == {"replayed"}
+        assert {state(db, id) for id in mine} == {"open"}
+        one.rollback()
+    while not advance(db, many)[2]:
+        pass
+    assert {state(db, id) for id in mine} == {"replayed"}
+
+
+def test_one_that_is_replayed_meanwhile_is_passed_over_by_a_replay_of_many(db: Connection, store_url: str) -> None:
+    id, other = dead_letter(db), dead_letter(db)
+    many = call(db, "replay_all", filter={"client": "default"}, rate=1000)
+    with psycopg.connect(store_url) as one:
+        replay(one, id)
+        assert advance(db, many) == (1, False, False)
+        one.commit()
+    assert advance(db, many) == (0, False, True)
+    assert len(column(db, "select id from pgsched.executions")) == 2
+    assert db.execute("select replayed, passed_over from pgsched.replays").fetchall() == [(1, 1)]
+    assert (state(db, id), state(db, other)) == ("replayed", "replayed")
+
+
+def test_two_workers_never_have_one_replay_of_many_in_hand(db: Connection, store_url: str) -> None:
+    for _ in range(4):
+        dead_letter(db)
+    many = call(db, "replay_all", filter={"client": "default"}, rate=1000)
+    with psycopg.connect(store_url) as one:
+        assert advance(one, many, most=2) == (2, True, False)
+        assert advance(db, many) == (0, False, False)
+        one.commit()
+    assert advance(db, many) == (2, False, True)
+    assert len(column(db, "select id from pgsched.executions")) == 4
+
+
+def test_one_that_is_moved_out_of_its_day_meanwhile_is_found_where_it_went(db: Connection, store_url: str) -> None:
+    id = dead_letter(db, ago="40 days")
+    answers: list[UUID] = []
+    with psycopg.connect(store_url) as one, psycopg.connect(store_url, autocommit=True) as two:
+        assert value(one, "select pgsched_internal.keep_dead_letters(30, 1000)") == 1
+        replaying = threading.Thread(target=lambda: answers.append(replay(two, id)))
+        replaying.start()
+        wait_until_blocked(db, two)
+        one.commit()
+        replaying.join()
+    assert column(db, "select id from pgsched.executions") == answers
+    assert state(db, id) == "replayed"

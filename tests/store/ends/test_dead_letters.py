@@ -1,0 +1,328 @@
+"""Dead letters one by one: replayed once, with changes or without, or discarded."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from psycopg import sql
+
+from tests.store.admin.test_roles import acting, login_role
+from tests.store.ends.dead_letter_arrange import dead_letter, fail, replay, state
+from tests.store.store_arrange import (
+    TARGET,
+    Connection,
+    call,
+    column,
+    finish,
+    heard,
+    lease,
+    listening,
+    refused,
+    row,
+    schedule,
+    status,
+    value,
+)
+
+pytestmark = pytest.mark.oldest_postgresql
+
+
+@pytest.fixture
+def payments(db: Connection, store_url: str) -> Iterator[Connection]:
+    """A session of the login role that is the client payments."""
+    role = login_role(db, "pgsched_client")
+    db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s)", [role])
+    with acting(store_url, role) as session:
+        yield session
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+
+
+def test_a_replay_is_before_what_was_to_come_after_it_at_the_same_instant(db: Connection) -> None:
+    instant = value(db, "select now()")
+    first, _ = (schedule(db, fire_at=instant, ordering_key="k") for _ in range(2))
+    fail(db, first)
+    again = replay(db, first)
+    in_order = "select id from pgsched.executions order by coalesce(scheduled_for, fire_at), id"
+    assert column(db, in_order)[0] == again
+    assert column(db, "select id from pgsched.executions where at_head") == []  # workers say so: they would wait for it
+
+
+def test_a_replay_is_behind_what_was_to_come_before_it(db: Connection) -> None:
+    instant = value(db, "select now()")
+    schedule(db, fire_at=instant, ordering_key="k")
+    id = schedule(db, fire_at=instant + timedelta(seconds=1), ordering_key="k")
+    fail(db, id)
+    replay(db, id)
+    assert column(db, "select id from pgsched.executions where at_head") == []
+
+
+def test_a_dead_letter_is_listed_with_why_and_what_it_was(db: Connection) -> None:
+    id = dead_letter(db, key="k", payload={"n": 1}, options={"timeout": "5s"})
+    schedule(db)
+    assert row(
+        db,
+        "select id, key, queue, target, host, payload, options, attempt, status_code, reason, state,"
+        " expires_at - finished_at = interval '365 days' from pgsched.dead_letters",
+    ) == (
+        id, "k", "default", TARGET, "shop.example", {"n": 1}, {"timeout": "5s"},
+        5, 503, "503 Service Unavailable", "open", True,
+    )  # fmt: skip
+
+
+def test_a_replay_is_a_fresh_execution_that_is_due_now(db: Connection, store_url: str) -> None:
+    id = dead_letter(db, payload={"n": 1}, options={"timeout": "5s"}, ordering_key="o")
+    before = row(db, "select partition, scheduled_for from pgsched.history where id = %s", [id])
+    with listening(store_url) as listener:
+        new = replay(db, id)
+        assert heard(listener, db)
+    assert new != id
+    assert row(
+        db,
+        "select target, payload, options, ordering_key, attempt, fire_at <= clock_timestamp(), partition, scheduled_for"
+        " from pgsched.executions where id = %s",
+        [new],
+    ) == (TARGET, {"n": 1}, {"timeout": "5s"}, "o", 0, True, *before)
+
+
+def test_target_payload_and_options_can_be_others(db: Connection) -> None:
+    changes = {"target": "python:repaired", "payload": {"n": 2}, "options": {"timeout": "9s"}}
+    new = replay(db, dead_letter(db, payload={"n": 1}), **changes)
+    found = row(db, "select target, payload, options from pgsched.executions where id = %s", [new])
+    assert found == ("python:repaired", {"n": 2}, {"timeout": "9s"})
+
+
+def test_what_bounds_it_by_its_age_is_left_out(db: Connection) -> None:
+    bounds = {"relevant_for": "1m", "max_retry_age": "1m", "deadline": "1m"}
+    new = replay(db, dead_letter(db, options={"timeout": "5s", **bounds}))
+    assert row(db, "select options, plan from pgsched.executions where id = %s", [new]) == ({"timeout": "5s"}, 0)
+
+
+def test_a_second_call_answers_with_the_same_execution(db: Connection) -> None:
+    id = dead_letter(db)
+    new = replay(db, id)
+    assert replay(db, id, target="python:other") == new
+    lease(db, new)
+    assert replay(db, id) == new
+    finish(db, new)
+    assert replay(db, id) == new
+    assert column(db, "select id from pgsched.executions") == []
+
+
+def test_a_replay_that_failed_too_is_replayed_by_either_id(db: Connection) -> None:
+    id = dead_letter(db)
+    first = replay(db, id)
+    fail(db, first)
+    second = replay(db, id)
+    assert second not in (id, first)
+    assert (state(db, id), state(db, first)) == ("replayed", "replayed")
+    assert replay(db, first) == second
+
+
+def test_a_replay_that_was_taken_back_can_be_asked_for_again(db: Connection) -> None:
+    id = dead_letter(db)
+    first = replay(db, id)
+    call(db, "cancel", id=first)
+    second = replay(db, id)
+    assert second != first
+    assert status(db, second) == "scheduled"
+
+
+def test_a_key_that_is_taken_by_the_dead_letter_itself_goes_along(db: Connection) -> None:
+    id = dead_letter(db, key="k", ago="1 minute")
+    new = replay(db, id)
+    assert value(db, "select key from pgsched.executions where id = %s", [new]) == "k"
+    finish(db, new)
+    assert schedule(db, key="k") == new
+
+
+def test_what_was_scheduled_anew_under_its_key_is_not_run_beside(db: Connection) -> None:
+    id = dead_letter(db, key="k", ago="25 hours")
+    other = schedule(db, key="k")
+    with refused("PS011", hint="discard"):
+        replay(db, id)
+    finish(db, other)
+    with refused("PS011", hint="discard"):
+        replay(db, id)
+    assert state(db, id) == "open"
+
+
+@pytest.fixture
+def failed_instant(db: Connection) -> tuple[UUID, UUID]:
+    """A job and the dead letter of one of its instants."""
+    job = schedule(db, every="1 hour")
+    id = value(
+        db,
+        "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target)"
+        " select '2026-03-01Z', '2026-03-01Z', j.id, 1, pgsched_internal.partition_of(j), j.client_id, j.target"
+        " from pgsched.jobs j where j.id = %s returning id",
+        [job],
+    )
+    fail(db, id)
+    return job, id
+
+
+def test_the_replay_of_an_instant_stands_beside_its_job(db: Connection, failed_instant: tuple[UUID, UUID]) -> None:
+    new = replay(db, failed_instant[1])
+    found = row(db, "select job_id, scheduled_for = '2026-03-01Z', plan from pgsched.executions where id = %s", [new])
+    assert found == (None, True, 0)
+
+
+@pytest.mark.parametrize("ended", [None, "succeeded"])
+def test_an_instant_that_was_run_otherwise_is_not_replayed(
+    db: Connection, failed_instant: tuple[UUID, UUID], ended: str | None
+) -> None:
+    job, id = failed_instant
+    other = value(
+        db,
+        "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, target)"
+        " select '2026-03-01Z', '2026-03-01Z', j.id, 0, pgsched_internal.partition_of(j), j.target"
+        " from pgsched.jobs j where j.id = %s returning id",
+        [job],
+    )
+    if ended:
+        finish(db, other, ended=ended)
+    with refused("PS011", hint="discard"):
+        replay(db, id)
+
+
+def blocked(db: Connection) -> UUID:
+    """A dead letter that blocks its ordering key."""
+    id = dead_letter(db, ordering_key="o")
+    db.execute(
+        "select pgsched_internal.block_key(partition, client_id, ordering_key, id, 'why') from"
+        " pgsched.history where id = %s",
+        [id],
+    )
+    return id
+
+
+def test_a_replay_goes_before_what_its_failure_has_held_up(db: Connection) -> None:
+    id = blocked(db)
+    held = schedule(db, ordering_key="o")
+    db.execute("update pgsched.executions set fire_at = 'infinity', gate = 'order' where id = %s", [held])
+    replay(db, id)
+    assert column(db, "select execution_id from pgsched.blocked_keys") == []
+    assert status(db, held) == "held"
+
+
+def test_discarding_lets_go_on_what_its_failure_has_held_up(db: Connection) -> None:
+    for discard in ("select pgsched.discard(%s)", 'select pgsched.discard_all(\'{"client": "default"}\'), %s'):
+        id = blocked(db)
+        held = schedule(db, ordering_key="o")
+        db.execute("update pgsched.executions set fire_at = 'infinity', gate = 'order' where id = %s", [held])
+        db.execute(discard.encode(), [id])
+        assert column(db, "select execution_id from pgsched.blocked_keys") == []
+        assert status(db, held) == "scheduled"
+        db.execute("delete from pgsched.executions")
+
+
+def test_a_discarded_one_is_open_no_more_and_stays_in_history(db: Connection) -> None:
+    id = dead_letter(db)
+    assert [call(db, "discard", id=id, note="known", actor="ann") for _ in range(2)] == [True, False]
+    assert (state(db, id), status(db, id)) == ("discarded", "failed")
+    assert value(db, "select dealt_with_by from pgsched.dead_letters where id = %s", [id]) == "ann"
+    with refused("PS011", hint="schedule it anew"):
+        replay(db, id)
+
+
+def test_a_replayed_one_is_not_discarded(db: Connection) -> None:
+    id = dead_letter(db)
+    replay(db, id)
+    with refused("PS011", hint="cancel that execution"):
+        call(db, "discard", id=id)
+
+
+def test_both_are_in_the_audit_log(db: Connection) -> None:
+    replayed, discarded = dead_letter(db), dead_letter(db)
+    new = replay(db, replayed, note="the shop is back", actor="ann")
+    call(db, "discard", id=discarded, note="known", actor="bob")
+    assert db.execute("select actor, action, subject, detail from pgsched.audit_log order by id").fetchall() == [
+        ("ann", "replay", replayed, {"execution": str(new), "note": "the shop is back"}),
+        ("bob", "discard", discarded, {"note": "known"}),
+    ]
+
+
+@pytest.mark.parametrize("verb", ["replay", "discard"])
+def test_only_what_has_failed_is_dealt_with(db: Connection, verb: str) -> None:
+    waits, succeeded = schedule(db), schedule(db)
+    finish(db, succeeded)
+    for id, hint in ((waits, "wait for its end"), (succeeded, "schedule it anew")):
+        with refused("PS011", hint=hint):
+            call(db, verb, id=id)
+    with refused("PS010", hint="dead_letters"):
+        call(db, verb, id=uuid4())
+
+
+@pytest.mark.parametrize(
+    ("given", "sqlstate"),
+    [
+        ({"target": "shop.example"}, "PS001"),
+        ({"target": ""}, "PS001"),
+        ({"options": {"retries": 3}}, "PS004"),
+        ({"options": {"max_attempts": 0}}, "PS004"),
+        ({"actor": ""}, "PS000"),
+    ],
+)
+def test_a_replay_that_cannot_be_meant_changes_nothing(db: Connection, given: dict[str, Any], sqlstate: str) -> None:
+    id = dead_letter(db)
+    with refused(sqlstate):
+        replay(db, id, **given)
+    assert state(db, id) == "open"
+    assert column(db, "select id from pgsched.executions") == []
+
+
+def test_a_dead_letter_expires_as_its_client_says(db: Connection) -> None:
+    id = dead_letter(db, ago="8 days")
+    db.execute("update pgsched.clients set dead_letters_for = '7 days' where client_id = 'default'")
+    assert column(db, "select id from pgsched.dead_letters") == []
+    for verb in ("replay", "discard"):
+        with refused("PS011", hint="dead_letters_for"):
+            call(db, verb, id=id)
+    assert status(db, id) == "failed"
+
+
+@pytest.mark.parametrize("span", ["1 minute", "4000 days"])
+def test_how_long_they_are_kept_is_bounded(db: Connection, span: str) -> None:
+    with refused("23514", constraint="dead_letters_for_is_1_hour_to_3653_days"):
+        db.execute("update pgsched.clients set dead_letters_for = %s", [span])
+
+
+def test_a_client_deals_with_its_own(db: Connection, payments: Connection) -> None:
+    replayed, discarded = (dead_letter(db, client="payments") for _ in range(2))
+    dead_letter(db, client="billing")
+    assert sorted(column(payments, "select id from pgsched.dead_letters")) == sorted([replayed, discarded])
+    new = replay(payments, replayed)
+    assert column(payments, "select id from pgsched.executions") == [new]
+    assert call(payments, "discard", id=discarded) is True
+    actors = column(db, "select distinct actor from pgsched.audit_log")
+    assert actors == [value(payments, "select session_user::text")]
+
+
+@pytest.mark.parametrize("verb", ["replay", "discard"])
+def test_another_clients_dead_letter_is_not_there(db: Connection, payments: Connection, verb: str) -> None:
+    theirs, waits = dead_letter(db, client="billing"), schedule(db, client="billing")
+    for id in (theirs, waits):
+        with refused("PS010"):
+            call(payments, verb, id=id)
+    assert state(db, theirs) == "open"
+
+
+def test_a_client_changes_no_dead_letter_by_itself(db: Connection, payments: Connection) -> None:
+    dead_letter(db, client="payments")
+    with refused("42501"):
+        payments.execute("update pgsched.history set dealt_with_at = now()")
+    with refused("42501"):
+        payments.execute("delete from pgsched_internal.kept_dead_letters")
+
+
+def test_a_reader_sees_every_dead_letter_and_deals_with_none(db: Connection, store_url: str) -> None:
+    id = dead_letter(db, client="payments")
+    role = login_role(db, "pgsched_reader")
+    with acting(store_url, role) as reader:
+        assert column(reader, "select id from pgsched.dead_letters") == [id]
+        assert column(reader, "select id from pgsched.replays") == []
+        with refused("42501"):
+            call(reader, "discard", id=id)
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))

@@ -1,0 +1,176 @@
+"""What a client's role may do about limits, circuits and ordering keys: for its own, and what it was granted."""
+
+from collections.abc import Iterator
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.store.admin.test_roles import DENIED, acting, login_role
+from tests.store.store_arrange import (
+    Connection,
+    call,
+    column,
+    heard,
+    listening,
+    refused,
+    schedule,
+    status,
+    value,
+)
+
+pytestmark = pytest.mark.oldest_postgresql
+
+LATER = "2040-01-01Z"
+
+
+@pytest.fixture
+def payments(db: Connection, store_url: str) -> Iterator[Connection]:
+    """A session of the login role that is the client payments; another is billing."""
+    role = login_role(db, "pgsched_client")
+    db.execute(
+        "insert into pgsched.clients (client_id, database_role) values ('payments', %s), ('billing', null)", [role]
+    )
+    with acting(store_url, role) as session:
+        yield session
+    db.execute(sql.SQL("drop owned by {}").format(sql.Identifier(role)))
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+
+
+def ordered(db: Connection, client: str) -> tuple[UUID, UUID]:
+    """One at the head of the client's key, waiting for its retry, and one behind it."""
+    first, second = (schedule(db, client=client, ordering_key="order-42", fire_at=LATER) for _ in range(2))
+    db.execute("update pgsched.executions set at_head = true, attempt = 1 where id = %s", [first])
+    db.execute("update pgsched.executions set gate = 'order', fire_at = 'infinity' where id = %s", [second])
+    return first, second
+
+
+def block(db: Connection, client: str) -> UUID:
+    """Blocks the client's key; the one that waits for it."""
+    first, second = ordered(db, client)
+    db.execute(
+        "select pgsched_internal.block_key(partition, client_id, ordering_key, id, 'HTTP 500') from pgsched.executions"
+        " where id = %s",
+        [first],
+    )
+    db.execute("delete from pgsched.executions where id = %s", [first])
+    return second
+
+
+def test_a_client_cancels_the_first_of_its_key_and_a_worker_gives_the_next_its_turn(
+    db: Connection, payments: Connection, store_url: str
+) -> None:
+    first, second = ordered(db, "payments")
+    with listening(store_url) as listener:
+        assert call(payments, "cancel", id=first) is True
+        assert heard(listener, db) == ["turns"]
+    assert status(payments, second) == "held"
+    partition = value(db, "select partition from pgsched.executions where id = %s", [second])
+    assert value(db, f"select pgsched_internal.let_next({partition}::smallint, 'payments', 'order-42') is not null")
+    assert status(payments, second) == "scheduled"
+
+
+def test_a_client_sees_and_unblocks_its_own_keys(db: Connection, payments: Connection) -> None:
+    waiting = block(db, "payments")
+    block(db, "billing")
+    assert column(payments, "select client_id from pgsched.blocked_keys") == ["payments"]
+    assert call(payments, "unblock", client="payments", ordering_key="order-42") is True
+    assert status(payments, waiting) == "scheduled"
+    assert column(db, "select action from pgsched.audit_log") == ["unblock"]
+
+
+@pytest.mark.parametrize("client", ["billing", None, "nobody"])
+def test_a_client_unblocks_no_key_of_another(db: Connection, payments: Connection, client: str | None) -> None:
+    waiting = block(db, "billing")
+    with refused("PS010", hint="pgsched.blocked_keys"):
+        call(payments, "unblock", client=client, ordering_key="order-42")
+    assert status(db, waiting) == "held"
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "select pgsched_internal.shut_gate('client:billing', 'infinity', null)",
+        "select pgsched_internal.open_gate('client:billing')",
+        "select pgsched_internal.let_next(0::smallint, 'billing', 'order-42')",
+        "select pgsched_internal.block_key(0::smallint, 'billing', 'order-42', pgsched.new_id(), null)",
+        "select pgsched.set_limit('client', 'billing', rate => 1)",
+        "select pgsched.drop_limit('client', 'payments')",
+        "select pgsched.sideline('shop.example')",
+        "select pgsched.sideline('shop.example', 'payments')",
+        "select pgsched.restore('shop.example', 'payments')",
+        "select * from pgsched_internal.gates",
+        "select * from pgsched_internal.gate_use",
+        "select * from pgsched.sidelined",
+        "insert into pgsched_internal.gates (name) values ('client:billing')",
+        "delete from pgsched.blocked_keys",
+        "insert into pgsched.blocked_keys values ('billing', 'order-42', 0, pgsched.new_id())",
+        "update pgsched.executions set gate = 'host:a'",
+        "update pgsched.executions set at_head = true",
+        "insert into pgsched.executions (client_id, target, fire_at, gate) values ('a', 'python:x', now(), 'a')",
+        "insert into pgsched.executions (client_id, target, fire_at, at_head) values ('a', 'python:x', now(), true)",
+    ],
+)  # fmt: skip
+def test_a_client_touches_no_gate_and_no_order(payments: Connection, attempt: str) -> None:
+    with refused(DENIED):
+        payments.execute(attempt.encode())
+
+
+def test_a_reader_looks_at_gates_and_blocked_keys_and_changes_none(db: Connection, store_url: str) -> None:
+    block(db, "billing")
+    call(db, "sideline", host="shop.example", client="billing")
+    role = login_role(db, "pgsched_reader")
+    with acting(store_url, role) as reader:
+        assert column(reader, "select gate from pgsched.sidelined") == ["circuit:shop.example billing"]
+        assert column(reader, "select client_id from pgsched.blocked_keys") == ["billing"]
+        for attempt in ("delete from pgsched_internal.gates", "select pgsched.unblock('billing', 'order-42')"):
+            with refused(DENIED):
+                reader.execute(attempt.encode())
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+
+
+def test_a_client_that_was_granted_it_sidelines_a_host_for_itself_alone(db: Connection, payments: Connection) -> None:
+    db.execute(
+        sql.SQL("grant execute on function pgsched.sideline(text, text, timestamptz, text, text) to {}").format(
+            sql.Identifier(value(payments, "select session_user::text"))
+        )
+    )
+    assert call(payments, "sideline", host="shop.example", client="payments") is True
+    for client in ("billing", None):
+        with refused("PS012"):
+            call(payments, "sideline", host="shop.example", client=client)
+    assert column(db, "select name from pgsched_internal.gates") == ["circuit:shop.example payments"]
+
+
+def test_a_row_that_a_client_moves_is_held_by_no_gate_any_more(db: Connection, payments: Connection) -> None:
+    id = schedule(db, client="payments", fire_at=LATER)
+    db.execute("update pgsched.executions set gate = 'host:shop.example', fire_at = 'infinity'")
+    assert value(payments, "select held_by from pgsched.status") == "host:shop.example"
+    call(payments, "reschedule", id=id, fire_at=LATER)
+    assert value(payments, "select held_by from pgsched.status") is None
+
+
+def test_one_that_a_client_moves_leaves_its_gate_for_good(db: Connection, payments: Connection) -> None:
+    id = schedule(db, client="payments", fire_at=LATER)
+    db.execute("update pgsched.executions set gate = 'host:shop.example', fire_at = 'infinity'")
+    call(payments, "reschedule", id=id, fire_at="2041-01-01Z")
+    assert column(db, "select gate from pgsched.executions") == [None]
+
+
+def test_one_that_was_moved_while_it_was_not_its_turn_keeps_its_new_instant(db: Connection) -> None:
+    first, second = ordered(db, "payments")
+    call(db, "reschedule", id=second, fire_at="2041-01-01Z")
+    call(db, "cancel", id=first)
+    assert value(db, "select fire_at = '2041-01-01Z' from pgsched.executions") is True
+
+
+@pytest.mark.parametrize("options", ['{"priority": "x"}', '{"priority": 1.5}', '{"priority": 40000}'])
+def test_no_priority_comes_in_that_the_index_of_what_is_held_could_not_take(payments: Connection, options: str) -> None:
+    with pytest.raises(psycopg.Error) as caught:
+        payments.execute(
+            "insert into pgsched.executions (client_id, target, fire_at, options) values"
+            " ('payments', 'python:x', now(), %s)",
+            [options],
+        )
+    assert caught.value.sqlstate == "PS004"

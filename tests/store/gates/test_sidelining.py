@@ -1,0 +1,137 @@
+"""Hosts are sidelined and restored by hand; the view tells of all that are left alone, and why."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pgsched.store.core.connect import Connection as WorkerConnection
+from pgsched.store.gates import circuits, gates
+from tests.store.store_arrange import Connection, call, column, heard, listening, refused, row, value
+
+pytestmark = pytest.mark.oldest_postgresql
+
+CIRCUIT = "circuit:shop.example payments"
+
+
+def gate(db: Connection, name: str = CIRCUIT, **columns: Any) -> None:
+    names = ", ".join(["name", *columns])
+    marks = ", ".join(["%s"] * (1 + len(columns)))
+    db.execute(f"insert into pgsched_internal.gates ({names}) values ({marks})".encode(), [name, *columns.values()])
+
+
+def test_a_host_is_sidelined_for_a_client_or_for_all(db: Connection) -> None:
+    assert call(db, "sideline", host="Shop.example", client="payments", note="down") is True
+    assert call(db, "sideline", host="shop.example") is True
+    found = db.execute("select gate, host, client_id, state, reason from pgsched.sidelined order by gate").fetchall()
+    assert found == [
+        (CIRCUIT, "shop.example", "payments", "by hand", "down"),
+        ("host:shop.example", "shop.example", None, "by hand", None),
+    ]
+
+
+def test_sidelining_what_is_sidelined_changes_nothing(db: Connection) -> None:
+    assert [call(db, "sideline", host="shop.example") for _ in range(2)] == [True, False]
+    assert column(db, "select action from pgsched.audit_log") == ["sideline"]
+
+
+async def test_a_host_that_was_sidelined_until_an_instant_recovers_from_then_on(
+    db: Connection, worker: WorkerConnection
+) -> None:
+    call(db, "sideline", host="shop.example", until="2040-01-01Z")
+    [found] = (await gates.read(worker, ["host:shop.example"], worker=1)).values()
+    assert found.shut_until is not None
+    assert found.earliest(found.shut_until - 1) == found.shut_until
+    assert found.room(1000, now=found.shut_until, last=found.shut_until + 999_999) == 10
+    db.execute(
+        "update pgsched_internal.gates set shut_until = now() - interval '1 s', recovers_from = now() - interval '1 s'"
+    )
+    assert value(db, "select state from pgsched.sidelined") == "recovering"
+
+
+@pytest.mark.parametrize("limit", [False, True])
+async def test_of_what_has_recovered_only_limits_stay(db: Connection, worker: WorkerConnection, limit: bool) -> None:
+    if limit:
+        call(db, "set_limit", kind="host", name="shop.example", rate=5)
+    call(db, "sideline", host="shop.example", until="2040-01-01Z")
+    db.execute(
+        "update pgsched_internal.gates set shut_until = now() - interval '1 h', recovers_from = now() - interval '1 h'"
+    )
+    assert await circuits.close(worker, after=timedelta(seconds=14)) == ["host:shop.example"]
+    left = db.execute("select events, shut_until, recovers_from from pgsched_internal.gates").fetchall()
+    assert left == ([(5, None, None)] if limit else [])
+
+
+def test_a_host_that_is_restored_recovers(db: Connection, store_url: str) -> None:
+    call(db, "sideline", host="shop.example", client="payments")
+    with listening(store_url) as listener:
+        assert call(db, "restore", host="shop.example", client="payments", actor="ann") is True
+        assert "gates" in heard(listener, db)
+    assert row(db, "select state, until from pgsched.sidelined") == ("recovering", None)
+    assert call(db, "restore", host="shop.example", client="payments") is False
+
+
+def test_a_limit_of_a_host_is_there_again_when_the_host_is_restored(db: Connection) -> None:
+    call(db, "set_limit", kind="host", name="shop.example", rate=5)
+    call(db, "sideline", host="shop.example")
+    call(db, "restore", host="shop.example")
+    assert row(db, "select events, shut_until, recovers_from is not null from pgsched_internal.gates") == (
+        5,
+        None,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "state"),
+    [
+        ({"shut_until": "2040-01-01Z", "openings": 2}, "failing"),
+        ({"shut_until": "2020-01-01Z", "openings": 2}, "probing"),
+        ({"recovers_from": "2020-01-01Z", "openings": 2}, "recovering"),
+        ({"shut_until": "infinity", "openings": 2}, "by hand"),
+        ({"shut_until": "2040-01-01Z"}, "by hand"),
+    ],
+)
+def test_the_state_of_a_circuit_is_told(db: Connection, columns: dict[str, Any], state: str) -> None:
+    gate(db, **columns)
+    assert value(db, "select state from pgsched.sidelined") == state
+
+
+def test_what_waits_behind_a_gate_is_counted(db: Connection) -> None:
+    gate(db, shut_until="infinity")
+    db.execute(
+        "insert into pgsched.executions (target, fire_at, gate) select 'python:x', 'infinity', g from"
+        " unnest(array[%s, %s, 'order']) g",
+        [CIRCUIT, CIRCUIT],
+    )
+    assert value(db, "select held from pgsched.sidelined") == 2
+
+
+@pytest.mark.parametrize("name", ["host:shop.example", "client:payments", "queue:default", "key:payments/m"])
+def test_a_limit_alone_is_not_among_them(db: Connection, name: str) -> None:
+    gate(db, name, events=1, period="1 second")
+    assert column(db, "select gate from pgsched.sidelined") == []
+
+
+def test_a_client_that_is_held_is_not_among_them(db: Connection) -> None:
+    call(db, "hold_client", client="payments")
+    assert column(db, "select gate from pgsched.sidelined") == []
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ({"host": "https://shop.example/x"}, "shop.example"),
+        ({"host": ""}, "payments"),
+        ({"host": None}, "payments"),
+        ({"client": ""}, "payments"),
+        ({"client": "x" * 101}, "payments"),
+        ({"until": "2020-01-01Z"}, "until =>"),
+        ({"until": None}, "until =>"),
+        ({"actor": ""}, "ann"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(db: Connection, given: dict[str, Any], hint: str) -> None:
+    with refused("PS000", hint=hint):
+        call(db, "sideline", **{"host": "shop.example", **given})
+    assert column(db, "select name from pgsched_internal.gates") == []

@@ -1,0 +1,170 @@
+"""Jobs that are changed in the middle of the claim of an overdue row: each instant keeps one account."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from pgsched.domain.execution import Execution
+from pgsched.store.core.connect import Connection
+from pgsched.store.jobs import jobs
+from pgsched.store.live import executions
+from pgsched.store.live.executions import Group
+from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
+from tests.store.store_arrange import Connection as Session
+from tests.store.store_arrange import call, schedule, value
+
+pytestmark = pytest.mark.oldest_postgresql
+
+LATER = BEGAN + timedelta(hours=3, minutes=30)
+Change = Callable[[Session], object]
+
+
+def overdue(db: Session, **columns: Any) -> UUID:
+    """A job every hour that waits with the row of BEGAN."""
+    hourly = job(db, key="hourly", **columns)
+    planned_row(db, hourly, BEGAN)
+    return hourly
+
+
+async def claim_beside(db: Session, worker: Connection, store_url: str, change: Change) -> list[Execution]:
+    """What a claim takes up, three hours late, after one that found the job locked by a change in the making."""
+    with psycopg.connect(store_url) as changer:
+        with psycopg.connect(store_url) as claiming:
+            claiming.execute("select from pgsched.executions for update")  # so that the change passes its row over
+            change(changer)
+            claiming.rollback()
+        assert (await claim(worker, now=LATER)).rows == []
+        changer.execute("update pgsched.jobs set updated_at = %s", [LATER])
+        changer.commit()
+    db.execute("update pgsched.executions set fire_at = scheduled_for")
+    return (await claim(worker, now=LATER)).rows
+
+
+async def claim_after(db: Session, worker: Connection, store_url: str, change: Change) -> list[Execution]:
+    """What a claim takes up that knows nothing of the job but how it is after the change."""
+    pass_over(db, store_url, change)
+    return (await claim(worker, now=LATER)).rows
+
+
+def pass_over(db: Session, store_url: str, change: Change) -> None:
+    """A change made while a claim has the row locked that comes to nothing."""
+    with psycopg.connect(store_url) as claiming:
+        claiming.execute("select from pgsched.executions for update")
+        change(db)
+        claiming.rollback()
+    db.execute("update pgsched.jobs set updated_at = %s", [LATER])
+
+
+def account(db: Session) -> list[tuple[Any, ...]]:
+    return db.execute(
+        "select scheduled_for, last_scheduled_for, instants, reason from pgsched.history order by scheduled_for"
+    ).fetchall()
+
+
+async def test_what_passed_before_a_pause_is_paused(db: Session, worker: Connection, store_url: str) -> None:
+    hourly = overdue(db)
+    [run] = await claim_beside(db, worker, store_url, lambda session: call(session, "pause", job_id=hourly))
+    assert run.nominal == BEGAN
+    call(db, "resume", job_id=hourly)
+    db.execute("update pgsched.jobs set updated_at = %s", [LATER])
+    await jobs.plan_jobs(worker, batch=10)
+    assert account(db) == [(BEGAN + HOUR, BEGAN + 3 * HOUR, 3, "paused")]
+    assert value(db, "select max(scheduled_for) from pgsched.executions") == BEGAN + 4 * HOUR
+
+
+async def test_what_passed_before_the_job_was_cancelled_is_told_by_the_claim(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    hourly = overdue(db)
+    [run] = await claim_beside(db, worker, store_url, lambda session: call(session, "cancel", id=hourly))
+    assert run.nominal == BEGAN
+    assert account(db) == [(BEGAN + HOUR, BEGAN + 3 * HOUR, 3, "job cancelled")]
+
+
+async def test_a_later_claim_tells_what_passed_before_the_job_was_cancelled(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    hourly = overdue(db)
+    [run] = await claim_after(db, worker, store_url, lambda session: call(session, "cancel", id=hourly))
+    assert run.nominal == BEGAN
+    assert account(db) == [(BEGAN + HOUR, BEGAN + 3 * HOUR, 3, "job cancelled")]
+
+
+async def test_another_schedule_counts_from_the_claimed_row(db: Session, worker: Connection, store_url: str) -> None:
+    hourly = overdue(db)
+    edit: Change = lambda session: schedule(session, target="python:x", every="45 minutes", key="hourly")  # noqa: E731
+    assert len(await claim_beside(db, worker, store_url, edit)) == 1
+    await jobs.plan_jobs(worker, batch=10)
+    assert (waiting(db, hourly), account(db)) == ([BEGAN + timedelta(minutes=45)], [])
+
+
+async def test_the_same_schedule_goes_on_from_the_claimed_row(db: Session, worker: Connection, store_url: str) -> None:
+    hourly = overdue(db)
+    again: Change = lambda session: schedule(session, target="python:y", every="1 hour", key="hourly")  # noqa: E731
+    assert len(await claim_beside(db, worker, store_url, again)) == 1
+    await jobs.plan_jobs(worker, batch=10)
+    assert (waiting(db, hourly), account(db)) == ([BEGAN + HOUR], [])
+
+
+async def test_a_row_that_was_passed_over_does_not_run_beside_the_run_before_it(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    hourly = overdue(db)
+    await claim(worker, now=BEGAN)
+    assert await claim_after(db, worker, store_url, lambda session: call(session, "pause", job_id=hourly)) == []
+    assert account(db) == [(BEGAN + HOUR, None, None, "overlap")]
+
+
+async def test_a_run_counts_whose_job_was_paused_meanwhile(db: Session, worker: Connection, store_url: str) -> None:
+    counted = overdue(db, rules={"max_runs": 1})
+    assert len(await claim_after(db, worker, store_url, lambda session: call(session, "pause", job_id=counted))) == 1
+    call(db, "resume", job_id=counted)
+    await jobs.plan_jobs(worker, batch=10)
+    assert value(db, "select state::text from pgsched.jobs") == "finished"
+
+
+async def test_a_row_that_was_passed_over_and_not_claimed_stands_for_itself_alone(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    hourly = overdue(db)
+    pass_over(db, store_url, lambda session: call(session, "pause", job_id=hourly))
+    call(db, "resume", job_id=hourly)
+    db.execute("update pgsched.jobs set updated_at = %s", [LATER])
+    await jobs.plan_jobs(worker, batch=10)
+    call(db, "pause", job_id=hourly)
+    passed, paused, due = account(db)
+    assert passed == (BEGAN, None, None, "paused")
+    assert paused == (BEGAN + HOUR, BEGAN + 3 * HOUR, 3, "paused")
+    assert due[0] == BEGAN + 4 * HOUR
+
+
+async def test_the_row_of_a_finished_job_that_is_claimed_again_runs(db: Session, worker: Connection) -> None:
+    overdue(db, state="finished")
+    assert len((await claim(worker, now=datetime(2025, 3, 2, tzinfo=UTC))).rows) == 1
+    assert account(db) == []
+
+
+async def test_a_row_that_was_passed_over_by_a_pause_stands_for_itself_alone_when_the_job_is_edited(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    hourly = overdue(db)
+    pass_over(db, store_url, lambda session: call(session, "pause", job_id=hourly))
+    schedule(db, target="python:x", every="2 hours", key="hourly")
+    assert account(db) == [(BEGAN, None, None, "replaced")]
+
+
+async def test_what_was_missed_is_told_once_where_the_row_of_a_cancelled_job_waits_for_the_run_before_it(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    hourly = overdue(db, rules={"on_overlap": "queue_one"})
+    db.execute("update pgsched.executions set scheduled_for = %(at)s, fire_at = %(at)s", {"at": BEGAN - HOUR})
+    [first] = (await claim(worker, now=BEGAN - HOUR)).rows
+    assert await claim_after(db, worker, store_url, lambda session: call(session, "cancel", id=hourly)) == []
+    await executions.settle_succeeded(worker, None, {first.partition: Group([first.id], [first.token])})
+    db.execute("update pgsched.executions set fire_at = scheduled_for")
+    assert len((await claim(worker, now=LATER)).rows) == 1
+    assert account(db)[1:] == [(BEGAN + HOUR, BEGAN + 3 * HOUR, 3, "job cancelled")]

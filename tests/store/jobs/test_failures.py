@@ -1,0 +1,95 @@
+"""A job that pauses itself after failures in a row."""
+
+from uuid import UUID
+
+import pytest
+
+from pgsched.store.core.connect import Connection
+from pgsched.store.jobs.definitions import counts_failures
+from pgsched.store.live import executions
+from pgsched.store.live.executions import Finished
+from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
+from tests.store.store_arrange import Connection as Session
+from tests.store.store_arrange import call, reap, row, run_out, value
+
+pytestmark = pytest.mark.oldest_postgresql
+
+
+async def runs(db: Session, worker: Connection, *ends: str) -> None:
+    """The job's next runs, which end so."""
+    for ended in ends:
+        [due] = (await claim(worker)).rows
+        end = Finished(due.id, due.token, ended, None, None, "because", 1.0)
+        await executions.settle_finished(worker, due.partition, [end])
+
+
+def planned(db: Session, **rules: object) -> UUID:
+    hourly = job(db, rules=rules or None)
+    planned_row(db, hourly, BEGAN)
+    return hourly
+
+
+def state(db: Session) -> tuple[str, str | None, int]:
+    state, reason, failures = row(db, "select state::text, reason, failures from pgsched.jobs")
+    return state, reason, failures
+
+
+async def test_after_so_many_failures_in_a_row_it_is_paused(db: Session, worker: Connection) -> None:
+    hourly = planned(db, pause_after=3)
+    await runs(db, worker, "failed", "failed")
+    assert state(db) == ("active", None, 2)
+    await runs(db, worker, "failed")
+    assert state(db) == ("paused", "failed 3 times in a row", 0)
+    assert waiting(db, hourly) == []
+    assert row(db, "select actor, action from pgsched.audit_log") == ("pgsched", "pause")
+
+
+async def test_a_success_begins_anew(db: Session, worker: Connection) -> None:
+    planned(db, pause_after=2)
+    await runs(db, worker, "failed", "succeeded", "failed")
+    assert state(db) == ("active", None, 1)
+
+
+async def test_what_expires_neither_counts_nor_begins_anew(db: Session, worker: Connection) -> None:
+    planned(db, pause_after=2)
+    await runs(db, worker, "failed", "expired", "failed")
+    assert state(db)[0] == "paused"
+
+
+async def test_without_the_rule_nothing_is_counted(db: Session, worker: Connection) -> None:
+    planned(db)
+    await runs(db, worker, *["failed"] * 5)
+    assert state(db) == ("active", None, 0)
+
+
+async def test_a_run_that_lost_its_last_worker_counts(db: Session, worker: Connection) -> None:
+    planned(db, pause_after=1)
+    [due] = (await claim(worker)).rows
+    db.execute("update pgsched.executions set attempt = 1000 where lease_token is not null")
+    run_out(db)
+    await reap(worker, due.partition, [1])
+    assert state(db) == ("paused", "failed", 0)
+
+
+async def test_a_backfill_does_not_count(db: Session, worker: Connection) -> None:
+    hourly = job(db, rules={"pause_after": 1})
+    planned_row(db, hourly, BEGAN - HOUR, revision=0)
+    await runs(db, worker, "failed")
+    assert state(db) == ("active", None, 0)
+
+
+@pytest.mark.parametrize(("rules", "counts"), [({"pause_after": 2}, True), ({"max_runs": 2}, False)])
+async def test_a_worker_that_claimed_a_run_knows_whether_it_counts(
+    db: Session, worker: Connection, rules: dict[str, object], counts: bool
+) -> None:
+    hourly = planned(db, **rules)
+    await claim(worker)
+    assert counts_failures(hourly.bytes) is counts
+
+
+async def test_resumed_it_may_fail_as_often_again(db: Session, worker: Connection) -> None:
+    hourly = planned(db, pause_after=1)
+    await runs(db, worker, "failed")
+    call(db, "resume", job_id=hourly)
+    assert state(db) == ("active", None, 0)
+    assert value(db, "select paused_at is not null from pgsched.jobs")

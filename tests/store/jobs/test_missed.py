@@ -1,0 +1,219 @@
+"""Instants that passed while nobody claimed: what runs, and the account of what does not."""
+
+import time
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from pgsched.store.core.connect import Connection
+from pgsched.store.jobs import jobs
+from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
+from tests.store.store_arrange import Connection as Session
+from tests.store.store_arrange import call, row, value
+
+DAY_LATER = BEGAN + 24 * HOUR + timedelta(minutes=5)
+
+
+def account(db: Session, of: UUID) -> list[tuple[Any, ...]]:
+    """(first, last, how many, reason) of what was skipped."""
+    return db.execute(
+        "select scheduled_for, last_scheduled_for, instants, reason from pgsched.history"
+        " where job_id = %s and status = 'skipped' order by 1",
+        [of],
+    ).fetchall()
+
+
+async def all_runs(db: Session, worker: Connection, now: datetime) -> list[datetime]:
+    """The instants that run until nothing that waits is due any more, each run ending before the next claim."""
+    seen: list[datetime] = []
+    due = now + timedelta(milliseconds=1)  # what stands for missed instants fires a little after the claim that says so
+    while value(db, "select count(*) from pgsched.executions where fire_at <= %s", [due]):
+        seen += [run.nominal for run in (await claim(worker, now=now)).rows]
+        db.execute("delete from pgsched.executions where lease_token is not null")
+    return seen
+
+
+def late(db: Session, **rules: object) -> UUID:
+    """A job every hour whose row of BEGAN waits."""
+    hourly = job(db, rules=rules) if rules else job(db)
+    planned_row(db, hourly, BEGAN)
+    return hourly
+
+
+async def test_after_a_day_the_latest_instant_runs_for_all(db: Session, worker: Connection) -> None:
+    hourly = late(db)
+    assert await all_runs(db, worker, DAY_LATER) == [BEGAN + 24 * HOUR]
+    assert account(db, hourly) == [(BEGAN, BEGAN + 23 * HOUR, 24, "coalesced_into 2025-03-02T10:00:00Z")]
+    assert waiting(db, hourly) == [BEGAN + 25 * HOUR]
+
+
+async def test_all_runs_each(db: Session, worker: Connection) -> None:
+    hourly = late(db, on_missed="all")
+    assert await all_runs(db, worker, DAY_LATER) == [BEGAN + n * HOUR for n in range(25)]
+    assert account(db, hourly) == []
+
+
+async def test_what_is_older_than_the_catch_up_window_is_missed(db: Session, worker: Connection) -> None:
+    hourly = late(db, on_missed="all", catch_up="2h")
+    assert await all_runs(db, worker, DAY_LATER) == [BEGAN + 23 * HOUR, BEGAN + 24 * HOUR]
+    assert account(db, hourly) == [(BEGAN, BEGAN + 22 * HOUR, 23, "missed")]
+
+
+async def test_within_the_window_the_latest_runs_and_two_ranges_tell_of_the_rest(
+    db: Session, worker: Connection
+) -> None:
+    hourly = late(db, catch_up="3h")
+    assert await all_runs(db, worker, DAY_LATER) == [BEGAN + 24 * HOUR]
+    assert account(db, hourly) == [
+        (BEGAN, BEGAN + 21 * HOUR, 22, "missed"),
+        (BEGAN + 22 * HOUR, BEGAN + 23 * HOUR, 2, "coalesced_into 2025-03-02T10:00:00Z"),
+    ]
+
+
+async def test_skip_runs_nothing_that_is_older_than_a_minute(db: Session, worker: Connection) -> None:
+    hourly = late(db, on_missed="skip")
+    assert await all_runs(db, worker, DAY_LATER) == []
+    assert account(db, hourly) == [(BEGAN, BEGAN + 24 * HOUR, 25, "missed")]
+    assert waiting(db, hourly) == [BEGAN + 25 * HOUR]
+
+
+@pytest.mark.parametrize("policy", ["latest", "all", "skip"])
+async def test_a_few_seconds_late_is_not_missed(db: Session, worker: Connection, policy: str) -> None:
+    hourly = late(db, on_missed=policy)
+    assert await all_runs(db, worker, BEGAN + timedelta(seconds=30)) == [BEGAN]
+    assert account(db, hourly) == []
+
+
+async def test_one_that_stands_for_itself_alone_counts_nothing(db: Session, worker: Connection) -> None:
+    hourly = late(db, on_missed="skip")
+    await claim(worker, now=BEGAN + timedelta(minutes=2))
+    assert account(db, hourly) == [(BEGAN, None, None, "missed")]
+
+
+async def test_a_year_of_seconds_is_one_row_with_a_count(db: Session, worker: Connection) -> None:
+    secondly = job(db, cron="* * * * * *", timezone="Europe/Berlin")
+    planned_row(db, secondly, BEGAN)
+    began = time.monotonic()
+    year = timedelta(days=365)
+    assert await all_runs(db, worker, BEGAN + year) == [BEGAN + year]
+    assert time.monotonic() - began < 5
+    assert account(db, secondly) == [
+        (BEGAN, BEGAN + year - timedelta(seconds=1), 365 * 86_400, "coalesced_into 2026-03-01T10:00:00Z")
+    ]
+    assert value(db, "select count(*) from pgsched.history") == 1
+
+
+async def test_a_missed_row_keeps_its_id(db: Session, worker: Connection) -> None:
+    late(db, on_missed="skip")
+    id = value(db, "select id from pgsched.executions")
+    await claim(worker, now=DAY_LATER)
+    assert value(db, "select id from pgsched.history where instants = 25") == id
+
+
+async def paused_for_an_hour(db: Session, **rules: object) -> UUID:
+    minutely = job(db, every=timedelta(minutes=1), rules=rules or None)
+    call(db, "pause", job_id=minutely)
+    db.execute("update pgsched.jobs set accounted_to = accounted_to - interval '1 hour'")
+    call(db, "resume", job_id=minutely)
+    return minutely
+
+
+async def test_a_pause_is_accounted_for_when_it_is_over(db: Session, worker: Connection) -> None:
+    minutely = await paused_for_an_hour(db)
+    await jobs.plan_jobs(worker, batch=10)
+    [(first, last, count, reason)] = account(db, minutely)
+    assert (count, reason, last - first) == (60, "paused", timedelta(minutes=59))
+    assert waiting(db, minutely) == [last + timedelta(minutes=1)]
+    assert value(db, "select paused_at from pgsched.jobs") is None
+
+
+async def test_what_is_due_when_a_job_is_paused_has_its_account(db: Session) -> None:
+    hourly = late(db)
+    call(db, "pause", job_id=hourly)
+    [(first, last, count, reason)] = account(db, hourly)
+    assert (first, count, reason) == (BEGAN, None, "paused")
+    assert last == value(db, "select paused_at from pgsched.jobs")
+
+
+async def test_a_job_runs_as_often_as_it_may_and_is_finished(db: Session, worker: Connection) -> None:
+    hourly = late(db, on_missed="all", max_runs=3)
+    assert await all_runs(db, worker, DAY_LATER) == [BEGAN, BEGAN + HOUR, BEGAN + 2 * HOUR]
+    assert row(db, "select state::text, reason, runs from pgsched.jobs") == ("finished", "max_runs", 3)
+    assert waiting(db, hourly) == []
+
+
+async def test_what_is_skipped_is_no_run(db: Session, worker: Connection) -> None:
+    hourly = late(db, max_runs=1)
+    await claim(worker, now=DAY_LATER)
+    assert row(db, "select state::text, runs from pgsched.jobs") == ("active", 0)
+    assert waiting(db, hourly) == [BEGAN + 24 * HOUR]
+
+
+async def test_a_job_that_has_run_as_often_as_it_may_is_not_planned_again(db: Session, worker: Connection) -> None:
+    job(db, rules={"max_runs": 3}, runs=3, planned_revision=0)
+    await jobs.plan_jobs(worker, batch=10)
+    assert row(db, "select state::text, reason from pgsched.jobs") == ("finished", "max_runs")
+
+
+async def test_past_its_end_a_job_is_finished(db: Session, worker: Connection) -> None:
+    hourly = late(db, ends_at="2025-03-01T10:30:00Z")
+    assert await all_runs(db, worker, BEGAN) == [BEGAN]
+    assert row(db, "select state::text, reason from pgsched.jobs") == ("finished", "no instant is left")
+    assert waiting(db, hourly) == []
+
+
+async def test_jitter_moves_the_start_and_not_the_instant(db: Session, worker: Connection) -> None:
+    hourly = late(db, jitter="30m")
+    await claim(worker, now=BEGAN)
+    nominal, fire_at = row(
+        db, "select scheduled_for, fire_at from pgsched.executions where lease_token is null and job_id = %s", [hourly]
+    )
+    assert nominal == BEGAN + HOUR
+    assert nominal < fire_at < nominal + timedelta(minutes=30)
+
+
+async def test_a_window_leads_to_its_emptiest_part(db: Session, worker: Connection) -> None:
+    hourly = late(db, window="16m")
+    for minute in range(16):  # of the successor's window all but the twelfth minute is taken
+        if minute != 11:
+            busy = job(db, rules={"on_overlap": "allow"})
+            at = BEGAN + HOUR + timedelta(minutes=minute, seconds=30)
+            planned_row(db, busy, at)
+            db.execute("delete from pgsched.executions where job_id = %s", [busy])
+            db.execute(
+                "insert into pgsched.executions (fire_at, target, partition)"
+                " select %s, 'python:x', pgsched_internal.partition_of(j) from pgsched.jobs j where j.id = %s",
+                [at, hourly],
+            )
+    await claim(worker, now=BEGAN)
+    fire_at = value(db, "select fire_at from pgsched.executions where job_id = %s and lease_token is null", [hourly])
+    assert timedelta(minutes=11) <= fire_at - (BEGAN + HOUR) < timedelta(minutes=12)
+
+
+async def test_after_completion_the_next_row_waits_for_the_end(db: Session, worker: Connection) -> None:
+    hourly = late(db, after_completion=True)
+    [run] = (await claim(worker, now=DAY_LATER)).rows
+    found = row(
+        db,
+        "select e.fire_at = 'infinity', e.scheduled_for, e.plan, d.after_id, d.outcome, d.delay"
+        " from pgsched.executions e join pgsched.dependencies d on d.execution_id = e.id where e.job_id = %s",
+        [hourly],
+    )
+    assert found == (True, None, 1, UUID(bytes=run.id), "any", HOUR)
+    assert value(db, "select awaited from pgsched.executions where id = %s", [UUID(bytes=run.id)])
+
+
+async def test_what_runs_for_those_that_were_missed_runs_however_late_it_is_claimed(
+    db: Session, worker: Connection
+) -> None:
+    secondly = job(db, every=timedelta(seconds=1))
+    planned_row(db, secondly, BEGAN)
+    now, runs = BEGAN + timedelta(seconds=10), []
+    for _ in range(4):  # each claim comes five seconds after what it claims was planned
+        runs.append([run.nominal for run in (await claim(worker, now=now)).rows])
+        db.execute("delete from pgsched.executions where lease_token is not null")
+        now += timedelta(seconds=5)
+    assert [len(found) for found in runs] == [0, 1, 0, 1]
+    assert runs[1] == [BEGAN + timedelta(seconds=10)]

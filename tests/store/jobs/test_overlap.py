@@ -1,0 +1,213 @@
+"""An instant that comes while an earlier run of its job is not over."""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from pgsched.domain.execution import Execution
+from pgsched.store.core.connect import Connection
+from pgsched.store.live import executions
+from pgsched.store.live.executions import Group
+from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
+from tests.store.store_arrange import Connection as Session
+from tests.store.store_arrange import call, heard, listening, row, value
+
+pytestmark = pytest.mark.oldest_postgresql
+
+AT = timedelta(seconds=1)
+
+
+async def at_second_instant(worker: Connection) -> list[Execution]:
+    """What a claim takes up when the run of the first instant goes on and the second has come."""
+    return (await claim(worker, now=BEGAN + HOUR + AT)).rows
+
+
+async def running(db: Session, worker: Connection, **rules: object) -> tuple[UUID, Execution]:
+    """A job every hour whose run of BEGAN is in hand."""
+    hourly = job(db, rules=rules) if rules else job(db)
+    planned_row(db, hourly, BEGAN)
+    [first] = (await claim(worker, now=BEGAN + AT)).rows
+    return hourly, first
+
+
+async def settle(worker: Connection, execution: Execution) -> None:
+    await executions.settle_succeeded(worker, None, {execution.partition: Group([execution.id], [execution.token])})
+
+
+def statuses(db: Session, hourly: UUID) -> list[tuple[datetime, str, str | None]]:
+    return db.execute(
+        "select scheduled_for, status::text, case when finished_at is not null then reason end"
+        " from pgsched.status where job_id = %s order by 1",
+        [hourly],
+    ).fetchall()
+
+
+@pytest.mark.parametrize("rules", [{}, {"on_overlap": "skip"}])
+async def test_it_is_skipped_unless_the_job_says_otherwise(
+    db: Session, worker: Connection, rules: dict[str, object]
+) -> None:
+    hourly, _ = await running(db, worker, **rules)
+    assert await at_second_instant(worker) == []
+    assert statuses(db, hourly) == [
+        (BEGAN, "running", None),
+        (BEGAN + HOUR, "skipped", "overlap"),
+        (BEGAN + 2 * HOUR, "scheduled", None),
+    ]
+
+
+async def test_a_run_that_is_over_is_in_nobodys_way(db: Session, worker: Connection) -> None:
+    _, first = await running(db, worker)
+    await settle(worker, first)
+    assert len(await at_second_instant(worker)) == 1
+
+
+async def test_a_run_that_waits_for_its_next_try_is_not_over(db: Session, worker: Connection) -> None:
+    hourly, first = await running(db, worker)
+    retried = executions.Retried(first.id, first.token, 7200.0, None, "busy", 0.1)
+    await executions.settle_retried(worker, 1, first.partition, [retried])
+    assert await at_second_instant(worker) == []
+    assert (BEGAN + HOUR, "skipped", "overlap") in statuses(db, hourly)
+
+
+async def test_a_triggered_run_counts(db: Session, worker: Connection) -> None:
+    hourly = job(db)
+    call(db, "trigger", job_id=hourly)
+    now = value(db, "select pgsched.now()")
+    [_] = (await claim(worker, now=now)).rows
+    planned_row(db, hourly, now + AT, fire_at=now)
+    assert (await claim(worker, now=now + AT)).rows == []
+
+
+async def test_a_backfill_runs_beside(db: Session, worker: Connection) -> None:
+    hourly = job(db)
+    planned_row(db, hourly, BEGAN - HOUR, revision=0)
+    [_] = (await claim(worker, now=BEGAN)).rows
+    planned_row(db, hourly, BEGAN)
+    assert len((await claim(worker, now=BEGAN + AT)).rows) == 1
+
+
+async def test_allow_lets_both_run(db: Session, worker: Connection) -> None:
+    _, first = await running(db, worker, on_overlap="allow")
+    [second] = await at_second_instant(worker)
+    assert (second.job_id, second.nominal) == (first.job_id, BEGAN + HOUR)
+
+
+@pytest.mark.parametrize("policy", ["queue_one", "queue_all"])
+async def test_a_queued_instant_is_held_and_the_job_has_no_other_row(
+    db: Session, worker: Connection, policy: str
+) -> None:
+    hourly, _ = await running(db, worker, on_overlap=policy)
+    assert await at_second_instant(worker) == []
+    assert statuses(db, hourly) == [(BEGAN, "running", None), (BEGAN + HOUR, "held", None)]
+    assert value(db, "select attempt from pgsched.executions where scheduled_for = %s", [BEGAN + HOUR]) == 0
+
+
+@pytest.mark.parametrize("policy", ["queue_one", "queue_all"])
+async def test_a_queued_instant_waits_for_the_run_before_it_and_is_awaited(
+    db: Session, worker: Connection, policy: str
+) -> None:
+    hourly, first = await running(db, worker, on_overlap=policy)
+    await at_second_instant(worker)
+    waits = row(db, "select d.after_id, d.outcome, e.scheduled_for from pgsched.dependencies d"
+                    " join pgsched.executions e on e.id = d.execution_id")  # fmt: skip
+    assert waits == (UUID(bytes=first.id), "any", BEGAN + HOUR)
+    assert value(db, "select awaited from pgsched.executions where id = %s", [UUID(bytes=first.id)])
+    assert waiting(db, hourly) == [BEGAN + HOUR]
+
+
+async def release(db: Session, at: datetime) -> None:
+    """The end of the run before: what was queued fires now."""
+    db.execute("delete from pgsched.executions where lease_token is not null")
+    db.execute("update pgsched.executions set fire_at = %s where fire_at = 'infinity'", [at])
+    db.execute("delete from pgsched.dependencies")
+
+
+async def test_instants_that_pass_while_one_is_queued_are_skipped(db: Session, worker: Connection) -> None:
+    hourly, _ = await running(db, worker, on_overlap="queue_one", catch_up="1s")
+    await at_second_instant(worker)
+    ended = BEGAN + 4 * HOUR + AT
+    await release(db, ended)
+    [run] = (await claim(worker, now=ended)).rows
+    assert run.nominal == BEGAN + HOUR
+    assert waiting(db, hourly) == [BEGAN + 5 * HOUR]
+    passed = row(db, "select scheduled_for, last_scheduled_for, instants, reason from pgsched.history")
+    assert passed == (BEGAN + 2 * HOUR, BEGAN + 4 * HOUR, 3, "overlap")
+
+
+async def test_one_that_is_queued_again_tells_of_what_passed_when_it_runs(db: Session, worker: Connection) -> None:
+    hourly, _ = await running(db, worker, on_overlap="queue_one")
+    await at_second_instant(worker)
+    ended = BEGAN + 4 * HOUR + AT
+    await release(db, ended)
+    triggered = call(db, "trigger", job_id=hourly)
+    db.execute(
+        "update pgsched.executions set fire_at = 'infinity', scheduled_for = %s where id = %s", [BEGAN + AT, triggered]
+    )
+    assert (await claim(worker, now=ended)).rows == []
+    assert value(db, "select count(*) from pgsched.history") == 0
+    db.execute("delete from pgsched.executions where id = %s", [triggered])
+    await release(db, ended + HOUR)
+    assert len((await claim(worker, now=ended + HOUR)).rows) == 1
+    assert row(db, "select scheduled_for, instants from pgsched.history") == (BEGAN + 2 * HOUR, 4)
+
+
+async def test_queue_all_runs_each_of_them_in_turn(db: Session, worker: Connection) -> None:
+    await running(db, worker, on_overlap="queue_all", on_missed="skip", catch_up="1s")
+    await at_second_instant(worker)
+    seen = []
+    for _ in range(3):
+        await release(db, BEGAN + 4 * HOUR)
+        seen += [run.nominal for run in (await claim(worker, now=BEGAN + 4 * HOUR)).rows]
+        assert (await claim(worker, now=BEGAN + 4 * HOUR)).rows == []
+    assert seen == [BEGAN + HOUR, BEGAN + 2 * HOUR, BEGAN + 3 * HOUR]
+
+
+async def test_one_that_would_be_queued_behind_a_run_that_ends_this_moment_runs(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    _, first = await running(db, worker, on_overlap="queue_one")
+    with psycopg.connect(store_url) as settling, psycopg.connect(store_url, autocommit=True) as watcher:
+        settling.execute("delete from pgsched.executions where id = %s", [UUID(bytes=first.id)])
+        assert await at_second_instant(worker) == []
+        settling.commit()
+        watcher.execute("update pgsched.executions set fire_at = scheduled_for")
+        assert len(await at_second_instant(worker)) == 1
+
+
+async def test_cancel_running_ends_the_run_before_and_tells_its_worker(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    hourly, first = await running(db, worker, on_overlap="cancel_running")
+    with listening(store_url) as listener:
+        [second] = await at_second_instant(worker)
+        assert f"stop {first.uuid}" in heard(listener, db)
+    assert second.nominal == BEGAN + HOUR
+    assert statuses(db, hourly)[0] == (BEGAN, "cancelled", "overlap: the run of 2025-03-01T11:00:00Z took its place")
+
+
+async def test_the_result_of_a_run_that_was_ended_does_not_count(db: Session, worker: Connection) -> None:
+    hourly, first = await running(db, worker, on_overlap="cancel_running")
+    await at_second_instant(worker)
+    await settle(worker, first)
+    assert [found[1] for found in statuses(db, hourly)] == ["cancelled", "running", "scheduled"]
+
+
+async def test_other_jobs_of_the_partition_are_in_nobodys_way(db: Session, worker: Connection) -> None:
+    one, other = (job(db, ordering_key="together") for _ in range(2))
+    planned_row(db, one, BEGAN)
+    await claim(worker, now=BEGAN)
+    planned_row(db, other, BEGAN + HOUR)
+    found = (await claim(worker, now=BEGAN + HOUR)).rows
+    assert [UUID(bytes=run.job_id or b"") for run in found] == [other]
+
+
+async def test_a_row_is_put_off_while_the_run_before_is_locked(db: Session, worker: Connection, store_url: str) -> None:
+    _, first = await running(db, worker, on_overlap="cancel_running")
+    with psycopg.connect(store_url) as renewing:
+        renewing.execute("update pgsched.executions set lease_expires_at = now() where id = %s", [UUID(bytes=first.id)])
+        assert await at_second_instant(worker) == []
+        renewing.commit()
+        db.execute("update pgsched.executions set fire_at = scheduled_for where lease_token is null")
+        assert len(await at_second_instant(worker)) == 1

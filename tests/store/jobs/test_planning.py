@@ -1,0 +1,334 @@
+"""From where on jobs are planned: each instant has its account, also where no planner was there for a while."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg.types.json import Jsonb
+
+from pgsched.domain.execution import Execution
+from pgsched.store.core.connect import Connection
+from pgsched.store.core.wire import LONG_AGO, to_instant
+from pgsched.store.gates import gates
+from pgsched.store.jobs import jobs
+from pgsched.store.live import executions
+from pgsched.store.live.executions import Group, Lease, Share
+from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
+from tests.store.store_arrange import Connection as Session
+from tests.store.store_arrange import call, finish, row, schedule, value
+
+pytestmark = pytest.mark.oldest_postgresql
+
+MINUTE = timedelta(minutes=1)
+
+
+def account(db: Session, of: UUID) -> list[tuple[Any, ...]]:
+    """(first, last, how many, status, reason) of what has ended."""
+    return db.execute(
+        "select scheduled_for, last_scheduled_for, instants, status::text, reason from pgsched.history"
+        " where job_id = %s order by 1",
+        [of],
+    ).fetchall()
+
+
+def waiting_id(db: Session, of: UUID) -> UUID:
+    id = value(db, "select id from pgsched.executions where job_id = %s and lease_token is null", [of])
+    assert isinstance(id, UUID)
+    return id
+
+
+def some_minutes_ago(db: Session) -> datetime:
+    """A moment between two minutes, five of which have begun since."""
+    moment = value(db, "select date_trunc('minute', pgsched.now()) - interval '4 minutes 30 seconds'")
+    assert isinstance(moment, datetime)
+    return moment
+
+
+async def claim_ahead(db: Session, worker: Connection) -> list[Execution]:
+    lease = Lease(owner=1, token=7, length=MINUTE, ahead=timedelta(seconds=0.9))
+    shares = [Share(partition, LONG_AGO, 100) for partition in range(16)]
+    now = to_instant(value(db, "select pgsched.now()"))
+    return (await executions.claim(worker, lease, shares, now=now)).rows
+
+
+async def settle(worker: Connection, run: Execution) -> None:
+    await executions.settle_succeeded(worker, None, {run.partition: Group([run.id], [run.token])})
+
+
+async def test_a_new_job_is_planned_from_its_making_however_late_that_is(db: Session, worker: Connection) -> None:
+    made = some_minutes_ago(db)
+    minutely = job(db, cron="* * * * *", accounted_to=made, planned_revision=0)
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, minutely) == [made + timedelta(seconds=30)]
+
+
+async def test_an_edited_job_is_planned_from_its_edit(db: Session, worker: Connection) -> None:
+    minutely = schedule(db, cron="0 0 1 1 *", key="edited")
+    await jobs.plan_jobs(worker, batch=10)
+    schedule(db, cron="* * * * *", key="edited")
+    edited = some_minutes_ago(db)
+    db.execute("update pgsched.jobs set accounted_to = %s", [edited])
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, minutely) == [edited + timedelta(seconds=30)]
+
+
+async def test_what_an_edit_leaves_unplanned_goes_by_the_next_edit(db: Session, worker: Connection) -> None:
+    made = some_minutes_ago(db)
+    edited = job(db, cron="0 0 1 1 *", key="edited", accounted_to=made, planned_revision=0)
+    schedule(db, cron="* * * * *", key="edited")
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, edited) == [made + timedelta(seconds=30)]
+
+
+@pytest.mark.parametrize("state", ["finished", "invalid"])
+async def test_a_job_that_comes_back_is_planned_from_then_on(db: Session, worker: Connection, state: str) -> None:
+    old = job(
+        db, cron="* * * * *", key="old", accounted_to=BEGAN, state=state, planned_revision=int(state == "finished")
+    )
+    schedule(db, cron="* * * * *", key="old")
+    await jobs.plan_jobs(worker, batch=10)
+    [instant] = waiting(db, old)
+    assert instant > value(db, "select updated_at from pgsched.jobs")
+
+
+async def test_behind_a_cancelled_row_nothing_is_left_out_for_a_triggered_run(db: Session, worker: Connection) -> None:
+    late = job(db)
+    planned_row(db, late, BEGAN)
+    call(db, "trigger", job_id=late)
+    db.execute("update pgsched.executions set fire_at = '1990-01-01' where plan is null")
+    [run] = [run for run in (await claim(worker, batch=1)).rows if not run.plan]
+    await settle(worker, run)
+    call(db, "cancel", id=waiting_id(db, late))
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, late) == [BEGAN + HOUR]
+
+
+async def test_what_was_cancelled_ahead_does_not_come_back_with_the_end_of_a_pause(
+    db: Session, worker: Connection
+) -> None:
+    daily = job(db, cron="0 0 * * *")
+    tomorrow = value(db, "select date_trunc('day', pgsched.now(), 'UTC') + interval '1 day'").astimezone(UTC)
+    planned_row(db, daily, tomorrow)
+    call(db, "cancel", id=waiting_id(db, daily))
+    await jobs.plan_jobs(worker, batch=10)
+    call(db, "pause", job_id=daily)
+    call(db, "resume", job_id=daily)
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, daily) == [tomorrow + timedelta(days=1)]
+    assert account(db, daily) == [(tomorrow, None, None, "cancelled", "cancelled")]
+
+
+async def test_a_pause_goes_on_from_a_row_that_was_cancelled_before_it(db: Session, worker: Connection) -> None:
+    late = job(db)
+    planned_row(db, late, BEGAN)
+    call(db, "cancel", id=waiting_id(db, late))
+    call(db, "pause", job_id=late)
+    call(db, "resume", job_id=late)
+    await jobs.plan_jobs(worker, batch=10)
+    cancelled, paused = account(db, late)
+    assert cancelled == (BEGAN, None, None, "cancelled", "cancelled")
+    assert (paused[0], paused[1]) == (BEGAN + HOUR, waiting(db, late)[0] - HOUR)
+    assert paused[3:] == ("skipped", "paused")
+
+
+async def test_an_edit_counts_from_now_where_the_row_before_it_was_cancelled_ahead(
+    db: Session, worker: Connection
+) -> None:
+    yearly = job(db, cron="0 0 1 1 *", key="yearly")
+    planned_row(db, yearly, value(db, "select date_trunc('year', pgsched.now()) + interval '1 year'"))
+    call(db, "cancel", id=waiting_id(db, yearly))
+    schedule(db, cron="* * * * *", key="yearly")
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, yearly)[0] <= value(db, "select pgsched.now()") + MINUTE
+
+
+async def test_a_run_that_was_claimed_ahead_is_not_paused_too(db: Session, worker: Connection) -> None:
+    ahead = value(db, "select pgsched.now() + interval '0.5 seconds'")
+    secondly = job(db, every=timedelta(seconds=1), anchor=ahead)
+    planned_row(db, secondly, ahead)
+    [run] = await claim_ahead(db, worker)
+    call(db, "pause", job_id=secondly)
+    call(db, "resume", job_id=secondly)
+    db.execute("update pgsched.jobs set updated_at = %s", [ahead + timedelta(seconds=2)])
+    await jobs.plan_jobs(worker, batch=10)
+    paused = (ahead + timedelta(seconds=1), ahead + timedelta(seconds=2), 2, "skipped", "paused")
+    assert account(db, secondly) == [paused]
+    assert run.nominal == ahead
+
+
+async def test_what_was_skipped_ahead_is_not_planned_again_by_an_edit(db: Session, worker: Connection) -> None:
+    ahead = value(db, "select pgsched.now() + interval '0.5 seconds'")
+    secondly = job(db, every=timedelta(seconds=1), anchor=ahead, key="secondly")
+    planned_row(db, secondly, ahead - timedelta(seconds=1), revision=2)
+    db.execute("update pgsched.executions set lease_token = 1, attempt = 1")
+    planned_row(db, secondly, ahead)
+    assert await claim_ahead(db, worker) == []
+    schedule(db, every="1 second", key="secondly")
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, secondly) == [ahead + timedelta(seconds=1)]
+
+
+async def test_a_held_row_that_is_cancelled_keeps_nobody_from_planning(db: Session, worker: Connection) -> None:
+    counted = job(db, rules={"after_completion": True})
+    planned_row(db, counted, BEGAN)
+    await claim(worker)
+    call(db, "cancel", id=waiting_id(db, counted))
+    other = job(db, planned_revision=0)
+    assert (await jobs.plan_jobs(worker, batch=10))[:2] == (2, [])
+    assert len(waiting(db, counted)) == len(waiting(db, other)) == 1
+
+
+async def test_the_sweep_goes_on_from_the_last_instant_with_a_row(db: Session, worker: Connection) -> None:
+    broken = job(db)
+    planned_row(db, broken, BEGAN)
+    await claim(worker)
+    db.execute("delete from pgsched.executions where lease_token is null")
+    assert (await jobs.repair_jobs(worker)).jobs == 1
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, broken) == [BEGAN + HOUR]
+    assert row(db, "select state::text, planned_revision from pgsched.jobs") == ("active", 1)
+
+
+@pytest.mark.parametrize("how", ["hold", "release"])
+async def test_the_sweep_does_not_run_again_what_went_through_a_gate_or_was_handed_back(
+    db: Session, worker: Connection, how: str
+) -> None:
+    broken = job(db)
+    planned_row(db, broken, BEGAN)
+    [claimed] = (await claim(worker)).rows
+    if how == "hold":
+        await gates.hold(worker, [(claimed, "client:default")])
+    else:
+        await executions.release(worker, claimed.partition, Group([claimed.id], [claimed.token]))
+    finish(db, UUID(bytes=claimed.id))
+    db.execute("delete from pgsched.executions where lease_token is null")
+    assert (await jobs.repair_jobs(worker)).jobs == 1
+    assert value(db, "select accounted_to from pgsched.jobs") == BEGAN
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, broken) == [BEGAN + HOUR]
+
+
+async def test_the_sweep_looks_at_so_many_jobs_and_says_where_to_go_on(db: Session, worker: Connection) -> None:
+    for _ in range(3):
+        job(db)
+    found, after = await jobs.repair_jobs(worker, most=2)
+    assert (found, after is None) == (2, False)
+    assert await jobs.repair_jobs(worker, after=after or jobs.FIRST, most=2) == (1, None)
+
+
+@pytest.mark.parametrize("plan", [None, 0], ids=["triggered", "backfilled"])
+@pytest.mark.parametrize("ended", [True, False])
+async def test_the_sweep_takes_no_other_row_for_the_last_planned_one(
+    db: Session, worker: Connection, plan: int | None, ended: bool
+) -> None:
+    broken = job(db)
+    planned_row(db, broken, BEGAN)
+    await claim(worker)
+    later = call(db, "trigger", job_id=broken)
+    db.execute("update pgsched.executions set plan = %s where id = %s", [plan, later])
+    if ended:
+        call(db, "cancel", id=later)
+    db.execute("delete from pgsched.executions where plan > 0 and lease_token is null")
+    assert (await jobs.repair_jobs(worker)).jobs == 1
+    assert value(db, "select accounted_to from pgsched.jobs") == BEGAN
+
+
+async def test_what_was_cancelled_ahead_stays_so_when_the_same_is_scheduled_again(
+    db: Session, worker: Connection
+) -> None:
+    hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
+    await jobs.plan_jobs(worker, batch=10)
+    [first] = waiting(db, hourly)
+    call(db, "cancel", id=value(db, "select id from pgsched.executions"))
+    schedule(db, target="python:x", every="1 hour", key="hourly")
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, hourly) == [first + HOUR]
+
+
+async def test_what_was_cancelled_ahead_stays_so_when_the_same_is_scheduled_again_in_a_pause(
+    db: Session, worker: Connection
+) -> None:
+    hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
+    await jobs.plan_jobs(worker, batch=10)
+    [first] = waiting(db, hourly)
+    call(db, "cancel", id=value(db, "select id from pgsched.executions"))
+    call(db, "pause", job_id=hourly)
+    schedule(db, target="python:x", every="1 hour", key="hourly")
+    call(db, "resume", job_id=hourly)
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, hourly) == [first + HOUR]
+
+
+async def test_what_was_cancelled_ahead_stays_so_when_the_job_moves_to_another_queue(
+    db: Session, worker: Connection
+) -> None:
+    hourly = schedule(db, target="python:x", every="1 hour", key="hourly")
+    await jobs.plan_jobs(worker, batch=10)
+    [first] = waiting(db, hourly)
+    call(db, "cancel", id=value(db, "select id from pgsched.executions"))
+    await jobs.plan_jobs(worker, batch=10)
+    call(db, "edit", job_id=hourly, changes={"ordering_key": "elsewhere"})
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, hourly) == [first + HOUR]
+
+
+async def test_a_pause_is_as_short_as_it_was_where_a_row_of_another_schedule_was_cancelled_ahead(
+    db: Session, worker: Connection
+) -> None:
+    edited = job(db, cron="0 0 1 1 *", key="edited")
+    planned_row(db, edited, value(db, "select date_trunc('year', pgsched.now()) + interval '1 year'"))
+    call(db, "cancel", id=waiting_id(db, edited))
+    schedule(db, cron="* * * * *", key="edited")
+    await jobs.plan_jobs(worker, batch=10)
+    call(db, "pause", job_id=edited)
+    call(db, "resume", job_id=edited)
+    await jobs.plan_jobs(worker, batch=10)
+    assert waiting(db, edited)[0] <= value(db, "select pgsched.now()") + MINUTE
+
+
+async def test_a_row_claimed_ahead_parts_what_was_paused(db: Session, worker: Connection) -> None:
+    ahead = BEGAN + timedelta(seconds=0.4)
+    edited = job(db, anchor=ahead)
+    planned_row(db, edited, ahead)
+    await claim(worker)
+    db.execute(
+        "update pgsched.jobs set every = '1 second', rules = %(rules)s, revision = 2,"
+        " accounted_to = %(at)s - interval '0.9 s', paused_at = %(at)s, updated_at = %(at)s + interval '2 s'",
+        {"at": ahead, "rules": Jsonb({"also": [{"cron": "* * * * * *"}]})},
+    )
+    await jobs.plan_jobs(worker, batch=10)
+    assert account(db, edited) == [
+        (BEGAN, None, None, "skipped", "paused"),
+        (BEGAN + timedelta(seconds=1), ahead + timedelta(seconds=2), 4, "skipped", "paused"),
+    ]
+
+
+async def test_the_first_job_of_each_client_is_planned_before_the_second_of_any(
+    db: Session, worker: Connection
+) -> None:
+    of_many = [job(db, client_id="many", planned_revision=0) for _ in range(5)]
+    of_one = job(db, client_id="one", planned_revision=0)
+    assert await jobs.plan_jobs(worker, batch=2) == (2, [], True)
+    assert len(waiting(db, of_one)) == 1
+    assert sum(len(waiting(db, many)) for many in of_many) == 1
+
+
+async def test_when_the_time_of_a_turn_is_over_the_rest_is_planned_in_the_next(db: Session, worker: Connection) -> None:
+    new = [job(db, planned_revision=0) for _ in range(3)]
+    assert await jobs.plan_jobs(worker, batch=10, seconds=0) == (1, [], True)
+    assert sum(len(waiting(db, one)) for one in new) == 1
+    assert await jobs.plan_jobs(worker, batch=10) == (2, [], False)
+
+
+async def test_jobs_that_somebody_has_locked_are_left_for_later(
+    db: Session, store_url: str, worker: Connection
+) -> None:
+    locked, free = job(db, planned_revision=0), job(db, planned_revision=0)
+    with psycopg.connect(store_url) as other:
+        other.execute("select from pgsched.jobs where id = %s for update", [locked])
+        assert await jobs.plan_jobs(worker, batch=10) == (1, [], True)
+        assert await jobs.plan_jobs(worker, batch=10) == (0, [], False)
+    assert len(waiting(db, free)) == 1
+    assert await jobs.plan_jobs(worker, batch=10) == (1, [], False)

@@ -1,0 +1,232 @@
+"""Planning at random, against an account kept apart from it: never two rows for one instant, never a missing one.
+
+Two planners and twenty claimers share a database whose clock the test sets; jobs are changed between claims and in the
+middle of them. PGSCHED_STEPS says how many steps are taken (10000), PGSCHED_SEED draws others than the usual ones, and
+PGSCHED_SHRINK looks for fewer that fail.
+"""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, rule, run_state_machine_as_test
+from psycopg.types.json import Jsonb
+
+from pgsched.store.core import connect
+from pgsched.store.jobs import jobs
+from tests.store.jobs.planning_instants import POLICIES, SCHEDULES, STARTS
+from tests.store.jobs.planning_machine import Followed
+from tests.store.jobs.planning_world import World, own_clock
+from tests.store.store_arrange import value
+
+STEPS = int(os.environ.get("PGSCHED_STEPS", "10000"))
+SEED = int(os.environ.get("PGSCHED_SEED", "0"))
+LENGTH = int(os.environ.get("PGSCHED_LENGTH", "100"))
+KEYS = ["one", "two", "three", "four"]
+_claimers = st.integers(1, 20)
+_keys = st.sampled_from(KEYS)
+_leaps = st.sampled_from([0.001, 0.3, 1, 20, 61, 400, 1300, 3600, 11_000, 40_000, 100_000]).map(
+    lambda seconds: timedelta(seconds=seconds)
+)
+_delays = st.sampled_from([0.001, 1300, 11_000, 40_000]).map(lambda seconds: timedelta(seconds=seconds))
+_schedules = st.sampled_from(SCHEDULES)
+_policies = st.sampled_from(POLICIES)
+_bounds = st.sampled_from([(None, None)] * 5 + [(7200, None), (None, 200_000), (3600, 300_000)])
+_leases = st.sampled_from([timedelta(seconds=30), timedelta(hours=6)])
+_aheads = st.sampled_from([timedelta(0), timedelta(0), timedelta(seconds=0.5)])
+_halts = st.sampled_from([1, 2, 2, 2, 3, 3, 3, 4, 5, 6])  # about the third the rows are locked, and no job is yet
+_claims = st.tuples(_claimers, _delays, _halts)
+_then = st.sampled_from(["go on", "go on", "edit", "begin anew", "schedule again", "pause", "pause"])
+_batches = st.sampled_from([1, 2, 100])
+
+
+@st.composite
+def _specs(draw: st.DrawFn) -> tuple[Any, ...]:
+    return draw(_schedules), draw(_policies), draw(_bounds)
+
+
+class Planning(Followed):
+    """What may happen to some jobs, one thing after the other or two at once."""
+
+    @initialize(start=st.sampled_from(STARTS), specs=st.tuples(*[_specs()] * len(KEYS)))
+    def begin(self, start: Any, specs: tuple[Any, ...]) -> None:
+        self.world.clear(start)
+        for key, drawn in zip(KEYS, specs, strict=True):
+            self.schedule(key, drawn)
+        self.now(self.world.plan(0))
+
+    @rule(leap=_leaps, micros=st.integers(0, 999_999))
+    def time_passes(self, leap: timedelta, micros: int) -> None:
+        self.later(self.world.now + leap + timedelta(microseconds=micros if leap.seconds else 0))
+
+    @rule(planner=st.integers(0, 1))
+    def a_planner_has_its_turn(self, planner: int) -> None:
+        self.now(self.world.plan(planner))
+
+    @rule(claimer=_claimers, batch=_batches, lease=_leases, ahead=_aheads)
+    def one_claims(self, claimer: int, batch: int, lease: timedelta, ahead: timedelta) -> None:
+        self.now(self.claim(claimer, batch, lease, ahead))
+
+    @rule(claimer=_claimers, lease=_leases, leap=_leaps)
+    def one_claims_later(self, claimer: int, lease: timedelta, leap: timedelta) -> None:
+        self.plan()
+        self.time_passes(leap, 0)
+        self.now(self.claim(claimer, 100, lease, timedelta(0)))
+
+    @rule(key=_keys, claimer=_claimers, early=st.sampled_from([0.3, 0.0]), then=_then, drawn=_specs())
+    def one_claims_about_the_next_instant(
+        self, key: str, claimer: int, early: float, then: str, drawn: tuple[Any, ...]
+    ) -> None:
+        """Just before it, as workers do to start in time, or exactly at it; perhaps the job is changed right then."""
+        self.plan()
+        if (row := self.carrying(self.models[key])) and row.scheduled_for:
+            self.later(row.scheduled_for - timedelta(seconds=early))
+        self.now(self.claim(claimer, 100, timedelta(seconds=30), timedelta(seconds=0.5)))
+        self._check(eras=1)  # what ended with the claim is not there to be changed any more
+        spec = self.models[key].spec
+        match then:
+            case "edit":
+                self.schedule(key, drawn)
+            case "begin anew":
+                self.schedule_as(key, replace(spec, starts_at=self.world.now - timedelta(days=1), ends_at=None))
+            case "schedule again":
+                self.schedule_as(key, spec)
+            case "pause":
+                self.change("select pgsched.pause(%s)", key)
+
+    @rule(claimers=st.tuples(_claimers, _claimers), batch=_batches, lease=_leases)
+    def two_claim_at_once(self, claimers: tuple[int, int], batch: int, lease: timedelta) -> None:
+        one, other = claimers
+        if one % 4 != other % 4:
+            self.now(*(self.claim(claimer, batch, lease, timedelta(0)) for claimer in claimers))
+
+    @rule(claimer=_claimers, planner=st.integers(0, 1), lease=_leases)
+    def a_claim_and_a_plan_at_once(self, claimer: int, planner: int, lease: timedelta) -> None:
+        self.now(self.world.plan(planner), self.claim(claimer, 100, lease, timedelta(0)), self.world.plan(1 - planner))
+
+    @rule(how=st.sampled_from(["succeed", "succeed", "fail", "retry", "release"]), data=st.data())
+    def one_settles(self, how: str, data: st.DataObject) -> None:
+        if self.world.in_hand:
+            self.now(self.world.settle(data.draw(st.sampled_from(sorted(self.world.in_hand))), how))
+
+    @rule()
+    def all_succeed(self) -> None:
+        for claimer in list(self.world.in_hand):
+            self.now(self.world.settle(claimer, "succeed"))
+
+    @rule(owner=_claimers)
+    def one_is_lost(self, owner: int) -> None:
+        self.now(self.world.reap(self.homes, [owner]))
+
+    @rule()
+    def what_waited_is_released(self) -> None:
+        self.now(self.world.release())
+
+    @rule(key=_keys)
+    def one_is_paused(self, key: str) -> None:
+        self.change("select pgsched.pause(%s)", key)
+
+    @rule(key=_keys)
+    def one_is_resumed(self, key: str) -> None:
+        self.change("select pgsched.resume(%s)", key)
+
+    @rule(key=_keys, drawn=_specs())
+    def one_is_edited(self, key: str, drawn: tuple[Any, ...]) -> None:
+        self.schedule(key, drawn)
+
+    @rule(key=_keys)
+    def one_is_scheduled_again(self, key: str) -> None:
+        """As it was, which is an edit like any other."""
+        self.schedule_as(key, self.models[key].spec)
+
+    @rule(key=_keys, policy=_policies)
+    def one_is_told_otherwise(self, key: str, policy: dict[str, Any]) -> None:
+        model = self.models[key]
+        if model.spec.after_completion:
+            return
+        spec = self.bounded(model.spec.told(policy))
+        if value(self.world.db, "select pgsched.edit(%s, %s)", [model.id, Jsonb({"rules": spec.rules()})]):
+            model.was_told(spec)
+
+    @rule(key=_keys)
+    def one_is_triggered(self, key: str) -> None:
+        self.world.travel_to(self.world.now + timedelta(milliseconds=1))
+        self.triggered.add(value(self.world.db, "select pgsched.trigger(%s)", [self.models[key].id]))
+
+    @rule(key=_keys, drawn=_specs())
+    def one_is_cancelled(self, key: str, drawn: tuple[Any, ...]) -> None:
+        """And another takes its key."""
+        self.change("select pgsched.cancel(%s::uuid)", key)
+        self.schedule(key, drawn)
+
+    @rule(key=_keys)
+    def its_waiting_row_is_cancelled(self, key: str) -> None:
+        self.lose_row(key)
+
+    @rule(key=_keys, claim=_claims)
+    def one_is_paused_while_its_overdue_row_is_claimed(self, key: str, claim: tuple[Any, ...]) -> None:
+        self.change("select pgsched.pause(%s)", key, self.claim_overdue(key, *claim))
+
+    @rule(key=_keys, claim=_claims, drawn=_specs())
+    def one_is_cancelled_while_its_overdue_row_is_claimed(
+        self, key: str, claim: tuple[Any, ...], drawn: tuple[Any, ...]
+    ) -> None:
+        self.change("select pgsched.cancel(%s::uuid)", key, self.claim_overdue(key, *claim))
+        self.schedule(key, drawn)
+
+    @rule(key=_keys, claim=_claims, drawn=st.none() | _specs())
+    def one_is_edited_while_its_overdue_row_is_claimed(
+        self, key: str, claim: tuple[Any, ...], drawn: tuple[Any, ...] | None
+    ) -> None:
+        spec, halted = self.models[key].spec, self.claim_overdue(key, *claim)
+        if not spec.foreseeable:  # nobody could tell which of the two came first
+            self.now(halted.claim)
+        elif drawn is None:
+            self.schedule_as(key, spec, halted)
+        else:
+            self.schedule(key, drawn, halted)
+
+    @rule(key=_keys, claim=_claims)
+    def its_overdue_row_is_cancelled_while_it_is_claimed(self, key: str, claim: tuple[Any, ...]) -> None:
+        self.lose_row(key, self.claim_overdue(key, *claim))
+
+    @rule()
+    def the_sweep_finds_nothing(self) -> None:
+        assert self.now(jobs.repair_jobs(self.world.planners[0])) == [(0, None)]
+
+
+@pytest.fixture
+def planning(store_url: str) -> Iterator[type[Planning]]:
+    """The machine, in a database of this test's own."""
+    loop = asyncio.new_event_loop()
+    with own_clock(store_url), psycopg.connect(store_url, autocommit=True) as db:
+        hands = [loop.run_until_complete(connect.connect(store_url, "claim")) for _ in range(4)]
+        planners = [loop.run_until_complete(connect.connect(store_url, "plan", raw=False)) for _ in range(3)]
+        Planning.loop, Planning.world, Planning.taken = loop, World(db, hands, planners), 0
+        yield Planning
+        for connection in [*hands, *planners]:
+            loop.run_until_complete(connection.close())
+    loop.close()
+
+
+def test_no_instant_has_two_rows_and_none_is_without_account(planning: type[Planning]) -> None:
+    chosen = settings(
+        max_examples=STEPS // (3 * LENGTH) + 1,
+        stateful_step_count=LENGTH,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate, Phase.shrink] if "PGSCHED_SHRINK" in os.environ else [Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    round = SEED * 1000
+    while planning.taken < STEPS:  # some examples end before their last step
+        seed(round)(planning)
+        run_state_machine_as_test(planning, settings=chosen)
+        round += 1

@@ -1,0 +1,307 @@
+"""The successors of claimed recurring rows: when they are for, and what has none."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from pgsched.domain.spread import spread
+from pgsched.errors import InvalidSchedule
+from pgsched.store.core.connect import Connection
+from pgsched.store.core.sql import statement
+from pgsched.store.core.wire import LONG_AGO, to_datetime, to_instant
+from pgsched.store.jobs import definitions, reckoned
+from pgsched.store.live import executions
+from pgsched.store.live.executions import Claimed, Lease, Share
+from tests.store.jobs.jobs_arrange import ALLOWED, BEGAN, HOUR, claim, job, planned_row, waiting
+from tests.store.store_arrange import Connection as Session
+from tests.store.store_arrange import call, column, counts, row, schedule, value, wait_until_blocked
+
+pytestmark = pytest.mark.oldest_postgresql
+
+
+async def test_a_claim_tells_the_instant_it_planned_although_that_is_overdue(db: Session, worker: Connection) -> None:
+    late = job(db)
+    planned_row(db, late, BEGAN)
+    answer = await claim(worker)
+    assert answer.planned == {answer.rows[0].partition: to_instant(BEGAN + HOUR)}
+    assert waiting(db, late) == [BEGAN + HOUR]
+
+
+async def test_of_several_in_a_partition_the_earliest_is_told(db: Session, worker: Connection) -> None:
+    for every in (timedelta(hours=3), HOUR, timedelta(hours=2)):
+        planned_row(db, job(db, every=every, ordering_key="together"), BEGAN)
+    answer = await claim(worker)
+    assert list(answer.planned.values()) == [to_instant(BEGAN + HOUR)]
+
+
+async def test_rows_that_do_not_recur_plan_nothing(db: Session, worker: Connection) -> None:
+    schedule(db, fire_at=BEGAN)
+    answer = await claim(worker)
+    assert (len(answer.rows), answer.planned) == (1, {})
+
+
+async def test_a_job_that_fell_behind_catches_up_instant_by_instant(db: Session, worker: Connection) -> None:
+    late = job(db)
+    planned_row(db, late, BEGAN)
+    for n in range(1, 4):
+        await claim(worker)
+        assert waiting(db, late) == [BEGAN + n * HOUR]
+
+
+async def test_the_successor_counts_from_the_nominal_instant(db: Session, worker: Connection) -> None:
+    retried = job(db)
+    planned_row(db, retried, BEGAN, fire_at=BEGAN + timedelta(minutes=40))
+    await claim(worker)
+    assert waiting(db, retried) == [BEGAN + HOUR]
+
+
+async def test_a_row_off_the_beat_is_followed_by_the_next_beat(db: Session, worker: Connection) -> None:
+    edited = job(db)
+    planned_row(db, edited, BEGAN + timedelta(minutes=25, microseconds=1))
+    await claim(worker)
+    assert waiting(db, edited) == [BEGAN + HOUR]
+
+
+async def test_before_its_anchor_the_anchor_is_next(db: Session, worker: Connection) -> None:
+    anchor = datetime(2040, 1, 1, 0, 0, 0, 7, tzinfo=UTC)
+    future = job(db, anchor=anchor)
+    planned_row(db, future, BEGAN)
+    await claim(worker)
+    assert waiting(db, future) == [anchor]
+
+
+@pytest.mark.parametrize("fraction", [0, 1, 250_000, 999_999])
+async def test_a_cron_job_goes_on_behind_its_second(db: Session, worker: Connection, fraction: int) -> None:
+    minutely = job(db, cron="* * * * *")
+    planned_row(db, minutely, BEGAN + timedelta(microseconds=fraction))
+    await claim(worker)
+    assert waiting(db, minutely) == [BEGAN + timedelta(minutes=1)]
+
+
+async def test_a_cron_job_goes_on_before_the_year_2000(db: Session, worker: Connection) -> None:
+    old = job(db, cron="30 * * * *")
+    planned_row(db, old, datetime(1999, 12, 31, 23, 0, 0, 500_000, tzinfo=UTC))
+    await claim(worker)
+    assert waiting(db, old) == [datetime(1999, 12, 31, 23, 30, tzinfo=UTC)]
+
+
+async def test_cron_jobs_that_share_schedule_and_second_share_one_search(db: Session, worker: Connection) -> None:
+    definitions._following.cache_clear()
+    for n in range(20):
+        planned_row(db, job(db, cron="17 4 * * *"), BEGAN + timedelta(microseconds=n))
+    assert len((await claim(worker)).rows) == 20
+    assert (definitions._following.cache_info().misses, definitions._following.cache_info().hits) == (1, 19)
+
+
+async def test_cron_jobs_of_different_time_zones_do_not_share(db: Session, worker: Connection) -> None:
+    east, west = (job(db, cron="0 0 * * *", timezone=zone) for zone in ("Asia/Tokyo", "America/New_York"))
+    for one in (east, west):
+        planned_row(db, one, BEGAN)
+    await claim(worker)
+    assert waiting(db, east) == [datetime(2025, 3, 1, 15, tzinfo=UTC)]
+    assert waiting(db, west) == [datetime(2025, 3, 2, 5, tzinfo=UTC)]
+
+
+@pytest.mark.parametrize("how", [{"every": HOUR}, {"cron": "0 0 1 1 *"}])
+async def test_past_the_year_9999_nothing_is_planned(db: Session, worker: Connection, how: dict[str, object]) -> None:
+    last = job(db, **how)
+    planned_row(db, last, datetime(9999, 12, 31, tzinfo=UTC), fire_at=BEGAN)
+    answer = await claim(worker)
+    assert (len(answer.rows), answer.planned, waiting(db, last)) == (1, {}, [])
+    found = row(db, "select state::text, reason from pgsched.jobs")
+    assert found == ("finished", "no instant is left")
+
+
+@pytest.mark.parametrize(
+    "broken", [{"cron": "0 0 30-31 2 *"}, {"cron": "0 0 30/1 2 *"}, {"cron": "0 0 * * *", "timezone": "Mars/Olympus"}]
+)
+async def test_a_schedule_that_makes_no_sense_any_more_says_so_and_leaves_the_others_alone(
+    db: Session, worker: Connection, broken: dict[str, object]
+) -> None:
+    invalid, before, after = job(db, **broken), job(db), job(db, cron="0 * * * *")
+    for one in (before, invalid, after):
+        planned_row(db, one, BEGAN)
+    assert len((await claim(worker)).rows) == 3
+    assert waiting(db, before) == waiting(db, after) == [BEGAN + HOUR]
+    assert waiting(db, invalid) == []
+    stated = "select id from pgsched.jobs where state = 'invalid' and reason like %s || ': %%'"
+    assert column(db, stated, [InvalidSchedule.code]) == [invalid]
+
+
+@pytest.mark.parametrize("first", ["the earlier", "the later"])
+async def test_of_two_rows_of_a_job_in_one_claim_the_later_one_is_followed(
+    db: Session, worker: Connection, first: str
+) -> None:
+    double = job(db, rules=ALLOWED)
+    instants = [BEGAN, BEGAN + HOUR]
+    for nominal in instants if first == "the earlier" else reversed(instants):
+        planned_row(db, double, nominal)
+    assert len((await claim(worker)).rows) == 2
+    assert waiting(db, double) == [BEGAN + 2 * HOUR]
+
+
+@pytest.mark.parametrize("revisions", [(1, 2), (2, 1)])
+async def test_of_rows_of_two_revisions_in_one_claim_the_present_one_is_followed(
+    db: Session, worker: Connection, revisions: tuple[int, int]
+) -> None:
+    edited = job(db, revision=2, planned_revision=2, rules=ALLOWED)
+    for revision, minutes in zip(revisions, (0, 30), strict=True):
+        planned_row(db, edited, BEGAN + timedelta(minutes=minutes), revision=revision)
+    assert len((await claim(worker)).rows) == 2
+    assert waiting(db, edited) == [BEGAN + HOUR]
+
+
+async def test_a_successor_that_stands_already_stays_the_only_one(db: Session, worker: Connection) -> None:
+    foreseen, other = job(db), job(db)
+    planned_row(db, foreseen, BEGAN)
+    planned_row(db, foreseen, BEGAN + HOUR, fire_at=datetime(2400, 1, 1, tzinfo=UTC))
+    planned_row(db, other, BEGAN)
+    answer = await claim(worker)
+    assert {row.job_id for row in answer.rows} == {foreseen.bytes, other.bytes}
+    assert waiting(db, foreseen) == waiting(db, other) == [BEGAN + HOUR]
+    assert counts(db) == (4, 2, 0)
+
+
+async def test_a_successor_that_another_is_writing_is_waited_for(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    foreseen = job(db)
+    planned_row(db, foreseen, BEGAN)
+    with psycopg.connect(store_url) as other:
+        planned_row(other, foreseen, BEGAN + HOUR, fire_at=datetime(2400, 1, 1, tzinfo=UTC))
+        claiming = asyncio.create_task(claim(worker))
+        await asyncio.to_thread(wait_until_blocked, db, worker)  # type: ignore[arg-type]  # only its number is asked
+        other.commit()
+        answer = await claiming
+    assert [row.job_id for row in answer.rows] == [foreseen.bytes]
+    assert waiting(db, foreseen) == [BEGAN + HOUR]
+
+
+async def test_a_hashed_minute_is_the_same_each_time(db: Session, worker: Connection) -> None:
+    minute = int(spread("H * * * *", "default/nightly").split()[0])
+    hashed = job(db, cron="H * * * *", key="nightly")
+    planned_row(db, hashed, BEGAN.replace(minute=minute))
+    await claim(worker)
+    assert waiting(db, hashed) == [BEGAN.replace(minute=minute) + HOUR]
+
+
+async def test_a_definition_is_read_once_for_each_revision(
+    db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def noted(name: str) -> str:
+        asked.append(name)
+        return statement(name)
+
+    monkeypatch.setattr(definitions, "statement", noted)
+    edited = job(db, rules=ALLOWED)
+    planned_row(db, edited, BEGAN)
+    await claim(worker)
+    await claim(worker)
+    assert waiting(db, edited) == [BEGAN + 2 * HOUR]
+    assert asked.count("jobs/jobs_in_hand") == 1
+    db.execute("update pgsched.jobs set every = '3 hours', revision = 2")
+    db.execute("update pgsched.executions set plan = 2 where lease_token is null")
+    await claim(worker)
+    assert waiting(db, edited) == [BEGAN + 3 * HOUR]
+    assert asked.count("jobs/jobs_in_hand") == 2
+
+
+@pytest.mark.parametrize("change", ["pause", "cancel", "edit"])
+async def test_a_job_changed_before_the_claim_is_left_alone_and_the_others_planned(
+    db: Session, worker: Connection, store_url: str, change: str
+) -> None:
+    changed, other = job(db, key="changed"), job(db)
+    planned_row(db, changed, BEGAN)
+    planned_row(db, other, BEGAN)
+    with psycopg.connect(store_url) as holder:
+        holder.execute("select from pgsched.executions for update")  # so that the change passes its row over
+        apply(db, change, changed)
+    assert len((await claim(worker)).rows) == 2
+    assert (waiting(db, changed), waiting(db, other)) == ([], [BEGAN + HOUR])
+
+
+@pytest.mark.parametrize("change", ["pause", "cancel", "edit"])
+async def test_a_change_that_commits_after_a_claim_has_put_the_row_off_wins(
+    db: Session, worker: Connection, store_url: str, change: str
+) -> None:
+    changed = job(db, key="changed")
+    planned_row(db, changed, BEGAN)
+    answer = await claim_behind(db, worker, store_url, change, changed)
+    assert len(answer.rows) == 1
+    assert waiting(db, changed) == []
+
+
+async def test_an_edit_that_commits_while_a_claim_finds_the_old_schedule_invalid_stays_valid(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    changed = job(db, key="changed", cron="0 0 30-31 2 *")
+    planned_row(db, changed, BEGAN)
+    await claim_behind(db, worker, store_url, "edit", changed)
+    assert row(db, "select state::text, reason, revision from pgsched.jobs") == ("active", None, 2)
+
+
+async def claim_behind(db: Session, worker: Connection, store_url: str, change: str, job: UUID) -> Claimed:
+    """A claim that comes upon a change of the job that is not committed, and where it put the row off, the next one."""
+    with psycopg.connect(store_url) as changer:
+        with psycopg.connect(store_url) as claiming:
+            claiming.execute("select from pgsched.executions for update")  # so that the change passes its row over
+            apply(changer, change, job)
+            claiming.rollback()
+        found = await claim(worker)
+        changer.commit()
+    if found.rows:
+        return found
+    db.execute("update pgsched.executions set fire_at = scheduled_for")
+    return await claim(worker)
+
+
+def apply(db: Session, change: str, job: UUID) -> None:
+    match change:
+        case "edit":
+            schedule(db, target="python:y", key="changed", every="2 hours")
+        case "cancel":
+            call(db, "cancel", id=job)
+        case _:
+            call(db, "pause", job_id=job)
+
+
+async def test_a_claim_at_once_leaves_recurring_rows_to_one_that_plans(db: Session, worker: Connection) -> None:
+    recurring = job(db)
+    planned_row(db, recurring, BEGAN)
+    partition = value(db, "select partition from pgsched.executions")
+    lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
+    answer = await executions.claim_at_once(worker, lease, Share(partition, LONG_AGO, 100))
+    assert (answer, waiting(db, recurring), counts(db)[0]) == (Claimed([], [], {}), [BEGAN], 1)
+
+
+async def test_what_a_claim_has_no_time_to_reckon_is_put_off_the_plainest_first(
+    db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reckoned, "_SECONDS", 0.0)
+    plain = job(db, every=HOUR)
+    ruled = [job(db, every=HOUR, rules={"exclude": [f"* {hour} * * *"]}) for hour in (3, 4)]
+    for one in (plain, *ruled):
+        planned_row(db, one, BEGAN)
+    answer = await claim(worker)
+    assert [row.job_id for row in answer.rows] == [plain.bytes]
+    later = "select count(*) from pgsched.executions where job_id = any(%s) and gate = 'busy' and fire_at > now()"
+    assert value(db, later, [ruled]) == 2
+
+
+async def test_what_was_put_off_for_want_of_time_runs_for_its_own_instant(
+    db: Session, worker: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reckoned, "_SECONDS", 0.0)
+    ruled = [job(db, every=HOUR, rules={"exclude": [f"* {hour} * * *"]}) for hour in (3, 4)]
+    for one in ruled:
+        planned_row(db, one, BEGAN)
+    runs = (await claim(worker)).rows
+    db.execute("update pgsched.executions set fire_at = now() where gate = 'busy'")
+    runs += (await claim(worker)).rows
+    assert {run.job_id for run in runs} == {one.bytes for one in ruled}
+    assert [to_datetime(run.scheduled_for) for run in runs] == [BEGAN, BEGAN]

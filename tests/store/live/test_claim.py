@@ -1,0 +1,274 @@
+"""The claim: which rows it leases, in which order, and that a recurring row brings its successor or is not taken."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from pgsched.domain.execution import Execution
+from pgsched.store.core.connect import Connection, connect
+from pgsched.store.core.wire import FAR_OFF, LONG_AGO, microseconds, to_instant
+from pgsched.store.live import executions, looking
+from pgsched.store.live.executions import Group, Lease, Share
+from pgsched.store.live.whose import Whose
+from tests.store.store_arrange import TARGET, call, column, counts, row, schedule, value
+from tests.store.store_arrange import Connection as Session
+
+pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
+
+EVERYWHERE = tuple(range(16))
+
+
+async def claim(
+    worker: Connection,
+    *,
+    batch: int = 100,
+    partitions: Sequence[int] = EVERYWHERE,
+    low: int = LONG_AGO,
+    token: int = 7,
+    ahead: timedelta = timedelta(0),
+) -> list[Execution]:
+    lease = Lease(owner=1, token=token, length=timedelta(seconds=30), ahead=ahead)
+    shares = [Share(partition, low, batch) for partition in partitions]
+    return (await executions.claim(worker, lease, shares, now=0)).rows
+
+
+def due(db: Session, count: int = 1, *, partition: int = 0) -> list[UUID]:
+    """Rows that are due, the earliest first."""
+    return column(
+        db,
+        "insert into pgsched.executions (target, fire_at, partition)"
+        " select %s, now() - interval '1 hour' + n * interval '1 second', %s from"
+        " generate_series(1, %s) n returning id",
+        [TARGET, partition, count],
+    )
+
+
+def recurring(db: Session, **arguments: object) -> UUID:
+    """A job whose first row is planned and due."""
+    job = schedule(db, **{"every": "1 hour", **arguments})
+    db.execute(
+        "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, client_id, target)"
+        " select j.anchor, j.anchor, j.id, j.revision, pgsched_internal.partition_of(j), j.client_id, j.target"
+        " from pgsched.jobs j where j.id = %s",
+        [job],
+    )
+    db.execute("update pgsched.jobs set planned_revision = revision")
+    return job
+
+
+async def test_a_claim_takes_the_earliest_rows_and_no_more_than_it_asks_for(db: Session, worker: Connection) -> None:
+    ids = due(db, 5)
+    claimed = await claim(worker, batch=3, partitions=[0])
+    assert {row.id for row in claimed} == {id.bytes for id in ids[:3]}
+    assert {row.id for row in await claim(worker, batch=3, partitions=[0])} == {id.bytes for id in ids[3:]}
+
+
+async def test_a_claim_of_several_partitions_asks_each_for_its_share(db: Session, worker: Connection) -> None:
+    for partition in (0, 1, 2):
+        due(db, 3, partition=partition)
+    claimed = await claim(worker, batch=2, partitions=[0, 2])
+    assert sorted(row.partition for row in claimed) == [0, 0, 2, 2]
+
+
+async def test_a_claimed_row_comes_with_all_that_delivery_needs(db: Session, worker: Connection) -> None:
+    id = schedule(
+        db,
+        fire_at="2020-01-01Z",
+        client="payments",
+        key="k",
+        ordering_key="o",
+        payload={"n": 1},
+        options={"timeout": "5s"},
+    )
+    [row] = await claim(worker)
+    assert (UUID(bytes=row.id), row.token, row.attempt, row.client_id, row.key, row.ordering_key) == (
+        id, 7, 1, "payments", "k", "o",
+    )  # fmt: skip
+    assert (row.decode_payload(), row.options, row.target) == ({"n": 1}, b'{"timeout": "5s"}', TARGET)
+    assert (row.nominal.year, row.job_id, row.plan) == (2020, None, None)
+
+
+async def test_a_claim_writes_the_lease_and_counts_the_attempt(db: Session, worker: Connection) -> None:
+    due(db)
+    await claim(worker)
+    assert row(
+        db,
+        "select lease_owner, lease_token, attempt, lease_expires_at > now() + interval '25 seconds',"
+        " lease_expires_at < now() + interval '30 seconds' from pgsched.executions",
+    ) == (1, 7, 1, True, True)
+
+
+async def test_a_leased_row_is_not_claimed_again(db: Session, worker: Connection) -> None:
+    due(db)
+    assert len(await claim(worker)) == 1
+    assert await claim(worker, token=8) == []
+
+
+async def test_a_row_that_is_not_due_is_left(db: Session, worker: Connection) -> None:
+    schedule(db, delay="1 minute")
+    db.execute("insert into pgsched.executions (target, fire_at) values (%s, 'infinity')", [TARGET])
+    assert await claim(worker) == []
+
+
+async def test_a_claim_may_look_a_moment_ahead(db: Session, worker: Connection) -> None:
+    schedule(db, delay="1 minute")
+    schedule(db, delay="3 minutes")
+    assert len(await claim(worker, ahead=timedelta(minutes=2))) == 1
+
+
+async def test_a_claim_begins_at_its_low_mark(db: Session, worker: Connection) -> None:
+    ids = due(db, 3)
+    instants = column(db, "select fire_at from pgsched.executions order by fire_at")
+    assert [row.id for row in await claim(worker, low=to_instant(instants[2]))] == [ids[2].bytes]
+    assert len(await claim(worker)) == 2
+
+
+async def test_two_claimers_never_share_a_row(db: Session, worker: Connection, store_url: str) -> None:
+    ids = due(db, 4)
+    with psycopg.connect(store_url) as holder:
+        holder.execute("select from pgsched.executions where id = any (%s) for update", [ids[:2]])
+        claimed = await claim(worker)
+    assert {row.id for row in claimed} == {id.bytes for id in ids[2:]}
+
+
+async def test_claims_side_by_side_take_every_row_once(db: Session, worker: Connection, store_url: str) -> None:
+    ids = due(db, 40)
+    other = await connect(store_url, "other")
+    try:
+        taken = [
+            row.id
+            for _ in range(5)
+            for link, token in ((worker, 1), (other, 2))
+            for row in await claim(link, batch=4, token=token)
+        ]
+    finally:
+        await other.close()
+    assert sorted(taken) == sorted(id.bytes for id in ids)
+
+
+async def test_a_claim_is_hot(db: Session, worker: Connection) -> None:
+    due(db, 20, partition=3)
+    await claim(worker)
+    await worker.execute("select pg_stat_force_next_flush()")
+    await worker.execute("select 1")
+    updated, hot = row(db, "select n_tup_upd, n_tup_hot_upd from pg_stat_user_tables where relname = 'executions_3'")
+    assert updated >= 20
+    assert hot == updated
+
+
+async def test_claiming_a_recurring_row_plans_its_successor(db: Session, worker: Connection) -> None:
+    job = recurring(db, payload={"n": 1}, options={"timeout": "5s"}, client="payments")
+    await claim(worker)
+    assert row(
+        db,
+        "select e.scheduled_for = j.anchor + interval '1 hour', e.fire_at = e.scheduled_for,"
+        " e.plan, e.payload, e.options, e.client_id"
+        " from pgsched.executions e join pgsched.jobs j on j.id = e.job_id where e.lease_token is null and j.id = %s",
+        [job],
+    ) == (True, True, 1, {"n": 1}, {"timeout": "5s"}, "payments")
+
+
+async def test_a_claim_that_fails_takes_neither_row_nor_successor(db: Session, worker: Connection) -> None:
+    recurring(db)
+    db.execute("alter table pgsched.jobs rename to hidden")
+    try:
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            await claim(worker)
+    finally:
+        db.execute("alter table pgsched.hidden rename to jobs")
+    assert row(db, "select count(*), count(lease_token), max(attempt) from pgsched.executions") == (1, 0, 0)
+    assert len(await claim(worker)) == 1
+    assert counts(db)[0] == 2
+
+
+async def test_a_row_handed_back_does_not_plan_its_successor_again(db: Session, worker: Connection) -> None:
+    recurring(db)
+    [first] = await claim(worker)
+    await executions.release(worker, first.partition, Group([first.id], [first.token]))
+    db.execute("delete from pgsched.executions where lease_token is null and attempt = 0 and plan > 0")
+    [again] = await claim(worker, token=8)
+    assert (again.id, again.attempt) == (first.id, 1)
+    assert counts(db)[0] == 1
+
+
+async def test_a_retry_does_not_plan_a_successor(db: Session, worker: Connection) -> None:
+    recurring(db)
+    db.execute("update pgsched.executions set attempt = 1")
+    await claim(worker)
+    assert counts(db)[0] == 1
+
+
+@pytest.mark.parametrize("change", ["pause", "cancel", "edit"])
+async def test_a_job_changed_meanwhile_is_not_planned_by_the_claim(
+    db: Session, worker: Connection, store_url: str, change: str
+) -> None:
+    job = recurring(db, key="hourly")
+    with psycopg.connect(store_url) as holder:
+        holder.execute("select from pgsched.executions for update")  # so that the change passes the row over
+        match change:
+            case "edit":
+                schedule(db, key="hourly", every="2 hours")
+            case _:
+                call(db, change, **{"id" if change == "cancel" else "job_id": job})
+    assert len(await claim(worker)) == 1
+    assert counts(db)[0] == 1
+
+
+def test_an_instant_of_a_job_has_one_live_row(db: Session) -> None:
+    job = schedule(db, every="1 hour")
+    insert = (
+        "insert into pgsched.executions (fire_at, scheduled_for, job_id, partition, target)"
+        " select '2040-01-01Z', '2040-01-01Z', id, pgsched_internal.partition_of(j), target from"
+        " pgsched.jobs j where id = %s"
+    )
+    db.execute(insert, [job])
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        db.execute(insert, [job])
+
+
+async def test_a_successor_that_stands_already_is_not_doubled(db: Session, worker: Connection) -> None:
+    job = recurring(db)
+    db.execute(
+        "insert into pgsched.executions (fire_at, scheduled_for, job_id, plan, partition, target)"
+        " select anchor + interval '1 hour', anchor + interval '1 hour', id, revision,"
+        " pgsched_internal.partition_of(j), target"
+        " from pgsched.jobs j where id = %s",
+        [job],
+    )
+    await claim(worker)
+    assert counts(db)[0] == 2
+
+
+async def test_the_next_due_instant_of_each_partition_is_its_earliest_waiting_one(
+    db: Session, worker: Connection
+) -> None:
+    first, second = due(db, 2, partition=4)
+    earliest, now, _ = await looking.next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
+    assert earliest == {4: to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [first]))}
+    assert now > earliest[4]
+    await claim(worker, batch=1, partitions=[4])
+    later, _, _ = await looking.next_due(worker, dict.fromkeys([4, 5], LONG_AGO))
+    assert later == {4: to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [second]))}
+
+
+async def test_a_part_tells_the_first_that_is_not_passed_over_and_where_it_ends(
+    db: Session, worker: Connection
+) -> None:
+    for hour in range(4):
+        for client in ("payments", "default"):
+            schedule(db, fire_at=f"2020-01-01 0{hour}:00Z", client=client)
+    db.execute("delete from pgsched.executions where client_id = 'default' and fire_at < '2020-01-01 02:00Z'")
+    found = []
+    for partition in range(16):
+        low: int | None = LONG_AGO
+        while low is not None:
+            first, read_to = await looking.peek(
+                worker, partition, low, until=FAR_OFF, most=2, whose=Whose(held=("payments",))
+            )
+            found += [first] if first is not None else []
+            low = None if read_to is None else read_to + 1
+    assert found
+    assert set(found) <= {microseconds(datetime(2020, 1, 1, hour, tzinfo=UTC)) for hour in (2, 3)}

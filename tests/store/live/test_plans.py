@@ -1,0 +1,320 @@
+"""The statements of the hot path reach their rows by index and touch no more than they must, among many rows.
+
+Fifty thousand rows wait and five thousand are due in one partition; a statement's plan is the one it runs by.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from pgsched.store.core.connect import Connection, connect
+from pgsched.store.core.sql import statement_in, statement_over
+from pgsched.store.core.wire import FAR_OFF, LONG_AGO, Instant, Instants, Tokens, Uuids
+from tests.store.store_arrange import TARGET, column
+
+pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
+
+BATCH = 100
+CLAIM: dict[str, Any] = {
+    "owner": 1,
+    "token": 7,
+    "lease": timedelta(seconds=30),
+    "ahead": timedelta(0),
+    "low_0": Instant(LONG_AGO),
+    "batch_0": BATCH,
+}
+FAILED: dict[str, Any] = {
+    name: [value] * BATCH
+    for name, value in {"statuses": "failed", "codes": 503, "results": None, "reasons": "503", "durations": 1.5}.items()
+}
+PART: dict[str, Any] = {"partition": 0, "low": Instant(LONG_AGO), "ended_by": 0.0, "only": None}
+BY_PARTITION = {"live/claim", "live/settle_succeeded", "live/settle_discarded", "live/next_due"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a statement did: the nodes of its plan, each with the rows it read."""
+
+    nodes: list[dict[str, Any]]
+
+    @property
+    def kinds(self) -> set[str]:
+        return {str(node["Node Type"]) for node in self.nodes}
+
+    @property
+    def read_whole(self) -> set[str]:
+        """The tables that were read from their beginning to their end."""
+        return {str(node["Relation Name"]) for node in self.nodes if node["Node Type"] == "Seq Scan"}
+
+    @property
+    def indexes(self) -> set[str]:
+        return {str(node["Index Name"]) for node in self.nodes if "Index Name" in node}
+
+    @property
+    def rows_read(self) -> int:
+        """Rows that came off tables and indexes, also those that were then passed over."""
+        scans = [node for node in self.nodes if "Relation Name" in node and "Scan" in node["Node Type"]]
+        return int(
+            sum((scan["Actual Rows"] + scan.get("Rows Removed by Filter", 0)) * scan["Actual Loops"] for scan in scans)
+        )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def many_rows(module_url: str) -> Iterator[None]:
+    with psycopg.connect(module_url, autocommit=True) as db:
+        db.execute("set pgsched.notify = off")
+        db.execute(
+            "insert into pgsched.executions (target, fire_at, partition)"
+            " select %s, now() + (case when n <= 5000 then -n else n end) * interval '1 second', 0"
+            " from generate_series(1, 55000) n",
+            [TARGET],
+        )
+        db.execute("analyze pgsched.executions")
+        yield
+
+
+@pytest.fixture
+def store_url(module_url: str) -> str:
+    """The rows stay for all tests here: each explains inside a transaction that is rolled back."""
+    return module_url
+
+
+async def explain(worker: Connection, name: str, parameters: dict[str, Any], partitions: Sequence[int] = (0,)) -> Plan:
+    """Runs a statement and shows how it went; what it changed is the caller's to roll back."""
+    text = statement_over(name, tuple(partitions)) if name in BY_PARTITION else statement_in(name, 0)
+    query: Any = "explain (analyze, buffers off, format json) " + text
+    cursor = await worker.execute(query, parameters)
+    found = await cursor.fetchone()
+    assert found is not None
+    return Plan(nodes=list(_nodes(found[0][0]["Plan"])))
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node.get("Plans", []):
+        yield from _nodes(child)
+
+
+async def index_names(worker: Connection, parent: str) -> set[str]:
+    """The name of an index in each partition."""
+    cursor = await worker.execute(
+        "select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = %s::regclass",
+        [f"pgsched.{parent}"],
+    )
+    return {row[0] for row in await cursor.fetchall()}
+
+
+async def lease(worker: Connection) -> dict[str, Any]:
+    """A claimed batch, as settling names it."""
+    cursor = await worker.cursor(binary=True).execute(statement_over("live/claim", (0,)), CLAIM)
+    rows = await cursor.fetchall()
+    ids = Uuids([row[1] for row in rows])
+    return {"ids": ids, "ids_0": ids, "tokens": Tokens([7])}
+
+
+async def test_a_claim_reads_its_batch_by_the_index_of_instants(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        plan = await explain(worker, "live/claim", CLAIM)
+        assert plan.indexes <= await index_names(worker, "executions_fire_at")
+    assert plan.indexes
+    assert "Tid Scan" in plan.kinds
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= 2 * BATCH  # found by the index, then reached by their place
+
+
+async def test_a_claim_with_a_low_mark_reads_no_more(worker: Connection) -> None:
+    cursor = await worker.cursor(binary=True).execute("select now() - interval '1000 seconds'")
+    found = await cursor.fetchone()
+    assert found is not None
+    async with worker.transaction(force_rollback=True):
+        plan = await explain(worker, "live/claim", {**CLAIM, "low_0": Instant(found[0])})
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= 2 * BATCH
+
+
+async def test_a_claim_behind_leased_rows_passes_over_those_only(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        await lease(worker)
+        plan = await explain(worker, "live/claim", {**CLAIM, "token": 8})
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= 3 * BATCH
+
+
+@pytest.mark.parametrize("name", ["live/settle_succeeded", "live/settle_discarded", "live/release", "live/renew"])
+async def test_settling_reaches_its_rows_by_the_primary_key(worker: Connection, name: str) -> None:
+    async with worker.transaction(force_rollback=True):
+        rows = {**await lease(worker), "code": None, "lease": timedelta(hours=1)}
+        plan = await explain(worker, name, rows)
+        assert plan.indexes == {"executions_0_pkey"}
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= (2 * BATCH if name == "live/renew" else BATCH)  # which finds first what nobody has locked
+
+
+async def test_finishing_reaches_its_rows_by_the_primary_key(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        rows = await lease(worker)
+        plan = await explain(worker, "live/settle_finished", {**rows, **FAILED, "tokens": Tokens([7] * BATCH)})
+        assert "executions_0_pkey" in plan.indexes
+        assert plan.indexes <= {"executions_0_pkey", "clients_pkey", "jobs_pkey"}
+    assert plan.read_whole <= {"clients", "jobs"}  # which are a page each
+    assert plan.rows_read <= 2 * BATCH
+
+
+async def test_retrying_reaches_its_rows_by_the_primary_key(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        rows = await lease(worker)
+        rows |= {**FAILED, "delays": [60.0] * BATCH, "owner": 1, "tokens": Tokens([7] * BATCH)}
+        plan = await explain(worker, "live/settle_retried", rows)
+        assert plan.indexes == {"executions_0_pkey"}
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= BATCH
+
+
+async def test_postponing_reaches_its_rows_by_the_primary_key(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        rows = await lease(worker)
+        asked = {"ids": rows["ids"], "tokens": Tokens([7] * BATCH), "seconds": [60.0] * BATCH}
+        plan = await explain(worker, "live/postpone", asked)
+        assert plan.indexes == {"executions_0_pkey"}
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= BATCH
+
+
+async def test_the_next_due_instant_is_one_entry_of_each_partition(worker: Connection) -> None:
+    every = range(16)
+    plan = await explain(
+        worker, "live/next_due", {f"low_{p}": Instant(LONG_AGO) for p in every} | {"until": Instant(FAR_OFF)}, every
+    )
+    assert plan.indexes <= await index_names(worker, "executions_fire_at")
+    assert plan.indexes
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= 16
+
+
+async def test_looking_for_leases_that_ran_out_reads_the_edge_only(worker: Connection) -> None:
+    plan = await explain(
+        worker,
+        "live/expired",
+        {"partitions": list(range(16)), "lows": Instants([LONG_AGO] * 16), "depth": 50, "ended_by": time.time()},
+    )
+    assert plan.indexes <= await index_names(worker, "executions_fire_at")
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= 16 * 50
+
+
+async def test_reaping_reads_the_due_rows_of_its_partition_only(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        await lease(worker)
+        plan = await explain(worker, "live/reap", {**PART, "depth": 10_000, "owners": [1]})
+        defaults = {"clients_pkey", "queues_first_partition_key"}  # of max_attempts, for the rows taken back
+        suspects = await index_names(worker, "executions_gate") | {"queues_pkey", "workers_pkey"}
+        assert plan.indexes <= await index_names(worker, "executions_fire_at") | defaults | suspects
+    assert plan.read_whole <= {"workers", "queues", "clients"}
+    assert plan.rows_read <= 5100 + 4 * BATCH
+
+
+async def test_a_part_of_the_reaping_reads_no_more_than_its_depth(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        plan = await explain(worker, "live/reap", {**PART, "depth": 50, "owners": [1]})
+    assert plan.read_whole <= {"workers", "queues", "clients"}
+    assert plan.rows_read <= 2 * 50
+
+
+async def test_a_part_of_giving_claims_back_reads_no_more_than_its_depth(worker: Connection) -> None:
+    every: dict[str, Any] = {"partitions": list(range(16)), "lows": Instants([LONG_AGO] * 16)}
+    async with worker.transaction(force_rollback=True):
+        await lease(worker)
+        plan = await explain(worker, "live/release_claim", {**every, "tokens": Tokens([7]), "depth": 2 * BATCH})
+    assert "Seq Scan" not in plan.kinds
+    assert plan.rows_read <= 2 * BATCH + 3 * BATCH  # the edge, what nobody has locked of it, and what is handed back
+
+
+async def test_forgetting_a_worker_reads_no_executions(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        plan = await explain(worker, "admin/forget_workers", {"workers": [1]})
+    assert plan.indexes <= {"workers_pkey"}
+
+
+async def test_a_part_of_the_sweep_over_jobs_reads_no_more_than_so_many(worker: Connection) -> None:
+    async with worker.transaction(force_rollback=True):
+        await worker.execute(
+            "insert into pgsched.jobs (target, every) select %s, '1 day' from generate_series(1, 3000)", [TARGET]
+        )
+        await worker.execute("update pgsched.jobs set planned_revision = revision")
+        plan = await explain(worker, "jobs/orphaned_jobs", {"after": UUID(int=0), "most": 50})
+    assert "jobs_pkey" in plan.indexes
+    assert not plan.read_whole
+    assert plan.rows_read <= 10 * 50
+
+
+async def test_a_claim_over_all_partitions_reads_only_those_it_asks_for(worker: Connection) -> None:
+    wanted: dict[str, Any] = {f"low_{p}": Instant(LONG_AGO) for p in range(16)}
+    wanted |= {f"batch_{p}": BATCH if p == 0 else 0 for p in range(16)}
+    async with worker.transaction(force_rollback=True):
+        plan = await explain(worker, "live/claim", {**CLAIM, **wanted}, range(16))
+    read = {str(node["Index Name"]) for node in plan.nodes if "Index Name" in node and node["Actual Loops"]}
+    assert read == {"executions_0_partition_fire_at_idx"}
+    assert "Seq Scan" not in plan.kinds
+
+
+async def test_plans_hold_where_the_statistics_saw_an_empty_table(worker: Connection) -> None:
+    """Nothing waits for a moment, just then the statistics are made, and then a load comes in."""
+    async with worker.transaction(force_rollback=True):
+        await worker.execute("set local pgsched.notify = off")
+        await worker.execute("create temp table load on commit drop as select * from pgsched.executions")
+        await worker.execute("delete from pgsched.executions")
+        await worker.execute("analyze pgsched_internal.executions_0")
+        await worker.execute("insert into pgsched.executions select * from load")
+        claim = await explain(worker, "live/claim", CLAIM)
+        rows = {**await lease(worker), "code": None, "lease": timedelta(hours=1), **FAILED, "delays": [60.0] * BATCH}
+        by_id = [
+            await explain(worker, "live/renew", rows),
+            await explain(worker, "live/settle_retried", {**rows, "tokens": Tokens([7] * BATCH), "owner": 1}),
+        ]
+        by_id.append(await explain(worker, "live/settle_succeeded", {**rows, **await lease(worker)}))
+    assert claim.indexes == {"executions_0_partition_fire_at_idx"}
+    assert claim.rows_read <= 2 * BATCH
+    assert "Sort" not in claim.kinds
+    for plan in by_id:
+        assert plan.indexes == {"executions_0_pkey"}
+        assert plan.rows_read <= 2 * BATCH
+
+
+@pytest.mark.parametrize("settings", ["worker", "plain"])
+async def test_an_id_is_found_by_one_probe_of_each_partition(module_url: str, settings: str) -> None:
+    worker = await connect(module_url, "test", raw=False)
+    try:
+        if settings == "plain":
+            await worker.execute("reset all")
+        for query in (
+            "select pgsched_internal.partition_with('00000000-0000-7000-8000-000000000000'::uuid)",
+            "select pgsched_internal.partition_with(pgsched_internal.new_id_in(3::smallint))",
+        ):
+            async with worker.transaction():
+                before = await _scanned(worker)
+                for _ in range(8):  # beyond the calls for which a plan of its own is made
+                    await worker.execute(query)
+                assert await _scanned(worker) == before
+    finally:
+        await worker.close()
+
+
+async def _scanned(worker: Connection) -> int:
+    """Rows of executions this transaction read one after another, or off an index without being asked for."""
+    cursor = await worker.execute(
+        "select sum(seq_tup_read + idx_tup_fetch)::bigint from pg_stat_xact_user_tables where relname ~"
+        " '^executions_[0-9]+$'"
+    )
+    found = await cursor.fetchone()
+    return int(found[0]) if found else 0
+
+
+def test_the_rows_are_there(module_url: str) -> None:
+    with psycopg.connect(module_url) as db:
+        assert column(db, "select count(*) from pgsched.executions") == [55000]

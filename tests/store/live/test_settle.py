@@ -1,0 +1,278 @@
+"""Settling: how rows end or go back to wait, that a stale token changes nothing, and what each client keeps."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from pgsched.domain.execution import Execution
+from pgsched.store.core.connect import Connection
+from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.live import executions
+from pgsched.store.live.executions import Finished, Group, Lease, Retried, Share
+from tests.store.store_arrange import TARGET, column, counts, row, schedule, status, value
+from tests.store.store_arrange import Connection as Session
+
+pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
+
+
+async def claimed(db: Session, worker: Connection, *, token: int = 7, owner: int = 1) -> list[Execution]:
+    """Everything that is due, leased."""
+    lease = Lease(owner=owner, token=token, length=timedelta(seconds=30), ahead=timedelta(0))
+    shares = [Share(partition, LONG_AGO, 100) for partition in range(16)]
+    return (await executions.claim(worker, lease, shares, now=0)).rows
+
+
+async def one(db: Session, worker: Connection, **arguments: object) -> Execution:
+    """One leased row."""
+    schedule(db, **{"fire_at": "2020-01-01Z", "client": "payments", **arguments})
+    [found] = await claimed(db, worker)
+    return found
+
+
+def group(*rows: Execution) -> Group:
+    return Group([row.id for row in rows], [row.token for row in rows])
+
+
+def stale(found: Execution) -> Execution:
+    return found._replace(token=found.token - 1)
+
+
+def finished(
+    found: Execution, ended: str = "failed", *, result: str | None = None, reason: str | None = "503"
+) -> Finished:
+    return Finished(found.id, found.token, ended, 503, result, reason, 1.5)
+
+
+async def settle(worker: Connection, how: str, found: Execution) -> int:
+    match how:
+        case "succeeded":
+            [answer] = await executions.settle_succeeded(worker, 200, {found.partition: group(found)})
+            return answer.rowcount
+        case "discarded":
+            [answer] = await executions.settle_discarded(worker, {found.partition: group(found)})
+        case "finished":
+            answer = await executions.settle_finished(worker, found.partition, [finished(found)])
+        case "retried":
+            again = Retried(found.id, found.token, 60.0, 503, "503 from shop.example", 1.5)
+            answer = await executions.settle_retried(worker, 1, found.partition, [again])
+        case "released":
+            return (await executions.release(worker, found.partition, group(found))).rowcount
+        case _:
+            return await executions.renew(worker, found.partition, group(found), timedelta(hours=1))
+    counted = await answer.fetchone()
+    assert counted is not None
+    return int(counted[0])
+
+
+ALL = ["succeeded", "discarded", "finished", "retried", "released", "renewed"]
+
+
+@pytest.mark.parametrize("how", ALL)
+async def test_the_holder_of_the_lease_settles_its_row(db: Session, worker: Connection, how: str) -> None:
+    assert await settle(worker, how, await one(db, worker)) == 1
+
+
+@pytest.mark.parametrize("how", ALL)
+async def test_a_stale_token_changes_nothing(db: Session, worker: Connection, how: str) -> None:
+    found = await one(db, worker)
+    before = row(db, "select e::text from pgsched.executions e")
+    assert await settle(worker, how, stale(found)) == 0
+    assert row(db, "select e::text from pgsched.executions e") == before
+    assert counts(db) == (1, 0, 0)
+    assert value(db, "select count(*) from pgsched.attempts") == 0
+
+
+async def test_a_succeeded_row_enters_history_as_it_was(db: Session, worker: Connection) -> None:
+    found = await one(db, worker, payload={"n": 1}, options={"timeout": "5s"}, key="k", ordering_key="o")
+    await settle(worker, "succeeded", found)
+    assert row(
+        db,
+        "select id, status::text, attempt, status_code, client_id, target, payload, options, key, ordering_key,"
+        " scheduled_for = '2020-01-01Z', finished_at > created_at from pgsched.history",
+    ) == (
+        UUID(bytes=found.id),
+        "succeeded",
+        1,
+        200,
+        "payments",
+        TARGET,
+        {"n": 1},
+        {"timeout": "5s"},
+        "k",
+        "o",
+        True,
+        True,
+    )
+    assert counts(db) == (0, 0, 1)
+
+
+async def test_a_batch_settles_the_rows_that_are_still_its_own(db: Session, worker: Connection) -> None:
+    for _ in range(3):
+        schedule(db, fire_at="2020-01-01Z", ordering_key="together")
+    rows = await claimed(db, worker)
+    lost = UUID(bytes=rows[0].id)
+    db.execute("update pgsched.executions set lease_token = 99 where id = %s", [lost])
+    [answer] = await executions.settle_succeeded(worker, None, {rows[0].partition: group(*rows)})
+    assert answer.rowcount == 2
+    assert column(db, "select id from pgsched.executions") == [lost]
+
+
+async def test_a_failure_keeps_its_reason_and_its_last_attempt(db: Session, worker: Connection) -> None:
+    found = await one(db, worker)
+    await settle(worker, "finished", found)
+    assert row(db, "select status::text, status_code, reason, result from pgsched.history") == (
+        "failed",
+        503,
+        "503",
+        None,
+    )
+    assert row(
+        db, "select execution_id, attempt, worker, status_code, error, duration, client_id from pgsched.attempts"
+    ) == (UUID(bytes=found.id), 1, 1, 503, "503", timedelta(seconds=1.5), "payments")
+
+
+async def test_a_result_is_kept_as_json(db: Session, worker: Connection) -> None:
+    found = await one(db, worker)
+    await executions.settle_finished(
+        worker, found.partition, [finished(found, "succeeded", result='{"paid": [1, null]}', reason=None)]
+    )
+    assert row(db, "select status::text, result, reason from pgsched.history") == (
+        "succeeded",
+        {"paid": [1, None]},
+        None,
+    )
+    assert value(db, "select count(*) from pgsched.attempts") == 0
+
+
+async def test_different_ends_are_settled_together(db: Session, worker: Connection) -> None:
+    for _ in range(3):
+        schedule(db, fire_at="2020-01-01Z", ordering_key="together")
+    one, two, three = await claimed(db, worker)
+    rows = [
+        finished(one),
+        finished(two, "succeeded", result="1", reason=None),
+        finished(three, reason='it\'s "over" \\ {1}'),
+    ]
+    await executions.settle_finished(worker, one.partition, rows)
+    assert dict(db.execute("select id, coalesce(reason, result::text) from pgsched.history").fetchall()) == {
+        UUID(bytes=one.id): "503",
+        UUID(bytes=two.id): "1",
+        UUID(bytes=three.id): 'it\'s "over" \\ {1}',
+    }
+
+
+async def test_a_retried_row_waits_for_its_next_try(db: Session, worker: Connection) -> None:
+    found = await one(db, worker)
+    await settle(worker, "retried", found)
+    assert row(
+        db,
+        "select status::text, attempt, lease_owner, scheduled_for = '2020-01-01Z',"
+        " fire_at between now() + interval '50 seconds' and now() + interval '60 seconds' from pgsched.status",
+    ) == ("retrying", 1, None, True, True)
+    assert row(db, "select attempt, worker, status_code, error, duration from pgsched.attempts") == (
+        1,
+        1,
+        503,
+        "503 from shop.example",
+        timedelta(seconds=1.5),
+    )
+
+
+async def test_a_released_row_is_as_if_it_had_not_been_claimed(db: Session, worker: Connection) -> None:
+    found = await one(db, worker)
+    await settle(worker, "released", found)
+    assert row(db, "select attempt, lease_owner, lease_token, lease_expires_at from pgsched.executions") == (
+        0,
+        None,
+        None,
+        None,
+    )
+    assert value(db, "select count(*) from pgsched.attempts") == 0
+
+
+async def test_claims_whose_answer_was_lost_are_handed_back(db: Session, worker: Connection) -> None:
+    found = await one(db, worker)
+    edge = dict.fromkeys(range(16), LONG_AGO)
+    assert await executions.release_claims(worker, edge, [99], depth=100) == ({}, {})
+    assert value(db, "select count(*) from pgsched.executions where lease_token is not null") == 1
+    assert await executions.release_claims(worker, edge, [found.token], depth=100) == ({}, {})
+    assert status(db, UUID(bytes=found.id)) == "scheduled"
+
+
+async def test_what_somebody_has_locked_is_passed_over_and_the_rest_is_handed_back(
+    db: Session, worker: Connection, store_url: str
+) -> None:
+    db.execute("truncate pgsched.executions")  # so that both are in the same place, each of its partition
+    mine, other = await one(db, worker), await one(db, worker)
+    edge = dict.fromkeys(range(16), LONG_AGO)
+    tokens = [mine.token, other.token]
+    with psycopg.connect(store_url) as holder:
+        holder.execute("select from pgsched.executions where id = %s for update", [UUID(bytes=mine.id)])
+        found = await executions.release_claims(worker, edge, tokens, depth=100)
+        assert (found.read_to, list(found.locked)) == ({}, [mine.partition])
+        assert status(db, UUID(bytes=other.id)) == "scheduled"
+    assert await executions.release_claims(worker, found.locked, tokens, depth=100) == ({}, {})
+    assert status(db, UUID(bytes=mine.id)) == "scheduled"
+
+
+async def test_a_renewed_lease_ends_later(db: Session, worker: Connection) -> None:
+    await settle(worker, "renewed", await one(db, worker))
+    assert value(db, "select lease_expires_at > now() + interval '50 minutes' from pgsched.executions")
+
+
+async def test_a_fresh_lease_is_not_renewed_yet(db: Session, worker: Connection) -> None:
+    found = await one(db, worker)
+    assert await executions.renew(worker, found.partition, group(found), timedelta(seconds=30)) == 0
+    db.execute("update pgsched.executions set lease_expires_at = lease_expires_at - interval '15 seconds'")
+    assert await executions.renew(worker, found.partition, group(found), timedelta(seconds=30)) == 1
+
+
+@pytest.mark.parametrize(
+    ("keep", "how", "kept"),
+    [
+        ("all", "failed", 1),
+        ("all", "succeeded", 1),
+        ("failures", "failed", 1),
+        ("failures", "succeeded", 0),
+        ("failures", "expired", 1),
+        ("nothing", "failed", 0),
+        ("nothing", "succeeded", 0),
+    ],
+)
+async def test_a_client_keeps_what_it_chose(db: Session, worker: Connection, keep: str, how: str, kept: int) -> None:
+    db.execute("insert into pgsched.clients (client_id, keep) values ('payments', %s)", [keep])
+    found = await one(db, worker)
+    await executions.settle_finished(worker, found.partition, [finished(found, how)])
+    assert counts(db) == (0, 0, kept)
+
+
+async def test_an_attempt_that_never_began_is_none(db: Session, worker: Connection) -> None:
+    found = await one(db, worker)
+    end = finished(found, "expired", reason="late")._replace(status_code=None, seconds=None)
+    await executions.settle_finished(worker, found.partition, [end])
+    assert row(db, "select status::text, attempt, reason from pgsched.history") == ("expired", 0, "late")
+    assert value(db, "select count(*) from pgsched.attempts") == 0
+
+
+async def test_an_attempt_after_which_it_expired_is_one(db: Session, worker: Connection) -> None:
+    found = await one(db, worker)
+    await executions.settle_finished(worker, found.partition, [finished(found, "expired", reason="busy")])
+    assert row(db, "select status::text, attempt, status_code from pgsched.history") == ("expired", 1, 503)
+    assert row(db, "select attempt, error from pgsched.attempts") == (1, "busy")
+
+
+async def test_a_row_with_a_key_is_kept_whatever_the_client_chose(db: Session, worker: Connection) -> None:
+    db.execute("insert into pgsched.clients (client_id, keep) values ('payments', 'nothing')")
+    found = await one(db, worker, key="k")
+    await executions.settle_finished(worker, found.partition, [finished(found, "succeeded")])
+    assert schedule(db, client="payments", key="k") == UUID(bytes=found.id)
+
+
+@pytest.mark.parametrize(("key", "kept"), [(None, 0), ("k", 1)])
+async def test_a_discarded_row_leaves_only_its_key(db: Session, worker: Connection, key: str | None, kept: int) -> None:
+    found = await one(db, worker, key=key, payload={"n": 1})
+    await settle(worker, "discarded", found)
+    assert counts(db) == (0, 0, kept)
+    assert column(db, "select payload from pgsched.history") == [None] * kept

@@ -1,0 +1,219 @@
+"""What is documented to look up executions, dead letters and jobs by costs no more among many rows than among few.
+
+Everything is asked among 20,000 rows and again among 200,000, and what it read is compared. By hand among more:
+PGSCHED_TEST_LOOKUP_ROWS=5000000 pytest -s tests/store/lookup/test_lookup_plans.py (it prints what each cost).
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from pgsched.store.core.sql import statement
+from pgsched.store.lookup import reach
+from pgsched.store.lookup.dead_letter_pages import STATES, one_dead_letter, page_of_dead_letters
+from pgsched.store.lookup.job_pages import page_of_jobs
+from pgsched.store.lookup.overview import MOST_COUNTED, STATUSES
+from pgsched.store.lookup.pages import page_of_executions
+from pgsched.store.lookup.reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
+from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
+from tests.store.lookup.lookup_arrange import JOB, Db, act_as_client, fill, make_days
+
+pytestmark = pytest.mark.oldest_postgresql
+
+ROWS = int(os.environ.get("PGSCHED_TEST_LOOKUP_ROWS", "200000"))
+LIMIT, ENTRIES, VISITS = 50, ROWS // 400, ROWS // 1000
+_dialect = postgresql.psycopg.dialect()  # type: ignore[no-untyped-call]
+_NOW = datetime.now(UTC)
+_VIEW = "select * from pgsched.status "
+_SQL = {
+    "the newest": f"{_VIEW} order by id desc limit 50",
+    "the newest of a client": f"{_VIEW} where client_id = 'big' order by id desc limit 50",
+    "the newest of a queue": f"{_VIEW} where queue = 'default' order by id desc limit 50",
+    "the newest behind one": f"{_VIEW} where id < pgsched.new_id() order by id desc limit 50",
+    "one by its id": f"{_VIEW} where id = '{JOB}'",
+    "a live one by its key": f"{_VIEW} where client_id = 'big' and key = 'l1000'",
+    "a finished one by its key": f"{_VIEW} where client_id = 'big' and key = 'k1000'",
+    "the last of a job": f"{_VIEW} where job_id = '{JOB}' order by scheduled_for desc limit 20",
+    "finished ones of a client by their status":
+        "select * from pgsched.history where client_id = 'big' and status = 'failed' order by id desc limit 50",
+    "dead letters":
+        "select * from pgsched.dead_letters where client_id = 'big' and dealt_with_at is null"
+        " order by id desc limit 50",
+    "what waits under an ordering key":
+        "select * from pgsched.executions where client_id = 'big' and ordering_key = 'o'",
+    "what a gate holds":
+        "select * from pgsched.executions where gate = 'client:big' and not isfinite(fire_at) limit 50",
+    "a job by its key": "select * from pgsched.jobs where client_id = 'big' and key = 'j1000'",
+    "jobs that are invalid": "select key, state, reason from pgsched.jobs where state = 'invalid' limit 50",
+    "what was done to a job":
+        f"select at, actor, action, detail from pgsched.audit_log where subject = '{JOB}' order by id",
+    "workers": "select * from pgsched.workers",
+}  # fmt: skip
+_EXECUTIONS: dict[str, dict[str, Any]] = {
+    **{f"status {name}": {"status": name} for name in STATUSES},
+    **{f"a client's {name}": {"client": "big", "status": name} for name in STATUSES},
+    "all": {},
+    "a client": {"client": "big"},
+    "a client of few": {"client": "rare"},
+    "a client of none": {"client": "nobody"},
+    "a queue": {"queue": "default"},
+    "no queue": {"queue": "nowhere"},
+    "a key of a client": {"client": "big", "key": "k1000"},
+    "a key": {"key": "k1000"},
+    "a job": {"job": UUID(JOB)},
+    "from": {"start": _NOW - timedelta(hours=1)},
+    "to": {"end": _NOW - timedelta(days=6)},
+    "from and to of a client's failed ones": {
+        "client": "rare", "status": "failed", "start": _NOW - timedelta(days=5), "end": _NOW - timedelta(days=4),
+    },
+}  # fmt: skip
+_LETTERS: dict[str, dict[str, Any]] = {
+    "all": {},
+    "a client": {"client": "big"},
+    "a client of none": {"client": "nobody"},
+    "a target": {"target": "https://shop"},
+    "a host": {"host": "other.example"},
+    "a key": {"key": "k1000"},
+    "a key of a client": {"client": "big", "key": "k1000"},
+    "from": {"start": _NOW - timedelta(hours=1)},
+    "to": {"end": _NOW - timedelta(days=6)},
+    "a reason": {"reason": "no route"},
+    "a status code": {"status_code": 404},
+}
+_JOBS: dict[str, dict[str, Any]] = {
+    "all": {},
+    "a client": {"client": "big"},
+    "a client of few": {"client": "rare"},
+    "a state": {"state": "paused"},
+    "a state of none": {"state": "invalid"},
+    "a client's state": {"client": "big", "state": "paused"},
+    "a key": {"key": "j1000"},
+    "a key of a client": {"client": "big", "key": "j1000"},
+    "labels": {"labels": {"team": "t3"}},
+    "labels of none": {"labels": {"team": "nobody"}},
+}
+_AS_CLIENT = ("the newest", "the newest of a client", "one by its id", "a finished one by its key")
+_COUNTS: dict[str, dict[str, Any]] = {
+    "lookup/count_live": {"most": MOST_COUNTED // 10},
+    "lookup/count_ended": {"most": MOST_COUNTED // 10},
+    "lookup/oldest_due": {},
+    "admin/queues": {"name": None, "most": MOST_COUNTED // 10},
+    "lookup/attempts": {"execution": UUID(JOB)},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Pages that were touched, and the milliseconds it took."""
+
+    pages: int
+    milliseconds: float
+
+
+class Lookups:
+    """What may be looked up, each a list of queries that are asked one after the other."""
+
+    def __init__(self, db: Db) -> None:
+        self._db = db
+        self.asked: dict[str, Callable[[], Cost]] = {}
+        for name, text in _SQL.items():
+            self.asked[f"SQL: {name}"] = partial(self._cost, text, {})
+        for name in _AS_CLIENT:
+            self.asked[f"SQL as a client's role: {name}"] = partial(self._as_client, _SQL[name])
+        for name, parameters in _COUNTS.items():
+            self.asked[f"count: {name}"] = partial(self._cost, statement(name), parameters)
+        for name, wanted in _EXECUTIONS.items():
+            self.asked[f"executions: {name}"] = partial(self._executions, ExecutionFilter(**wanted))
+        for name, wanted in _LETTERS.items():
+            for state in STATES:
+                self.asked[f"dead letters {state}: {name}"] = partial(self._letters, DeadLetterFilter(**wanted), state)
+        for name, wanted in _JOBS.items():
+            self.asked[f"jobs: {name}"] = partial(self._jobs, JobFilter(**wanted))
+        self.asked["executions: one"] = partial(self._cost, f"select * from pgsched.status_of('{JOB}')", {})
+        self.asked["dead letters: one"] = partial(self._cost_of, one_dead_letter(UUID(JOB)))
+
+    def _as_client(self, query: str) -> Cost:
+        self._db.execute("set role big")
+        try:
+            return self._cost(query, {})
+        finally:
+            self._db.execute("reset role")
+
+    def _executions(self, wanted: ExecutionFilter) -> Cost:
+        return self._page(
+            reach_of_executions(wanted, after=None),
+            lambda low: page_of_executions(wanted, limit=LIMIT, after=None, reach=low),
+        )
+
+    def _letters(self, wanted: DeadLetterFilter, state: str) -> Cost:
+        return self._page(
+            reach_of_dead_letters(wanted, state=state, after=None),
+            lambda low: page_of_dead_letters(wanted, state=state, limit=LIMIT, after=None, reach=low),
+        )
+
+    def _jobs(self, wanted: JobFilter) -> Cost:
+        return self._page(
+            reach_of_jobs(wanted, after=None), lambda low: page_of_jobs(wanted, limit=LIMIT, after=None, reach=low)
+        )
+
+    def _page(self, reached: sa.Select[Any] | None, page: Callable[[UUID | None], sa.Select[Any]]) -> Cost:
+        if reached is None:
+            return self._cost_of(page(None))
+        compiled = reached.compile(dialect=_dialect)
+        found = self._db.execute(compiled.string.encode(), compiled.construct_params()).fetchone()
+        first, then = self._cost_of(reached), self._cost_of(page(found[0] if found else None))  # type: ignore[arg-type]
+        return Cost(pages=first.pages + then.pages, milliseconds=first.milliseconds + then.milliseconds)
+
+    def _cost_of(self, query: sa.Select[Any]) -> Cost:
+        compiled = query.compile(dialect=_dialect)
+        return self._cost(compiled.string, compiled.construct_params())
+
+    def _cost(self, query: str, parameters: Mapping[str, Any]) -> Cost:
+        """Asked twice, so that the second finds in memory what the first had to fetch."""
+        for _ in range(2):
+            explained = f"explain (analyze, buffers, timing off, format json) {query}"
+            found: Any = self._db.execute(explained.encode(), parameters).fetchone()
+        plan = found[0][0]
+        pages = plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"]
+        return Cost(pages=pages, milliseconds=plan["Planning Time"] + plan["Execution Time"])
+
+
+@pytest.fixture(scope="module")
+def costs(module_url: str) -> Iterator[dict[str, tuple[Cost, Cost]]]:
+    """What each look-up cost, among a tenth of the rows and among all."""
+    before, reach.ENTRIES, reach.VISITS = (reach.ENTRIES, reach.VISITS), ENTRIES, VISITS
+    try:
+        with psycopg.connect(module_url, autocommit=True) as db:
+            make_days(db)
+            act_as_client(db)
+            measured = []
+            for behind, up_to in ((0, ROWS // 10), (ROWS // 10, ROWS)):
+                fill(db, behind=behind, up_to=up_to, all_rows=ROWS)
+                measured.append({name: ask() for name, ask in Lookups(db).asked.items()})
+            few, many = measured
+            yield {name: (few[name], many[name]) for name in few}
+    finally:
+        reach.ENTRIES, reach.VISITS = before
+
+
+def _names() -> list[str]:
+    with_no_database: Any = None
+    return list(Lookups(with_no_database).asked)
+
+
+@pytest.mark.parametrize("name", _names())
+def test_a_look_up_costs_no_more_among_ten_times_the_rows(costs: dict[str, tuple[Cost, Cost]], name: str) -> None:
+    few, many = costs[name]
+    sys.stdout.write(f"{name}: {few.pages} pages, then {many.pages} in {many.milliseconds:.1f} ms\n")
+    # So many rows a page may visit, each in a block of its own; those that it shows are reached once more, by an index.
+    assert many.pages <= 1.5 * few.pages + VISITS + 3 * LIMIT

@@ -1,0 +1,98 @@
+"""Pages of a filter that names little: each is bounded, some are short or empty, and together they have all, once."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from pgsched.store.core import connect
+from pgsched.store.lookup import listings, reach
+from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter, Page
+from tests.store.lookup.lookup_arrange import fill, make_days
+
+Pages = Callable[[UUID | None], Awaitable[Page[Any]]]
+_ROWS = 2000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def some_rows(module_url: str) -> None:
+    with psycopg.connect(module_url, autocommit=True) as db:
+        make_days(db)
+        fill(db, behind=0, up_to=_ROWS, all_rows=_ROWS)
+
+
+@pytest.fixture
+def store_url(module_url: str) -> str:
+    """The rows stay for all tests here: none of them writes."""
+    return module_url
+
+
+@pytest.fixture(autouse=True)
+def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reach, "ENTRIES", 100)
+    monkeypatch.setattr(reach, "VISITS", 50)
+
+
+async def _all(pages: Pages) -> tuple[list[UUID], list[int]]:
+    """The ids on all pages, and how many each had."""
+    ids: list[UUID] = []
+    lengths: list[int] = []
+    after: UUID | None = None
+    while True:
+        page = await pages(after)
+        ids += [row.id for row in page.items]
+        lengths.append(len(page.items))
+        if page.next is None:
+            return ids, lengths
+        assert after is None or page.next < after
+        after = page.next
+
+
+@pytest.mark.parametrize(
+    ("wanted", "condition"),
+    [
+        ({"client": "rare"}, "client_id = 'rare'"),
+        ({"client": "nobody"}, "false"),
+        ({"client": "big", "status": "failed"}, "client_id = 'big' and status = 'failed'"),
+        ({"status": "cancelled"}, "status = 'cancelled'"),
+        ({"status": "scheduled", "client": "c7"}, "status = 'scheduled' and client_id = 'c7'"),
+        ({"queue": "default", "client": "c9"}, "client_id = 'c9'"),
+        ({"key": "k100"}, "key = 'k100'"),
+        ({}, "true"),
+    ],
+)
+async def test_pages_of_executions_have_all_that_the_view_has_once(
+    planning: connect.Connection, wanted: dict[str, Any], condition: str
+) -> None:
+    async def page(after: UUID | None) -> Page[Any]:
+        return await listings.list_executions(planning, ExecutionFilter(**wanted), limit=40, after=after)
+
+    ids, lengths = await _all(page)
+    query = f"select id from pgsched.status where {condition} order by id desc"
+    assert ids == [row[0] for row in await (await planning.execute(query.encode())).fetchall()]
+    assert max(lengths) <= 40
+
+
+async def test_a_page_that_looked_at_all_it_may_is_short_and_says_where_to_go_on(planning: connect.Connection) -> None:
+    page = await listings.list_executions(planning, ExecutionFilter(client="nobody"), limit=40)
+    assert page.items == []
+    assert page.next is not None
+
+
+async def test_pages_of_dead_letters_and_jobs_have_all_once(planning: connect.Connection) -> None:
+    async def letters(after: UUID | None) -> Page[Any]:
+        wanted = DeadLetterFilter(reason="503")
+        return await listings.list_dead_letters(planning, wanted, state="open", limit=7, after=after)
+
+    async def jobs(after: UUID | None) -> Page[Any]:
+        return await listings.list_jobs(planning, JobFilter(labels={"team": "t3"}), limit=7, after=after)
+
+    for pages, query in (
+        (letters, "select id from pgsched.dead_letters order by id desc"),
+        (jobs, """select id from pgsched.jobs where labels @> '{"team": "t3"}' order by id desc"""),
+    ):
+        ids, _ = await _all(pages)
+        assert ids == [row[0] for row in await (await planning.execute(query.encode())).fetchall()]
+        assert ids

@@ -1,0 +1,89 @@
+"""The texts of look-ups that are kept are those that would be written anew for the same values."""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from itertools import combinations
+from typing import Any
+from uuid import UUID
+
+import pytest
+import sqlalchemy as sa
+
+from pgsched.store.lookup import written as texts
+from pgsched.store.lookup.dead_letter_pages import STATES, one_dead_letter, page_of_dead_letters
+from pgsched.store.lookup.job_pages import one_job, page_of_jobs
+from pgsched.store.lookup.pages import page_of_executions
+from pgsched.store.lookup.reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
+from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
+from pgsched.store.lookup.written import Query, asked, one_of, page, written
+
+ID = UUID("0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47")
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+VALUES: dict[str, Any] = {"client": "a", "queue": "orders", "key": "k", "job": ID, "start": NOON, "end": NOON,
+          "target": "https://h/", "host": "H.example", "reason": "No", "status_code": 500}  # fmt: skip
+
+
+def shapes(*names: str) -> Iterator[dict[str, Any]]:
+    """Each choice among what may be named in a filter."""
+    for count in range(len(names) + 1):
+        for chosen in combinations(names, count):
+            yield {name: VALUES[name] for name in chosen}
+
+
+def with_values(query: Query | None) -> str | None:
+    """The text with each value in its place, whatever the place is called."""
+    if query is None:
+        return None
+    return re.sub(r"%\((\w+)\)s", lambda place: repr(query.parameters[place[1]]), query.text.decode())
+
+
+def same(query: Query | None, anew: sa.Select[Any] | None) -> bool:
+    return with_values(query) == with_values(None if anew is None else written(anew))
+
+
+@pytest.mark.parametrize("status", [None, "running", "failed", "succeeded"])
+def test_each_filter_of_executions_has_its_text(status: str | None) -> None:
+    for given in shapes("client", "queue", "key", "job", "start", "end"):
+        wanted = ExecutionFilter(status=status, **given)
+        for after in (None, ID):
+            more: dict[str, Any] = {"limit": 51, "after": after, "reach": after}
+            assert same(page(page_of_executions, wanted, fixed=("status",), **more), page_of_executions(wanted, **more))
+            further: dict[str, Any] = {"after": after, "share": 50}
+            found = asked(reach_of_executions, wanted, fixed=("status", "share"), **further)
+            assert same(found, reach_of_executions(wanted, **further))
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_each_filter_of_dead_letters_has_its_text(state: str) -> None:
+    for given in shapes("client", "target", "host", "job", "key", "start", "reason", "status_code"):
+        wanted = DeadLetterFilter(**given)
+        more: dict[str, Any] = {"state": state, "limit": 51, "after": ID, "reach": ID}
+        assert same(page(page_of_dead_letters, wanted, fixed=("state",), **more), page_of_dead_letters(wanted, **more))
+        further: dict[str, Any] = {"state": state, "after": ID, "share": 50}
+        found = asked(reach_of_dead_letters, wanted, fixed=("state", "share"), **further)
+        assert same(found, reach_of_dead_letters(wanted, **further))
+
+
+@pytest.mark.parametrize("state", [None, "paused"])
+def test_each_filter_of_jobs_has_its_text(state: str | None) -> None:
+    for given in shapes("client", "key"):
+        wanted = JobFilter(state=state, **given)
+        more: dict[str, Any] = {"limit": 51, "after": ID, "reach": None}
+        assert same(page(page_of_jobs, wanted, fixed=("state",), **more), page_of_jobs(wanted, **more))
+        found = asked(reach_of_jobs, wanted, fixed=("state", "share"), after=ID, share=50)
+        assert same(found, reach_of_jobs(wanted, after=ID, share=50))
+
+
+@pytest.mark.parametrize("select", [one_dead_letter, one_job])
+def test_what_selects_one_is_written_once(select: Callable[[UUID], sa.Select[Any]]) -> None:
+    assert with_values(one_of(select, ID)) == with_values(written(select(ID)))
+    assert texts._one(select) is texts._one(select)
+
+
+def test_a_text_is_written_once_for_all_values() -> None:
+    texts._text.cache_clear()
+    for n in range(100):
+        wanted = ExecutionFilter(client=f"client-{n}")
+        page(page_of_executions, wanted, fixed=("status",), limit=n, after=UUID(int=n), reach=None)
+    assert texts._text.cache_info().misses == 1

@@ -1,0 +1,69 @@
+"""What a claim reads: as much as it hands out, whatever waits, is to come, or is in others' hands."""
+
+import pytest
+from psycopg import sql
+
+from tests.store.admin.test_roles import acting, login_role
+from tests.store.pull.pull_arrange import FIRST, claim, pulled_queue, put, put_many
+from tests.store.store_arrange import Connection, row
+
+pytestmark = pytest.mark.oldest_postgresql
+
+SLACK = 1_000  # indexes of more levels, new pages; reading past all of them would be many thousands
+_BLOCKS = "explain (analyze, buffers, timing off, format json) select * from pgsched.claim('orders', 'svc-1', 10)"
+
+
+@pytest.fixture(autouse=True)
+def _orders(db: Connection) -> None:
+    pulled_queue(db)
+
+
+def blocks(db: Connection) -> int:
+    """How many blocks a claim of ten looks at, its plans being made."""
+    claim(db, 10)
+    plan = row(db, _BLOCKS)[0][0]["Plan"]
+    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+
+
+def test_a_claim_reads_no_more_where_much_waits(db: Connection) -> None:
+    put_many(db, 100)
+    few = blocks(db)
+    put_many(db, 20_000)
+    assert blocks(db) < few + SLACK
+
+
+def test_a_claim_reads_no_more_where_much_is_in_hand(db: Connection) -> None:
+    put_many(db, 4_100)
+    few = blocks(db)
+    while len(claim(db, 1_000)) == 1_000:
+        pass
+    put_many(db, 100)
+    db.execute("vacuum pgsched.executions")
+    assert blocks(db) < few + SLACK
+
+
+def test_a_claim_reads_no_more_where_much_is_to_come(db: Connection) -> None:
+    put_many(db, 100)
+    few = blocks(db)
+    db.execute(
+        "insert into pgsched.executions (target, fire_at, partition)"
+        " select 'queue:', pgsched.now() + interval '1 day', %s + n %% 16 from generate_series(1, 20000) as n",
+        [FIRST],
+    )
+    assert blocks(db) < few + SLACK
+
+
+def test_a_client_reads_no_more_where_others_have_a_backlog(db: Connection, store_url: str) -> None:
+    role = login_role(db, "pgsched_client")
+    db.execute("insert into pgsched.clients (client_id, database_role) values ('payments', %s)", [role])
+    put_many(db, 30_000)
+    for _ in range(3):
+        put(db, client="payments")
+    db.execute("vacuum analyze pgsched.executions")
+    with acting(store_url, role) as payments:
+        claim(payments, 1)
+        plan = row(payments, _BLOCKS)[0][0]["Plan"]
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+    assert plan["Actual Rows"] == 2
+    # Some 3,000 whatever the others have, for the first call of a session reads the catalog; past them is 30,000 more.
+    assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 6_000

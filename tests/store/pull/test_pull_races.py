@@ -1,0 +1,124 @@
+"""Consumers at the same time: no execution is two consumers', and none is lost."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.store.admin.test_roles import acting, login_role
+from tests.store.pull.pull_arrange import claim, claim_one, complete, fail, pulled_queue, put, put_many, run_out
+from tests.store.store_arrange import Connection, call, column, refused, value
+
+pytestmark = pytest.mark.oldest_postgresql
+
+
+@pytest.fixture(autouse=True)
+def _orders(db: Connection) -> None:
+    pulled_queue(db)
+
+
+@pytest.fixture
+def other(store_url: str) -> Iterator[Connection]:
+    with psycopg.connect(store_url, autocommit=True) as connection:
+        yield connection
+
+
+def test_what_one_consumer_is_claiming_another_passes_over(db: Connection, other: Connection) -> None:
+    put_many(db, 10)
+    with db.transaction():
+        mine = {handed.id for handed in claim(db, 6)}
+        theirs = {handed.id for handed in claim(other, 10)}
+    assert (len(mine), len(theirs), mine & theirs) == (6, 4, set())
+
+
+def test_a_lease_that_ran_out_is_one_other_consumers_alone(db: Connection, other: Connection) -> None:
+    put(db)
+    run_out(db, claim_one(db))
+    with db.transaction():
+        claim_one(db)
+        assert claim(other) == []
+
+
+def test_of_a_completion_and_the_next_claim_one_has_it(db: Connection, other: Connection) -> None:
+    put(db)
+    late = claim_one(db)
+    run_out(db, late)
+    with other.transaction():
+        claim_one(other)
+        with refused("PS013"):
+            complete(db, late)
+    with refused("PS013"):
+        complete(db, late)
+
+
+def test_of_two_consumers_with_one_ordering_key_one_has_its_turn(db: Connection, other: Connection) -> None:
+    put(db, ordering_key="o")
+    put(db, ordering_key="o")
+    first = claim_one(db, batch=1)
+    assert claim(other) == []
+    complete(db, first)
+    assert claim_one(other).id != first.id
+
+
+def test_twenty_consumers_drain_five_thousand_exactly_once(db: Connection, store_url: str) -> None:
+    put_many(db, 5_000)
+    seen: list[UUID] = []
+    lock = threading.Lock()
+
+    def consume(number: int) -> None:
+        with psycopg.connect(store_url, autocommit=True) as consumer:
+            while handed := claim(consumer, 50, worker=f"svc-{number}"):
+                with lock:
+                    seen.extend(one.id for one in handed)
+                ids, tokens = [one.id for one in handed], [one.token for one in handed]
+                query = "select pgsched.complete(x.id, x.token) from unnest(%s::uuid[], %s::bigint[]) as x(id, token)"
+                consumer.execute(query, [ids, tokens])
+
+    with ThreadPoolExecutor(20) as pool:
+        for consuming in [pool.submit(consume, number) for number in range(20)]:
+            consuming.result(timeout=120)
+    assert (len(seen), len(set(seen))) == (5_000, 5_000)
+    while value(db, "select pgsched_internal.record_results(1000)"):  # somebody else's claim had them locked for long
+        pass
+    assert value(db, "select count(*) from pgsched.history where status = 'succeeded'") == 5_000
+    assert column(db, "select id from pgsched.executions") == []
+
+
+@pytest.fixture
+def payments(db: Connection, store_url: str) -> Iterator[Connection]:
+    """A session of the client payments, beside which there is billing."""
+    role = login_role(db, "pgsched_client")
+    db.execute(
+        "insert into pgsched.clients (client_id, database_role) values ('payments', %s), ('billing', null)", [role]
+    )
+    with ExitStack() as stack:
+        yield stack.enter_context(acting(store_url, role))
+    db.execute(sql.SQL("drop role {}").format(sql.Identifier(role)))
+
+
+def test_a_client_claims_its_own_executions_alone(db: Connection, payments: Connection) -> None:
+    put(db, client="billing")
+    own = put(payments, client="payments")
+    assert [handed.id for handed in claim(payments)] == [own]
+
+
+def test_a_client_completes_fails_extends_and_releases_its_own(payments: Connection) -> None:
+    for _ in range(3):
+        put(payments, client="payments")
+    one, two, three = claim(payments)
+    complete(payments, one)
+    assert fail(payments, two) == "retrying"
+    call(payments, "extend", id=three.id, token=three.token)
+    call(payments, "release", id=three.id, token=three.token)
+
+
+def test_a_client_does_not_settle_anothers_even_with_its_token(db: Connection, payments: Connection) -> None:
+    put(db, client="billing")
+    theirs = claim_one(db)
+    with refused("PS012"):
+        complete(payments, theirs)

@@ -1,0 +1,21 @@
+"""Every cell of the tables in docs/reference/schedules.md is what comes of its row in the situation of its column."""
+
+import pytest
+
+from tests.store.schedule.cells.stage import Stage
+from tests.store.schedule.cells.tables import PAGE, TABLES, cells_of
+
+_CELLS = cells_of(PAGE.read_text(encoding="utf-8"))
+_STORIES = [(name, row, column) for name, table in TABLES.items() for row in table.rows for column in table.stories]
+
+
+def test_the_page_has_a_cell_for_each_story_and_no_other() -> None:
+    assert sorted(_CELLS) == sorted(_STORIES)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("cell", _STORIES, ids=", ".join)
+async def test_a_cell_says_what_happens(stage: Stage, cell: tuple[str, str, str]) -> None:
+    name, row, column = cell
+    table = TABLES[name]
+    assert await table.stories[column](stage, table.rows[row]) == _CELLS[cell]

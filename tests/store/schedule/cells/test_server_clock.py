@@ -1,0 +1,28 @@
+"""The clock of the server itself is set: nothing is lost, and nothing runs twice."""
+
+from datetime import timedelta
+
+import pytest
+
+from tests.store.schedule.cells.rows import HOUR, OVERLAP
+from tests.store.schedule.cells.situations import MINUTE, told
+from tests.store.schedule.cells.stage import Stage
+from tests.store.store_arrange import column
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+_RAN = "select scheduled_for from pgsched.history where status = 'succeeded' order by 1"
+
+
+async def test_set_forward_it_is_as_if_the_time_between_had_been_missed(stage: Stage) -> None:
+    story = await told(stage, OVERLAP["`skip` (default)"])
+    stage.travel(story.instant + 3 * HOUR + MINUTE)
+    await stage.work()
+    assert story.fates() == "3 skipped (coalesced), then runs"
+
+
+async def test_set_back_no_instant_runs_a_second_time(stage: Stage) -> None:
+    story = await told(stage, OVERLAP["`skip` (default)"])
+    await stage.live(story.instant + MINUTE)
+    stage.travel(story.instant - HOUR / 2)
+    await stage.live(story.instant + HOUR + timedelta(minutes=1))
+    assert column(stage.db, _RAN) == [story.instant, story.instant + HOUR]

@@ -1,0 +1,343 @@
+"""What stands under a key is one live thing, whichever way it came in: an execution in one partition, or a job."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from pgsched.client import schedule_many
+from pgsched.errors import Conflict
+from pgsched.events import Events
+from pgsched.store.core.connect import Link
+from pgsched.upkeep.days import Days
+from tests.store.admin.queue_arrange import queue, session
+from tests.store.ends.dead_letter_arrange import advance, dead_letter, replay
+from tests.store.store_arrange import (
+    TARGET,
+    Connection,
+    call,
+    column,
+    counts,
+    finish,
+    lease,
+    refused,
+    row,
+    schedule,
+    status,
+    value,
+    wait_until_blocked,
+)
+
+pytestmark = pytest.mark.oldest_postgresql
+
+INSERT = (
+    "insert into pgsched.executions (target, fire_at, client_id, key, ordering_key, partition)"
+    " select %s, now(), 'default', key, ordering_key, pgsched.partition_for('default', 'default', key, ordering_key)"
+    " from (values {}) as v(key, ordering_key) returning id"
+)
+INSERT_JOB = "insert into pgsched.jobs (key, target, every) values (%s, 'python:report', '1 hour') returning id"
+
+
+def insert(db: Connection, *rows: tuple[str, str | None]) -> list[UUID]:
+    """Direct inserts in one statement, each a key and an ordering key."""
+    values = ", ".join(["(%s, %s::text)"] * len(rows))
+    return column(db, INSERT.format(values), [TARGET, *(item for row in rows for item in row)])
+
+
+@pytest.mark.parametrize("undone", [False, True])
+def test_a_key_in_another_partition_is_waited_for(db: Connection, store_url: str, undone: bool) -> None:
+    made: list[UUID] = []
+    with (
+        session(store_url) as other,
+        session(store_url) as watcher,
+        ThreadPoolExecutor() as threads,
+    ):
+        with db.transaction(force_rollback=undone):
+            made.append(schedule(db, key="k", ordering_key="a"))
+            late = threads.submit(lambda: schedule(other, key="k", ordering_key="b"))
+            wait_until_blocked(watcher, other)
+        made.append(late.result(20))
+    assert made[0] != made[1]
+    assert column(db, "select id from pgsched.executions") == made[1:]
+
+
+def test_a_one_shot_is_refused_the_key_of_a_job(db: Connection) -> None:
+    job = schedule(db, key="k", every="1 hour")
+    for on_conflict in ("replace", "keep", "reject", "debounce"):
+        with refused("PS011", hint="another key"):
+            schedule(db, key="k", on_conflict=on_conflict)
+    with pytest.raises(psycopg.Error, match=f"taken by job {job}"):
+        schedule(db, key="k")
+    assert counts(db) == (0, 1, 0)
+
+
+@pytest.mark.parametrize("runs", [False, True])
+def test_a_job_is_refused_the_key_of_a_one_shot(db: Connection, runs: bool) -> None:
+    id = schedule(db, key="k")
+    if runs:
+        lease(db, id)
+    for on_conflict in ("replace", "keep", "reject"):
+        with refused("PS011", hint="another key"):
+            schedule(db, key="k", every="1 hour", on_conflict=on_conflict)
+    with pytest.raises(psycopg.Error, match=f"taken by execution {id}"):
+        schedule(db, key="k", every="1 hour")
+    assert counts(db) == (1, 0, 0)
+
+
+def test_a_cancelled_job_frees_its_key_for_a_one_shot_and_back(db: Connection) -> None:
+    call(db, "cancel", id=schedule(db, key="k", every="1 hour"))
+    one_shot = schedule(db, key="k")
+    assert call(db, "cancel", client="default", key="k") is True
+    assert status(db, one_shot) == "cancelled"
+    job = schedule(db, key="k", every="1 hour")
+    assert call(db, "cancel", client="default", key="k") is True
+    assert row(db, "select id, state::text from pgsched.jobs order by created_at desc limit 1") == (job, "cancelled")
+
+
+def test_a_job_takes_the_key_of_what_has_ended(db: Connection) -> None:
+    finish(db, schedule(db, key="k"))
+    job = schedule(db, key="k", every="1 hour")
+    assert schedule(db, key="k", every="2 hours") == job
+    assert call(db, "cancel", client="default", key="k") is True
+    assert column(db, "select state::text from pgsched.jobs") == ["cancelled"]
+
+
+def test_cancelling_by_key_cancels_what_came_after_the_one_that_runs(db: Connection) -> None:
+    running = schedule(db, key="k")
+    lease(db, running)
+    following = schedule(db, key="k", on_conflict="debounce")
+    assert call(db, "cancel", client="default", key="k") is True
+    assert (status(db, running), status(db, following)) == ("running", "cancelled")
+
+
+def test_cancelling_by_key_waits_for_who_schedules_under_it(db: Connection, store_url: str) -> None:
+    schedule(db, key="k", ordering_key="a")
+    with session(store_url) as other, session(store_url) as watcher, ThreadPoolExecutor() as threads:
+        with db.transaction():
+            moved = schedule(db, key="k", ordering_key="b")
+            late = threads.submit(lambda: call(other, "cancel", client="default", key="k"))
+            wait_until_blocked(watcher, other)
+        assert late.result(20) is True
+    assert status(db, moved) == "cancelled"
+
+
+def test_a_row_that_was_deleted_by_hand_frees_its_key(db: Connection) -> None:
+    first = schedule(db, key="k")
+    db.execute("delete from pgsched.executions")
+    assert schedule(db, key="k") != first
+
+
+@pytest.mark.parametrize("ordering_key", [None, "another"])
+def test_an_inserted_row_has_its_key_alone(db: Connection, ordering_key: str | None) -> None:
+    [id] = insert(db, ("k", None))
+    with refused("PS011", hint="pgsched.schedule"):
+        insert(db, ("k", ordering_key))
+    assert schedule(db, key="k", on_conflict="keep") == id
+    assert schedule(db, key="k", ordering_key="a third") != id
+    assert counts(db) == (1, 0, 1)
+
+
+def test_an_inserted_row_is_refused_the_key_of_a_job_and_the_reverse(db: Connection) -> None:
+    schedule(db, key="job", every="1 hour")
+    schedule(db, key="one-shot")
+    with refused("PS011", hint="leave that row out"):
+        insert(db, ("job", None))
+    with refused("PS011", hint="leave that row out"):
+        db.execute(INSERT_JOB, ["one-shot"])
+    with refused("PS011", hint="cancel the job"):
+        schedule(db, key=value(db, INSERT_JOB.replace("returning id", "returning key"), ["inserted"]))
+
+
+def test_a_key_that_comes_twice_in_one_insert_is_refused(db: Connection) -> None:
+    with refused("PS011", hint="leave that row out"):
+        insert(db, ("a", None), ("k", "x"), ("k", "y"))
+    assert counts(db) == (0, 0, 0)
+
+
+def test_inserted_rows_take_the_keys_of_what_has_ended(db: Connection) -> None:
+    for key in ("a", "b", "c"):
+        finish(db, schedule(db, key=key))
+    assert len(insert(db, ("a", None), ("b", "x"), ("c", None), ("d", None))) == 4
+    assert column(db, "select key from pgsched.executions order by 1") == ["a", "b", "c", "d"]
+
+
+def test_an_insert_that_is_rolled_back_leaves_its_keys_free(db: Connection) -> None:
+    with db.transaction(force_rollback=True):
+        insert(db, ("k", None))
+        db.execute(INSERT_JOB, ["job"])
+    schedule(db, key="k", every="1 hour")
+    schedule(db, key="job")
+    assert counts(db) == (1, 1, 0)
+
+
+def test_loading_many_names_the_key_that_is_taken(db: Connection) -> None:
+    schedule(db, key="k", ordering_key="a")
+    with pytest.raises(Conflict, match="'k'"):
+        schedule_many(db, [{"target": TARGET, "key": key} for key in ("j", "k", "l")])
+    assert counts(db) == (1, 0, 0)
+
+
+def test_a_replay_takes_the_key_that_its_dead_letter_had(db: Connection) -> None:
+    letter = dead_letter(db, key="k")
+    id = replay(db, letter)
+    assert schedule(db, key="k", on_conflict="keep") == id
+    assert schedule(db, key="k", ordering_key="another") != id
+    assert column(db, "select status::text from pgsched.status where id = %s", [id]) == ["cancelled"]
+
+
+def test_nothing_is_replayed_under_the_key_of_a_job(db: Connection) -> None:
+    letter = dead_letter(db, key="k")
+    schedule(db, key="k", every="1 hour")
+    with refused("PS011"):
+        replay(db, letter)
+    assert counts(db)[0] == 0
+
+
+def tidy(db: Connection) -> list[str]:
+    """What the upkeep does, as if everything that there is had been noted a day ago; the keys that are left."""
+    db.execute("update pgsched_internal.keys set look_at = now()")
+    db.execute("select pgsched_internal.tidy_keys(1000)")
+    return column(db, "select key from pgsched_internal.keys order by 1")
+
+
+def test_keys_are_forgotten_once_nothing_stands_under_them(db: Connection) -> None:
+    for key in ("waits", "runs", "ended", "ended long ago", "gone"):
+        schedule(db, key=key)
+    for key in ("job", "cancelled"):
+        schedule(db, key=key, every="1 hour")
+    call(db, "cancel", client="default", key="cancelled")
+    ids: dict[str, UUID] = dict(db.execute("select key, id from pgsched.executions").fetchall())
+    lease(db, ids["runs"])
+    finish(db, ids["ended"], ago="23 hours")
+    finish(db, ids["ended long ago"], ago="25 hours")
+    db.execute("delete from pgsched.executions where key = 'gone'")
+    assert tidy(db) == ["ended", "job", "runs", "waits"]
+    assert value(db, "select count(*) from pgsched_internal.keys where look_at <= now()") == 0
+
+
+def test_tidying_passes_over_keys_that_somebody_has_locked(db: Connection, store_url: str) -> None:
+    finish(db, schedule(db, key="k"), ago="25 hours")
+    db.execute("update pgsched_internal.keys set look_at = now()")
+    with session(store_url) as other, other.transaction():
+        other.execute("select from pgsched_internal.keys for update")
+        db.execute("set lock_timeout = '1s'")
+        assert value(db, "select pgsched_internal.tidy_keys(1000)") == 0
+    assert tidy(db) == []
+
+
+def test_a_longer_retention_than_the_registrys_is_kept_by_history(db: Connection) -> None:
+    id = schedule(db, key="k")
+    finish(db, id, ago="3 days")
+    assert tidy(db) == []
+    db.execute("set pgsched.key_retention = '7 days'")
+    assert schedule(db, key="k") == id
+    assert schedule(db, key="k", ordering_key="o") == id
+    db.execute("set pgsched.key_retention = '2 days'")
+    assert schedule(db, key="k") != id
+
+
+@pytest.fixture
+def with_queues(database_url: str) -> Iterator[Connection]:
+    with session(database_url) as connection:
+        queue(connection, "orders")
+        yield connection
+
+
+def test_a_key_moves_from_queue_to_queue_as_one_row(with_queues: Connection) -> None:
+    db = with_queues
+    first = schedule(db, key="k", queue="orders")
+    second = schedule(db, key="k")
+    assert (status(db, first), status(db, second)) == ("cancelled", "scheduled")
+    lease(db, second)
+    assert schedule(db, key="k", queue="orders") == second
+    assert column(db, "select id from pgsched.executions") == [second]
+
+
+def outcome(db: Connection, **arguments: Any) -> tuple[Any, ...]:
+    """The id, the outcome and whether there is an instant."""
+    given = {"target": TARGET, "key": "k", "on_conflict": "replace", **arguments}
+    names = ", ".join(f"{name} => %({name})s" for name in given)
+    query = f"select id, outcome, fires_at is not null from pgsched.schedule_outcome({names})"
+    return row(db, query.encode(), given)
+
+
+def test_the_outcome_says_what_became_of_a_call(db: Connection) -> None:
+    id, *first = outcome(db)
+    assert first == ["created", True]
+    assert outcome(db) == (id, "replaced", True)
+    assert outcome(db, on_conflict="debounce") == (id, "replaced", True)
+    assert outcome(db, on_conflict="keep") == (id, "existing", True)
+    lease(db, id)
+    assert outcome(db) == (id, "existing", False)
+    assert outcome(db, on_conflict="keep") == (id, "existing", False)
+    finish(db, id)
+    assert outcome(db) == (id, "ended", False)
+    assert outcome(db, on_conflict="debounce")[1:] == ("created", True)
+
+
+def test_the_outcome_of_what_has_no_key_is_a_new_row(db: Connection) -> None:
+    first, second = outcome(db, key=None), outcome(db, key=None)
+    assert (first[1:], second[1:]) == (("created", True), ("created", True))
+    assert first[0] != second[0]
+
+
+def test_what_moves_to_another_ordering_key_was_replaced(db: Connection) -> None:
+    id, *_ = outcome(db, ordering_key="a")
+    moved, *rest = outcome(db, ordering_key="b")
+    assert moved != id
+    assert rest == ["replaced", True]
+
+
+def test_the_outcome_says_what_became_of_a_job(db: Connection) -> None:
+    id, *first = outcome(db, every="1 hour")
+    assert first == ["created", False]
+    assert outcome(db, every="2 hours") == (id, "replaced", False)
+    assert outcome(db, every="3 hours", on_conflict="keep") == (id, "existing", False)
+
+
+def test_the_outcome_of_what_waits_for_another_has_no_instant(db: Connection) -> None:
+    before = schedule(db)
+    assert outcome(db, after=[str(before)])[1:] == ("created", False)
+    assert outcome(db, after=[str(before)])[1:] == ("replaced", False)
+
+
+@pytest.mark.parametrize("ended", ["failed", "expired", "cancelled", "skipped"])
+@pytest.mark.parametrize("on_conflict", ["replace", "keep", "reject"])
+def test_what_did_not_succeed_can_be_scheduled_again_at_once(db: Connection, ended: str, on_conflict: str) -> None:
+    id = schedule(db, key="k")
+    finish(db, id, ended=ended)
+    again, *rest = outcome(db, on_conflict=on_conflict)
+    assert again != id
+    assert rest == ["created", True]
+
+
+def test_a_success_after_a_failure_answers_for_the_key(db: Connection) -> None:
+    finish(db, schedule(db, key="k"), ended="failed", ago="2 hours")
+    id = schedule(db, key="k")
+    finish(db, id, ago="1 hour")
+    assert outcome(db) == (id, "ended", False)
+
+
+async def test_the_upkeep_forgets_keys_in_parts(db: Connection, store_url: str) -> None:
+    for n in range(5):
+        finish(db, schedule(db, key=f"ended-{n}"), ago="25 hours")
+    waits = schedule(db, key="waits")
+    db.execute("update pgsched_internal.keys set look_at = now()")
+    link, events = Link(store_url, "chores", raw=False), Events()
+    await Days(link, events, kept=30, audit_kept=0, batch=2).turn()
+    await link.drop()
+    assert column(db, "select id from pgsched_internal.keys") == [waits]
+
+
+def test_a_replay_of_many_does_not_wait_for_a_key_that_a_client_has_open(db: Connection, store_url: str) -> None:
+    dead_letter(db, key="open", client="shop")
+    dead_letter(db, key="free", client="shop")
+    asked = call(db, "replay_all", filter={"client": "shop"}, rate=1000)
+    with session(store_url) as other, other.transaction():
+        schedule(other, key="open", client="shop", ordering_key="o")
+        assert advance(db, asked) == (1, False, False)
+    assert advance(db, asked) == (0, False, True)
+    assert column(db, "select key from pgsched.executions order by key") == ["free", "open"]

@@ -1,0 +1,208 @@
+"""Who is told of new rows: workers, once a statement, and only of what is due before they would look by themselves."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+
+from tests.store.store_arrange import TARGET, Connection, call, heard, listening, schedule, value
+
+pytestmark = pytest.mark.oldest_postgresql
+
+
+def partition_of(db: Connection) -> int:
+    return int(value(db, "select partition from pgsched.executions"))
+
+
+@pytest.fixture(autouse=True)
+def unwatched(db: Connection) -> None:
+    """What another test's watch says is believed for a moment longer than that test."""
+    db.execute("select setval('pgsched_internal.watch_0', 1)")
+
+
+def test_a_near_row_is_told_with_its_partition_and_instant(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        schedule(db, delay="1 second")
+        [payload] = heard(listener, db)
+    instant = value(db, "select (extract(epoch from fire_at) * 1000000)::bigint from pgsched.executions")
+    assert payload == f"{partition_of(db)}@{instant}"
+
+
+def test_a_far_row_is_not_told(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        schedule(db, delay="10 seconds")
+        schedule(db, delay="10 seconds", key="k")
+        assert heard(listener, db) == []
+
+
+def test_an_insert_of_many_rows_is_told_once(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        db.execute(
+            "insert into pgsched.executions (target, fire_at, partition)"
+            " select %s, now() - n * interval '1 second', n %% 4 from generate_series(0, 99) n",
+            [TARGET],
+        )
+        [payload] = heard(listener, db)
+    told = dict(part.split("@") for part in payload.split(","))
+    earliest: dict[str, str] = dict(
+        db.execute(
+            "select partition::text, min((extract(epoch from fire_at) * 1000000)::bigint)::text"
+            " from pgsched.executions group by partition"
+        ).fetchall()
+    )
+    assert told == earliest
+    assert set(told) == {"0", "1", "2", "3"}
+
+
+def test_only_the_near_rows_of_an_insert_are_told(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        db.execute(
+            "insert into pgsched.executions (target, fire_at, partition)"
+            " values (%(t)s, now(), 3), (%(t)s, now() + interval '1 hour', 5)",
+            {"t": TARGET},
+        )
+        [payload] = heard(listener, db)
+    assert payload.startswith("3@")
+    assert "," not in payload
+
+
+def test_a_rollback_tells_nobody(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        with db.transaction(force_rollback=True):
+            schedule(db, delay="0")
+        assert heard(listener, db) == []
+
+
+@pytest.mark.parametrize("key", [None, "k"])
+def test_the_setting_notify_off_silences_a_session(db: Connection, store_url: str, key: str | None) -> None:
+    with listening(store_url) as listener:
+        db.execute("set pgsched.notify = off")
+        id = schedule(db, delay="0", key=key)
+        call(db, "reschedule", id=id, fire_at="2020-01-01Z")
+        assert heard(listener, db) == []
+
+
+def test_a_key_brought_forward_is_told(db: Connection, store_url: str) -> None:
+    schedule(db, key="k", delay="1 hour")
+    with listening(store_url) as listener:
+        schedule(db, key="k", delay="0")
+        [payload] = heard(listener, db)
+    assert payload.startswith(f"{partition_of(db)}@")
+
+
+def test_rescheduling_to_now_is_told(db: Connection, store_url: str) -> None:
+    id = schedule(db, delay="1 hour")
+    with listening(store_url) as listener:
+        call(db, "reschedule", id=id, fire_at="2020-01-01Z")
+        [payload] = heard(listener, db)
+    assert payload.startswith(f"{partition_of(db)}@")
+
+
+def test_rescheduling_to_later_is_not_told(db: Connection, store_url: str) -> None:
+    id = schedule(db, delay="1 hour")
+    with listening(store_url) as listener:
+        call(db, "reschedule", id=id, fire_at="2040-01-01Z")
+        assert heard(listener, db) == []
+
+
+@contextmanager
+def watching(url: str, queue_number: int) -> Iterator[None]:
+    """A worker that looks at all partitions of a queue by itself, as one that is woken often does."""
+    with psycopg.connect(url, autocommit=True) as watcher:
+        watcher.execute("select pgsched_internal.take_watch(%s, 1)", [queue_number])
+        yield
+        watcher.execute("select pgsched_internal.leave_watch(%s, 1)", [queue_number])
+
+
+def test_nobody_is_told_of_a_queue_that_is_watched(db: Connection, store_url: str) -> None:
+    id = schedule(db, delay="1 hour")
+    with listening(store_url) as listener, watching(store_url, 0):
+        schedule(db, delay="0")
+        schedule(db, delay="0", key="k")
+        schedule(db, delay="0", key="k")
+        call(db, "reschedule", id=id, fire_at="2020-01-01Z")
+        db.execute("insert into pgsched.executions (target, fire_at) values (%s, now())", [TARGET])
+        with db.cursor().copy("copy pgsched.executions (target, fire_at) from stdin") as copy:
+            copy.write_row([TARGET, "2020-01-01Z"])
+        assert heard(listener, db) == []
+
+
+def test_a_queue_is_told_of_while_another_is_watched(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener, watching(store_url, 1):
+        schedule(db, delay="0")
+        assert len(heard(listener, db)) == 1
+
+
+def test_once_nobody_watches_they_are_told_again(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        with watching(store_url, 0):
+            schedule(db, delay="0")
+        schedule(db, delay="0")
+        assert len(heard(listener, db)) == 1
+
+
+def test_no_lock_of_any_login_makes_a_queue_look_watched(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener, psycopg.connect(store_url, autocommit=True) as outsider:
+        outsider.execute("select pg_advisory_lock(1885631331, -1)")
+        outsider.execute("select pg_advisory_lock((1885631331::bigint << 32) | 4294967295)")
+        schedule(db, delay="0")
+        assert len(heard(listener, db)) == 1
+
+
+def test_what_a_worker_that_is_gone_said_last_is_believed_for_a_moment_only(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        value(db, "select pgsched_internal.take_watch(0, 1)")
+        past, far = ("(extract(epoch from clock_timestamp()) * 1000)::bigint " + by for by in ("- 1", "+ 3600000"))
+        for until in (past, far):  # an hour ahead: the clock was set back
+            value(db, f"select setval('pgsched_internal.watch_0', (({until}) << 22) | 1)")
+            schedule(db, delay="0")
+            assert len(heard(listener, db)) == 1
+
+
+def test_the_watch_of_one_worker_is_not_taken_by_another(db: Connection) -> None:
+    assert value(db, "select pgsched_internal.take_watch(0, 1)")
+    assert not value(db, "select pgsched_internal.take_watch(0, 2)")
+    value(db, "select pgsched_internal.leave_watch(0, 2)")
+    assert value(db, "select pgsched_internal.is_watched(0) and pgsched_internal.take_watch(0, 1)")
+    value(db, "select pgsched_internal.leave_watch(0, 1)")
+    assert value(db, "select pgsched_internal.take_watch(0, 2)")
+
+
+def test_a_new_and_an_edited_job_wake_a_planner(db: Connection, store_url: str) -> None:
+    with listening(store_url) as listener:
+        schedule(db, every="1 hour", key="hourly")
+        assert heard(listener, db) == ["plan"]
+        schedule(db, every="2 hours", key="hourly")
+        assert set(heard(listener, db)) == {"plan"}
+
+
+def test_a_resumed_job_wakes_a_planner(db: Connection, store_url: str) -> None:
+    job = schedule(db, every="1 hour")
+    call(db, "pause", job_id=job)
+    with listening(store_url) as listener:
+        call(db, "resume", job_id=job)
+        assert heard(listener, db) == ["plan"]
+
+
+def test_a_triggered_job_is_told_like_any_row(db: Connection, store_url: str) -> None:
+    job = schedule(db, every="1 hour")
+    with listening(store_url) as listener:
+        call(db, "trigger", job_id=job)
+        [payload] = heard(listener, db)
+    assert payload.startswith(f"{partition_of(db)}@")
+
+
+def test_an_insert_into_hundreds_of_partitions_is_told_within_the_limit_of_a_message(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as db, listening(database_url) as listener:
+        for n in range(16, 448):
+            db.execute(
+                f"create table pgsched_internal.executions_{n} partition of pgsched.executions for values in ({n})"
+            )
+        db.execute(
+            "insert into pgsched.executions (target, fire_at, partition) select %s, now(), n from"
+            " generate_series(0, 447) n",
+            [TARGET],
+        )
+        told = [part for payload in heard(listener, db) for part in payload.split(",")]
+    assert sorted(int(part.split("@")[0]) for part in told) == list(range(448))

@@ -1,0 +1,137 @@
+"""Fair shares, claim by claim: who is claimed from apart, and what share of the room each has."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from pgsched.domain.execution import Execution
+from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.live.executions import Share
+from pgsched.worker.claim.fairness import Backlog, Fairness
+
+NOW = 850_000_000_000_000
+OVERDUE = NOW - 60_000_000
+
+
+def rows(client: str, count: int, *, at: int = OVERDUE, partition: int = 0) -> list[Execution]:
+    blank = Execution(partition, b"", 1, 1, at, at, client, "python:x", None, None, None, None, None, None)
+    return [blank._replace(fire_at=at + number) for number in range(count)]
+
+
+def fairness(weights: dict[str, int] | None = None, *, wanted: bool = True) -> Fairness:
+    known = weights or {}
+    return Fairness(weight=lambda client: known.get(client, 1), queue_weight=lambda _: 1, is_wanted=lambda: wanted)
+
+
+def served(shares: Fairness, clients: Sequence[str], *, turns: int, free: int = 100) -> Counter[str]:
+    """What each of these clients, who all have more than enough, is served in so many turns."""
+    found: Counter[str] = Counter()
+    for _ in range(turns):
+        left = free
+        for backlog, budget in shares.budgets(free):
+            shares.served(backlog, budget, budget)
+            found[backlog.client] += budget
+            left -= budget
+        first = next((client for client in clients if client not in shares.clients), None)
+        asked = max(left, 10)  # there is always a little room to find out who else is there
+        taken = rows(first, asked) if first else []
+        found.update(row.client_id for row in taken)
+        shares.observe(taken, asked, NOW)
+    return found
+
+
+def test_a_client_that_fills_a_claim_with_overdue_rows_is_claimed_from_apart() -> None:
+    shares = fairness()
+    shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
+    assert shares.clients == ("flood",)
+
+
+@pytest.mark.parametrize(
+    ("taken", "asked"),
+    [
+        (rows("flood", 90), 100),  # the claim found less than it asked for
+        (rows("flood", 90) + rows("light", 10, at=NOW), 100),  # it came as far as what is due now
+        ([], 0),
+    ],
+)
+def test_nobody_is_apart_while_there_is_room_for_all(taken: list[Execution], asked: int) -> None:
+    shares = fairness()
+    shares.observe(taken, asked, NOW)
+    assert shares.clients == ()
+
+
+def test_nobody_is_apart_where_there_is_but_one_client() -> None:
+    shares = fairness(wanted=False)
+    shares.observe(rows("flood", 100), 100, NOW)
+    assert shares.clients == ()
+
+
+def test_a_client_within_its_weight_stays_among_the_others() -> None:
+    shares = fairness({"heavy": 9})
+    shares.observe(rows("heavy", 90) + rows("light", 10), 100, NOW)
+    assert shares.clients == ()
+
+
+def test_saturating_clients_are_served_by_weight() -> None:
+    weights = {"a": 1, "b": 2, "c": 5}
+    shares = fairness(weights)
+    served(shares, ["a", "b", "c"], turns=10)  # in which all are found out
+    found = served(shares, ["a", "b", "c"], turns=1_000)
+    for client, weight in weights.items():
+        assert found[client] / found.total() == pytest.approx(weight / 8, rel=0.05)
+
+
+def test_a_client_that_leaves_half_of_its_share_is_among_the_others_again() -> None:
+    shares = fairness()
+    shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
+    [(backlog, budget)] = shares.budgets(100)
+    shares.served(backlog, budget, budget // 2 - 1)
+    assert shares.clients == ()
+
+
+def test_a_client_whose_gate_holds_its_backlog_is_not_claimed_from_apart() -> None:
+    shares = fairness()
+    shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
+    shares.leave(["flood", "nobody"])
+    assert shares.clients == ()
+
+
+def test_what_a_client_leaves_of_one_turn_is_no_more_than_the_room_of_the_next() -> None:
+    shares = fairness()
+    shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
+    for _ in range(50):
+        list(shares.budgets(100))
+    [(_, budget)] = shares.budgets(100)
+    assert budget <= 100
+
+
+def test_no_more_than_sixteen_are_claimed_from_apart() -> None:
+    shares = fairness()
+    for number in range(40):
+        shares.observe(rows(f"client-{number}", 100), 100, NOW)
+    assert len(shares.clients) == 16
+
+
+def test_all_are_together_again_when_fairness_is_no_longer_wanted() -> None:
+    wanted = [True]
+    shares = Fairness(weight=lambda _: 1, queue_weight=lambda _: 1, is_wanted=lambda: wanted[0])
+    shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
+    wanted[0] = False
+    shares.observe([], 0, NOW)
+    assert shares.clients == ()
+
+
+def test_a_backlog_is_read_a_few_partitions_at_a_time_and_all_of_them_in_turn() -> None:
+    backlog = Backlog("flood")
+    asked = [{share.partition for share in backlog.shares(range(16), 40, 500)} for _ in range(4)]
+    assert [len(some) for some in asked] == [4] * 4
+    assert set.union(*asked) == set(range(16))
+
+
+def test_a_backlog_is_read_on_from_where_it_has_been_read_to() -> None:
+    backlog = Backlog("flood")
+    shares = backlog.shares([3], 10, 500)
+    assert shares == [Share(3, LONG_AGO, 10)]
+    backlog.read_to(shares, rows("flood", 10, partition=3))
+    assert backlog.shares([3], 10, 500) == [Share(3, OVERDUE + 9, 10)]

@@ -1,0 +1,65 @@
+"""Claims of rows that have to be admitted are kept short, and so are the settles that let the next have its turn."""
+
+import math
+
+from pgsched.domain.execution import Execution
+from pgsched.worker.claim.stride import Stride
+from pgsched.worker.settle.batch import Batch
+
+
+def test_a_claim_that_took_long_is_followed_by_one_of_half_as_many() -> None:
+    stride = Stride()
+    assert stride.bound(4000) == 4000
+    stride.took(0.2, 1000)
+    assert stride.bound(4000) == 500
+    stride.took(0.2, 500)
+    assert stride.bound(4000) == 250
+
+
+def test_it_is_never_too_few_to_get_on_with() -> None:
+    stride = Stride()
+    for _ in range(20):
+        stride.took(5.0, 1000)
+    assert stride.bound(4000) == 64
+
+
+def test_quick_claims_lift_the_bound_again() -> None:
+    stride = Stride()
+    stride.took(0.2, 200)
+    for _ in range(12):
+        stride.took(0.001, 50)
+    assert stride.most == math.inf
+
+
+def test_claims_in_which_nothing_has_to_be_admitted_may_take_as_long_as_they_do() -> None:
+    stride = Stride()
+    stride.took(5.0, 0)
+    assert stride.bound(4000) == 4000
+
+
+def succeeded(batch: Batch, number: int, ordering_key: str | None) -> None:
+    batch.succeed(
+        Execution(
+            partition=number % 16, id=f"{number:016}".encode(), token=1, attempt=1, fire_at=0, scheduled_for=0,
+            client_id="a", target="python:x", payload=None, options=None, job_id=None, plan=None, key=None,
+            ordering_key=ordering_key,
+        ),
+        None,
+    )  # fmt: skip
+
+
+def test_a_batch_with_many_ordering_keys_is_settled_in_parts() -> None:
+    batch = Batch()
+    for number in range(300):
+        succeeded(batch, number, f"k{number}" if number % 2 else None)
+    first, rest = batch.in_two(64)
+    assert (first.count, len(first.keys)) == (150 + 64, 64)
+    assert (rest.count, len(rest.keys)) == (86, 86)
+    assert sorted(first.rows() + rest.rows()) == sorted(batch.rows())
+
+
+def test_a_batch_with_few_is_settled_as_it_is() -> None:
+    batch = Batch()
+    for number in range(64):
+        succeeded(batch, number, "k")
+    assert batch.in_two(64)[0] is batch

@@ -1,0 +1,300 @@
+"""The watch: a worker that is rung often looks by itself, and tells the ringers by a lock that they need not.
+
+The poll interval is half a minute here, so that nothing is found by it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+from pgsched.delivery.handlers import Context
+from pgsched.delivery.python import App
+from pgsched.scheduler import Worker
+from pgsched.store.core.connect import Connection as Session
+from pgsched.store.core.connect import connect as session
+from pgsched.worker.claim.watch import Watch
+from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
+
+pytestmark = pytest.mark.timed
+
+POLL = 30.0
+RINGS = 30
+RUNG = 1 + RINGS  # executed once a worker is on watch: a first row, and those it was rung for
+ALONE: dict[str, Any] = {"poll_interval": POLL, "concurrency": 200}
+RING = """
+select count(pgsched.schedule('python:count', '{}', fire_at => now() + n * interval '1 microsecond'))
+  from generate_series(1, %s) n
+"""
+WATCHERS = """
+select array_agg(w.id) from pgsched.workers w
+ where pgsched_internal.is_watched(0) and pgsched_internal.watch_of(0) & 4194303 = w.id
+"""
+IN_PARTITION = "insert into pgsched.executions (target, payload, fire_at, partition) values (%s, '{}', now(), %s)"
+
+
+@pytest.fixture
+def endless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watch is worth it however little comes in, and called to by rings that a slow machine hears one by one."""
+    monkeypatch.setattr("pgsched.worker.claim.watch._WORTH", 0)
+    monkeypatch.setattr("pgsched.worker.claim.watch._WITHIN", 5.0)
+
+
+@pytest.fixture
+async def silent(database_url: str) -> AsyncIterator[Connection]:
+    """A session that never notifies."""
+    async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
+        await connection.execute("set pgsched.notify = off")
+        yield connection
+
+
+def counting_app() -> tuple[App, list[str]]:
+    app, calls = App(), list[str]()
+
+    @app.handler("count")
+    async def count(payload: Any, context: Context) -> None:
+        calls.append(context.execution_id)
+
+    return app, calls
+
+
+async def watchers(db: Connection) -> list[int]:
+    """The number of the worker that is on watch over the queue default, if one is."""
+    return await value(db, WATCHERS) or []
+
+
+async def nobody_watches(db: Connection) -> bool:
+    return not await watchers(db)
+
+
+async def settle_in(db: Connection, recorder: Recorder) -> None:
+    """Returns once the worker is up: it executed a first row."""
+    await recorder.wait_for("worker.joined")
+    await db.execute("select pgsched.schedule('python:count', '{}')")
+    await until_history(db, 1)
+
+
+async def ring(db: Connection) -> None:
+    """Rings the workers thirty times in one commit."""
+    await db.execute(RING, [RINGS])
+
+
+@asynccontextmanager
+async def on_watch(db: Connection, recorder: Recorder, worker: Any) -> AsyncIterator[Worker]:
+    """A worker that was rung, took the watch and has executed what it was rung for."""
+    async with worker as entered:
+        await settle_in(db, recorder)
+        await ring(db)
+        await until(lambda: watchers(db))
+        await until_history(db, RUNG)
+        yield entered
+
+
+async def test_a_worker_that_is_rung_often_takes_the_watch(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
+    app, calls = counting_app()
+    async with running(app, **ALONE):
+        await settle_in(db, recorder)
+        rung = 0
+        while not await watchers(db):  # a machine may be too slow for one time
+            assert rung < 5
+            await ring(db)
+            rung += 1
+            await until_history(db, 1 + rung * RINGS)
+    assert len(calls) == len(set(calls)) == 1 + rung * RINGS
+
+
+async def test_a_worker_that_is_rung_now_and_then_does_not(
+    db: Connection, running: Running, recorder: Recorder, endless: None
+) -> None:
+    app, _ = counting_app()
+    async with running(app, **ALONE):
+        await recorder.wait_for("worker.joined")
+        for count in range(1, 6):
+            await db.execute("select pgsched.schedule('python:count', '{}')")
+            await until_history(db, count)
+        assert await watchers(db) == []
+
+
+async def test_on_watch_it_claims_what_nobody_tells_it_of(
+    db: Connection, silent: Connection, running: Running, recorder: Recorder, endless: None
+) -> None:
+    app, _ = counting_app()
+    async with on_watch(db, recorder, running(app, **ALONE)):
+        for count in range(1, 6):
+            await silent.execute("select pgsched.schedule('python:count', '{}')")
+            await until_history(db, RUNG + count, seconds=POLL / 10)
+        assert await watchers(db)
+
+
+async def test_on_watch_writers_do_not_ring(
+    db: Connection, running: Running, recorder: Recorder, endless: None, database_url: str
+) -> None:
+    app, _ = counting_app()
+    async with on_watch(db, recorder, running(app, **ALONE)):
+        async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as listener:
+            await listener.execute("listen pgsched_wake")
+            await db.execute("select pgsched.schedule('python:count', '{}')")
+            await db.execute("notify pgsched_wake, 'that was all'")
+            heard = [notification.payload async for notification in listener.notifies(timeout=10, stop_after=1)]
+        await until_history(db, RUNG + 1)
+    assert heard == ["that was all"]
+
+
+async def test_on_watch_with_little_room_it_claims_from_every_partition(
+    db: Connection, silent: Connection, running: Running, recorder: Recorder, endless: None
+) -> None:
+    app, _ = counting_app()
+    async with on_watch(db, recorder, running(app, poll_interval=POLL, concurrency=20)):
+        for partition in range(16):
+            await silent.execute(IN_PARTITION, ["python:count", partition])
+        await until_history(db, RUNG + 16, seconds=POLL / 10)
+        assert await watchers(db)
+
+
+async def test_it_leaves_when_nothing_comes_in(
+    db: Connection, running: Running, recorder: Recorder, endless: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, _ = counting_app()
+    async with on_watch(db, recorder, running(app, **ALONE)):
+        monkeypatch.undo()
+        await until(lambda: nobody_watches(db), seconds=5)
+        await db.execute("select pgsched.schedule('python:count', '{}')")
+        await until_history(db, RUNG + 1, seconds=POLL / 10)
+
+
+async def test_a_row_whose_writer_found_the_watch_and_committed_after_it_is_found(
+    db: Connection, running: Running, recorder: Recorder, database_url: str, endless: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    app, _ = counting_app()
+    async with (
+        await psycopg.AsyncConnection.connect(database_url) as writer,
+        on_watch(db, recorder, running(app, **ALONE)),
+    ):
+        await writer.execute("select pgsched.schedule('python:count', '{}')")
+        monkeypatch.undo()
+        await until(lambda: nobody_watches(db), seconds=5)
+        await writer.commit()
+        await until_history(db, RUNG + 1, seconds=POLL / 10)
+
+
+async def test_it_leaves_when_it_has_no_room(
+    db: Connection, silent: Connection, running: Running, recorder: Recorder, endless: None
+) -> None:
+    app, _ = counting_app()
+    go = asyncio.Event()
+
+    @app.handler("wait")
+    async def wait() -> None:
+        await go.wait()
+
+    async with on_watch(db, recorder, running(app, **ALONE)):
+        await silent.execute(
+            "insert into pgsched.executions (target, fire_at) select 'python:wait', now() from generate_series(1, 1000)"
+        )
+        await until(lambda: nobody_watches(db), seconds=5)
+        assert await value(db, "select count(*) from pgsched.executions where lease_token is null") > 0
+        go.set()
+
+
+async def test_a_worker_that_drains_gives_the_watch_up_before_its_last_attempts_end(
+    db: Connection, running: Running, recorder: Recorder, endless: None
+) -> None:
+    app, _ = counting_app()
+    started, go = asyncio.Event(), asyncio.Event()
+
+    @app.handler("wait")
+    async def wait() -> None:
+        started.set()
+        await go.wait()
+
+    async with on_watch(db, recorder, running(app, **ALONE)) as worker:
+        await db.execute("select pgsched.schedule('python:wait')")
+        await started.wait()
+        draining = asyncio.create_task(worker.drain())
+        try:
+            await until(lambda: nobody_watches(db), seconds=2)
+        finally:
+            go.set()
+            await draining
+
+
+async def test_a_worker_that_loses_its_connection_loses_the_watch_and_goes_on(
+    db: Connection, running: Running, recorder: Recorder, endless: None
+) -> None:
+    app, calls = counting_app()
+    async with on_watch(db, recorder, running(app, **ALONE)):
+        [lost] = await watchers(db)
+        await db.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'pgsched claim %'"
+        )
+        await recorder.wait_for("database.lost")
+        await db.execute("select pgsched.schedule('python:count', '{}')")
+        await until_history(db, RUNG + 1, seconds=POLL / 10)
+        await ring(db)
+        [found] = await until(lambda: watchers(db))
+        await until_history(db, RUNG + 1 + RINGS)
+    assert found == lost
+    assert len(calls) == len(set(calls)) == RUNG + 1 + RINGS
+
+
+async def test_a_claim_that_fails_does_not_leave_the_watch_behind(
+    db: Connection, running: Running, recorder: Recorder, endless: None
+) -> None:
+    app, _ = counting_app()
+    async with on_watch(db, recorder, running(app, **ALONE)):
+        await db.execute("alter table pgsched_internal.executions_3 rename to hidden")
+        await recorder.wait_for("database.lost")
+        await db.execute("alter table pgsched_internal.hidden rename to executions_3")
+        await until(lambda: nobody_watches(db), seconds=5)
+        await db.execute("select pgsched.schedule('python:count', '{}')")
+        await until_history(db, RUNG + 1, seconds=POLL / 10)
+
+
+async def test_of_two_workers_one_watches(db: Connection, silent: Connection, running: Running, endless: None) -> None:
+    app, calls = counting_app()
+    async with running(app, **ALONE), running(app, **ALONE):
+        await until(lambda: value(db, "select count(*) = 2 from pgsched.workers"))
+        rung = 0
+        while not await watchers(db) or rung < 3:
+            await ring(db)
+            rung += 1
+            await until_history(db, rung * RINGS)
+        assert len(await watchers(db)) == 1
+        for partition in range(16):
+            await silent.execute(IN_PARTITION, ["python:count", partition])
+        await until_history(db, rung * RINGS + 16, seconds=POLL / 10)
+    assert len(calls) == len(set(calls)) == rung * RINGS + 16
+
+
+@pytest.fixture
+async def sessions(database_url: str) -> AsyncIterator[tuple[Session, Session]]:
+    """The claiming sessions of two workers."""
+    async with await session(database_url, "claim") as first, await session(database_url, "claim") as second:
+        yield first, second
+
+
+async def test_one_that_finds_the_watch_taken_is_called_anew_only_by_new_rings(
+    sessions: tuple[Session, Session],
+) -> None:
+    mine, yours = Watch(), Watch()
+    await mine.enter(sessions[0], 1, range(16))
+    for _ in range(RINGS):
+        yours.ring()
+    assert yours.called
+    await yours.enter(sessions[1], 2, range(16))
+    assert (mine.on, yours.on, yours.called) == (True, False, False)
+    await mine.leave(sessions[0])
+    await yours.enter(sessions[1], 2, range(16))
+    assert (mine.on, yours.on) == (False, True)
+
+
+def test_a_claim_that_took_long_is_followed_by_another_soon_all_the_same() -> None:
+    kept = Watch()
+    kept.found(100, 0.3)
+    assert kept.interval <= 0.02

@@ -1,0 +1,146 @@
+"""Targets that fail, with whole workers: left alone, probed, and fed again as they come back."""
+
+import asyncio
+
+import pytest
+
+from tests.delivery.receiver import Receiver, Request, receiving
+from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
+
+pytestmark = pytest.mark.timed
+
+CALLS = """
+insert into pgsched.executions (client_id, target, fire_at, options)
+select %s, %s, now() - interval '1 minute' + n * interval '1 ms', '{"backoff": ["1s"], "max_attempts": 100}'
+  from generate_series(1, %s) n"""
+CIRCUIT = "select count(*) from pgsched_internal.gates where name like 'circuit:%%'"
+
+
+class Target:
+    """Answers as it is told."""
+
+    def __init__(self) -> None:
+        self.answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+
+    def fail(self, headers: bytes = b"") -> None:
+        self.answer = b"HTTP/1.1 503 Busy\r\n" + headers + b"content-length: 0\r\n\r\n"
+
+    def recover(self) -> None:
+        self.answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+
+    async def __call__(self, request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(self.answer)
+
+
+@pytest.fixture
+def target() -> Target:
+    return Target()
+
+
+async def call(db: Connection, receiver: Receiver, count: int, client: str = "shop") -> None:
+    await db.execute(CALLS.encode(), [client, receiver.url + "/", count])
+
+
+async def test_a_failing_target_is_left_alone_and_gets_everything_once_it_is_back(
+    running: Running, db: Connection, target: Target, recorder: Recorder
+) -> None:
+    target.fail()
+    async with receiving(target) as receiver, running(recovery_rate=1000):
+        await call(db, receiver, 400)
+        await recorder.wait_for("target.sidelined")
+        await until(lambda: value(db, "select 1 from pgsched.executions where gate is not null having count(*) > 300"))
+        while_down = len(receiver.requests)
+        target.recover()
+        await until_history(db, 400, seconds=40)
+    assert while_down < 150
+
+
+async def test_the_fleet_leaves_a_target_alone_for_as_long_as_it_asked_for(
+    running: Running, db: Connection, target: Target, recorder: Recorder
+) -> None:
+    target.fail(b"retry-after: 3600\r\n")
+    async with receiving(target) as receiver, running():
+        await call(db, receiver, 1)
+        await recorder.wait_for("target.sidelined")
+        async with running():
+            await call(db, receiver, 20)
+            await until(
+                lambda: value(db, "select 1 from pgsched.executions where gate is not null having count(*) = 20")
+            )
+            assert len(receiver.requests) == 1
+    assert await value(db, "select shut_until > now() + interval '50 minutes' from pgsched_internal.gates")
+
+
+async def test_another_clients_calls_of_the_same_host_go_on(running: Running, db: Connection, target: Target) -> None:
+    target.fail(b"retry-after: 3600\r\n")
+    async with receiving(target) as receiver, running():
+        await call(db, receiver, 1)
+        await until(lambda: value(db, CIRCUIT))
+        target.recover()
+        await call(db, receiver, 5, "another")
+        await until_history(db, 5)
+
+
+async def test_a_probe_that_fails_has_the_target_left_alone_for_longer(
+    running: Running, db: Connection, target: Target
+) -> None:
+    target.fail()
+    async with receiving(target) as receiver, running(sideline_after=1):
+        await call(db, receiver, 3)
+        await until(lambda: value(db, "select 1 from pgsched_internal.gates where openings >= 3"))
+        requests = len(receiver.requests)
+    assert requests <= 6
+
+
+async def test_what_is_refused_for_good_is_no_fault_of_the_target(
+    running: Running, db: Connection, target: Target
+) -> None:
+    target.answer = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"
+    async with receiving(target) as receiver, running(sideline_after=1):
+        await call(db, receiver, 30)
+        await until_history(db, 30, status="failed")
+    assert await value(db, CIRCUIT) == 0
+
+
+async def test_a_circuit_is_gone_once_the_target_has_recovered(
+    running: Running, db: Connection, target: Target, recorder: Recorder
+) -> None:
+    await db.execute(
+        "insert into pgsched_internal.gates (name, recovers_from) values ('circuit:a.example shop', now() -"
+        " interval '1 minute')"
+    )
+    async with running():
+        await recorder.wait_for("target.recovered")
+    assert await value(db, CIRCUIT) == 0
+
+
+async def test_an_answer_that_no_text_can_hold_does_not_keep_its_target_from_being_left_alone(
+    running: Running, db: Connection, target: Target, recorder: Recorder
+) -> None:
+    target.answer = b"HTTP/1.1 500 Oops\r\ncontent-length: 3\r\n\r\na\0b"
+    async with receiving(target) as receiver, running(sideline_after=1):
+        await call(db, receiver, 3)
+        await recorder.wait_for("target.sidelined")
+    assert "a\N{REPLACEMENT CHARACTER}b" in await value(db, "select reason from pgsched_internal.gates")
+
+
+async def test_a_verdict_that_the_database_refuses_does_not_hold_up_the_next(
+    running: Running, db: Connection, target: Target, recorder: Recorder
+) -> None:
+    target.fail()
+    await db.execute("alter table pgsched_internal.gates add check (name not like '%% refused')")
+    async with receiving(target) as receiver, running(sideline_after=1):
+        await call(db, receiver, 1, "refused")
+        await recorder.wait_for("target.not_sidelined")
+        await call(db, receiver, 1)
+        await recorder.wait_for("target.sidelined")
+
+
+async def test_where_no_circuit_is_opened_those_there_are_close_all_the_same(
+    running: Running, db: Connection, target: Target
+) -> None:
+    async with receiving(target) as receiver, running(sideline_after=0, recovery_rate=1000):
+        host = receiver.url.removeprefix("http://")
+        await db.execute("select pgsched.sideline(%s, 'shop', until => now() + interval '0.3 s')", [host])
+        await call(db, receiver, 40)
+        await until_history(db, 40)

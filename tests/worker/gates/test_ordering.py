@@ -1,0 +1,235 @@
+"""Ordering keys, with whole workers: one at a time, in order, whatever becomes of each."""
+
+import asyncio
+from collections import defaultdict
+from typing import Any
+
+import psycopg
+import pytest
+
+from pgsched.delivery.python import App
+from tests.worker.conftest import Connection, Running, until, until_history, value
+
+pytestmark = pytest.mark.smoke
+
+SCHEDULE = """
+insert into pgsched.executions (client_id, target, fire_at, payload, ordering_key, partition, options)
+select 'shop', 'python:note', now() - interval '1 minute' + n * interval '1 ms', jsonb_build_array(k, n), k,
+       pgsched.partition_for('default', 'shop', null, k), %s::jsonb
+  from generate_series(1, %s) n, (select 'key-' || k as k from generate_series(1, %s) k) keys"""
+
+
+class Notes:
+    """What each key was delivered, and whether two of one were ever under way together."""
+
+    def __init__(self, *, fails: Any = lambda key, n, attempt: False, pause: float = 0.0) -> None:
+        self.app, self.together = App(), False
+        self.seen: dict[str, list[int]] = defaultdict(list)
+        self._fails, self._pause = fails, pause
+        self._under_way: set[str] = set()
+        self._tries: dict[tuple[str, int], int] = defaultdict(int)
+        self.app.handler("note")(self._note)
+
+    async def _note(self, payload: Any) -> None:
+        key, n = payload
+        self.together |= key in self._under_way
+        self._under_way.add(key)
+        await asyncio.sleep(self._pause)
+        self._under_way.discard(key)
+        self._tries[key, n] += 1
+        if self._fails(key, n, self._tries[key, n]):
+            raise RuntimeError("not yet")
+        self.seen[key].append(n)
+
+
+async def test_executions_of_one_key_are_delivered_in_order(running: Running, db: Connection) -> None:
+    notes = Notes()
+    await db.execute(SCHEDULE.encode(), [None, 20, 30])
+    async with running(notes.app), running(notes.app):
+        await until_history(db, 600, seconds=40)
+    assert (dict(notes.seen), notes.together) == ({f"key-{k}": list(range(1, 21)) for k in range(1, 31)}, False)
+
+
+async def test_whose_turn_comes_before_its_instant_waits_for_it(running: Running, db: Connection) -> None:
+    notes = Notes()
+    async with running(notes.app, look_ahead=0.5):
+        await db.execute(
+            "insert into pgsched.executions (client_id, target, fire_at, payload, ordering_key, partition)"
+            """ select 'shop', 'python:note', now() + n * interval '0.4 s', jsonb_build_array('k', n), 'k',"""
+            " pgsched.partition_for('default', 'shop', null, 'k') from generate_series(0, 3) n"
+        )
+        await until_history(db, 4)
+    assert await value(db, "select count(*) from pgsched.history where finished_at < scheduled_for") == 0
+    assert notes.seen["k"] == [0, 1, 2, 3]
+
+
+async def test_a_retry_holds_the_others_of_its_key_back(running: Running, db: Connection) -> None:
+    notes = Notes(fails=lambda key, n, attempt: n % 3 == 0 and attempt < 3)
+    options = '{"backoff": {"initial": "5ms", "maximum": "20ms"}}'
+    await db.execute(SCHEDULE.encode(), [options, 9, 10])
+    async with running(notes.app), running(notes.app):
+        await until_history(db, 90, seconds=40)
+    assert dict(notes.seen) == {f"key-{k}": list(range(1, 10)) for k in range(1, 11)}
+
+
+async def test_a_failure_for_good_lets_the_next_go_on(running: Running, db: Connection) -> None:
+    notes = Notes(fails=lambda key, n, attempt: n == 2)
+    await db.execute(SCHEDULE.encode(), ['{"max_attempts": 1}', 4, 1])
+    async with running(notes.app):
+        await until_history(db, 3)
+    assert notes.seen["key-1"] == [1, 3, 4]
+
+
+async def test_a_failure_for_good_blocks_the_key_where_asked_until_somebody_decides(
+    running: Running, db: Connection
+) -> None:
+    notes = Notes(fails=lambda key, n, attempt: n == 2)
+    await db.execute(SCHEDULE.encode(), ['{"max_attempts": 1, "ordering": "block"}', 4, 1])
+    async with running(notes.app):
+        await until(lambda: value(db, "select count(*) from pgsched.blocked_keys having count(*) = 1"))
+        await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order' having count(*) = 2"))
+        assert notes.seen["key-1"] == [1]
+        assert await value(db, "select pgsched.unblock('shop', 'key-1')")
+        await until_history(db, 3)
+    assert notes.seen["key-1"] == [1, 3, 4]
+
+
+async def test_an_execution_at_the_head_that_is_cancelled_lets_the_next_go_on(running: Running, db: Connection) -> None:
+    notes = Notes(fails=lambda key, n, attempt: n == 1)
+    await db.execute(SCHEDULE.encode(), ['{"backoff": ["1h"]}', 3, 1])
+    async with running(notes.app):
+        head = await until(lambda: value(db, "select id from pgsched.executions where at_head and lease_token is null"))
+        await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order' having count(*) = 2"))
+        await db.execute("select pgsched.cancel(id => %s)", [head])
+        await until_history(db, 2)
+    assert notes.seen["key-1"] == [2, 3]
+
+
+async def test_a_key_whose_head_was_deleted_by_hand_goes_on(running: Running, db: Connection) -> None:
+    notes = Notes(fails=lambda key, n, attempt: n == 1)
+    await db.execute(SCHEDULE.encode(), ['{"backoff": ["1h"]}', 3, 1])
+    async with running(notes.app):
+        await until(lambda: value(db, "select id from pgsched.executions where at_head and lease_token is null"))
+        await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order' having count(*) = 2"))
+        await db.execute("delete from pgsched.executions where at_head")
+        await until_history(db, 2)
+    assert notes.seen["key-1"] == [2, 3]
+
+
+EARLIER = """
+select pgsched.schedule('python:note', jsonb_build_array(%(key)s::text, %(n)s::int), client => 'shop',
+       key => %(key)s || %(n)s, ordering_key => %(ordering_key)s, fire_at => now() - %(ago)s * interval '1 s',
+       after => %(after)s::text[])"""
+
+
+async def _put(
+    db: Connection, key: str, n: int, *, ago: int, after: list[str] | None = None, ordered: bool = True
+) -> str:
+    arguments = {"key": key, "n": n, "ago": ago, "after": after, "ordering_key": key if ordered else None}
+    row = await (await db.execute(EARLIER.encode(), arguments)).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+async def test_who_waits_for_another_of_its_key_comes_after_it_whatever_their_instants(
+    running: Running, db: Connection
+) -> None:
+    notes = Notes()
+    later = await _put(db, "direct", 1, ago=10)
+    await _put(db, "direct", 2, ago=20, after=[later])
+    last = await _put(db, "chain", 1, ago=10)
+    between = await _put(db, "chain", 0, ago=20, after=[last], ordered=False)
+    await _put(db, "chain", 2, ago=30, after=[between])
+    moved = await _put(db, "moved", 1, ago=20)
+    await _put(db, "moved", 2, ago=10, after=[moved])
+    await db.execute("select pgsched.reschedule(%s, now())", [moved])
+    async with running(notes.app):
+        await until_history(db, 7)
+    assert {key: [n for n in seen if n] for key, seen in notes.seen.items()} == {
+        "direct": [1, 2], "chain": [1, 2], "moved": [1, 2],
+    }  # fmt: skip
+
+
+async def test_who_waits_for_one_of_another_key_keeps_its_place(running: Running, db: Connection) -> None:
+    notes = Notes()
+    other = await _put(db, "other", 1, ago=-2)
+    await _put(db, "key", 1, ago=20, after=[other])
+    await _put(db, "key", 2, ago=10)
+    async with running(notes.app):
+        await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order'"))
+        await until_history(db, 3)
+    assert notes.seen["key"] == [1, 2]
+
+
+async def test_the_first_of_a_key_that_is_told_to_wait_for_another_of_it_lets_that_go_first(
+    running: Running, db: Connection
+) -> None:
+    notes = Notes(fails=lambda key, n, attempt: n == 1 and attempt == 1)
+    await _put(db, "key", 1, ago=20)
+    await db.execute("""update pgsched.executions set options = '{"backoff": ["1h"]}'""")
+    await _put(db, "key", 2, ago=10)
+    async with running(notes.app):
+        await until(lambda: value(db, "select 1 from pgsched.executions where at_head and lease_token is null"))
+        await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order'"))
+        await _put(db, "key", 1, ago=20, after=["key2"])
+        await until_history(db, 2)
+    assert notes.seen["key"] == [2, 1]
+
+
+async def test_one_that_waits_and_is_cancelled_lets_those_behind_it_go_on(running: Running, db: Connection) -> None:
+    notes = Notes()
+    other = await _put(db, "other", 1, ago=-3600)
+    waiting = await _put(db, "key", 1, ago=20, after=[other])
+    await _put(db, "key", 2, ago=10)
+    async with running(notes.app) as worker:
+        worker.upkeep.turns.every = worker.upkeep.turns.idle_every = 3600  # it has to be told
+        await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order'"))
+        await db.execute("select pgsched.cancel(id => %s)", [waiting])
+        await until(lambda: asyncio.sleep(0, notes.seen["key"] == [2]))
+
+
+async def test_one_whose_predecessor_fails_lets_those_behind_it_go_on(running: Running, db: Connection) -> None:
+    notes = Notes(fails=lambda key, n, attempt: key == "other")
+    other = await _put(db, "other", 1, ago=-1)
+    await db.execute("""update pgsched.executions set options = '{"max_attempts": 1}'""")
+    await _put(db, "key", 1, ago=20, after=[other])
+    await _put(db, "key", 2, ago=10)
+    async with running(notes.app) as worker:
+        worker.upkeep.turns.every = worker.upkeep.turns.idle_every = 3600
+        await until(lambda: asyncio.sleep(0, notes.seen["key"] == [2]))
+    assert await value(db, "select status::text from pgsched.history where key = 'key1'") == "skipped"
+
+
+async def test_a_clients_open_transaction_keeps_no_other_key_waiting(
+    running: Running, db: Connection, database_url: str
+) -> None:
+    notes = Notes()
+    other = await _put(db, "other", 1, ago=-3600)
+    waiting = await _put(db, "key", 1, ago=20, after=[other])
+    await _put(db, "key", 2, ago=10)
+    async with running(notes.app), await psycopg.AsyncConnection.connect(database_url) as client:
+        await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order'"))
+        await client.execute("select pgsched.cancel(id => %s)", [waiting])
+        await client.execute("select pgsched.reschedule(id, now()) from pgsched.executions where key = 'key2'")
+        await db.execute(SCHEDULE.encode(), [None, 5, 40])
+        await until_history(db, 200)
+        assert notes.seen["key"] == []
+        await client.commit()
+        await until(lambda: asyncio.sleep(0, notes.seen["key"] == [2]))
+
+
+async def test_one_that_is_held_and_told_to_wait_for_another_waits(running: Running, db: Connection) -> None:
+    notes = Notes(fails=lambda key, n, attempt: n == 1)
+    await _put(db, "key", 1, ago=20)
+    await db.execute("""update pgsched.executions set options = '{"backoff": ["1h"]}'""")
+    await _put(db, "key", 2, ago=10)
+    other = await _put(db, "other", 1, ago=-3600)
+    async with running(notes.app):
+        await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order'"))
+        await until(lambda: value(db, "select 1 from pgsched.executions where at_head and lease_token is null"))
+        await _put(db, "key", 2, ago=10, after=[other])
+        await db.execute("select pgsched.cancel(client => 'shop', key => 'key1')")
+        await _put(db, "key", 3, ago=-1)
+        await until(lambda: value(db, "select 1 from pgsched.executions where key = 'key3' and gate = 'order'"))
+        assert notes.seen["key"] == []
+    assert await value(db, "select gate is null and not isfinite(fire_at) from pgsched.executions where key = 'key2'")

@@ -1,0 +1,328 @@
+"""How many rows a worker takes into its hand, and what it hands back when attempts have become slow."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pgsched.delivery.failures import Failures
+from pgsched.delivery.handlers import Context
+from pgsched.delivery.python import App
+from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import Late, Outcome, Released, Succeeded
+from pgsched.domain.policy import Options
+from pgsched.events import Events
+from pgsched.scheduler import Worker
+from pgsched.store.core.connect import Link
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.run.dispatcher import Dispatcher
+from pgsched.worker.run.payloads import Payloads
+from pgsched.worker.run.shares import Shares
+from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
+
+pytestmark = pytest.mark.timed
+
+LANES = 4
+AHEAD = 0.02
+
+
+class Gate:
+    """A channel that answers at once while it is open, and otherwise once it is opened."""
+
+    def __init__(self) -> None:
+        self.opened = asyncio.Event()
+        self.opened.set()
+        self.delivered: list[bytes] = []
+
+    async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
+        self.delivered.append(execution.id)
+        if not self.opened.is_set():
+            await self.opened.wait()
+        return Succeeded()
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+class Settled:
+    """Takes outcomes as the settler does, and lets a test wait for so many."""
+
+    def __init__(self) -> None:
+        self.outcomes: list[tuple[bytes, Outcome]] = []
+        self.dispatcher: Dispatcher
+        self._arrived = asyncio.Event()
+
+    def take(self, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
+        self.outcomes.append((row.id, outcome))
+        self.dispatcher.settled(row.id, row.token)
+        self._arrived.set()
+
+    def of(self, kind: type[Outcome]) -> list[bytes]:
+        return [id for id, outcome in self.outcomes if isinstance(outcome, kind)]
+
+    async def wait_for(self, kind: type[Outcome], count: int) -> list[bytes]:
+        async with asyncio.timeout(10):
+            while len(self.of(kind)) < count:
+                self._arrived.clear()
+                await self._arrived.wait()
+        return self.of(kind)
+
+
+@pytest.fixture
+async def gate() -> Gate:
+    return Gate()
+
+
+@pytest.fixture
+async def settled() -> Settled:
+    return Settled()
+
+
+@pytest.fixture
+async def room() -> asyncio.Event:
+    """Set when the dispatcher says that there is room again."""
+    return asyncio.Event()
+
+
+@pytest.fixture
+async def dispatcher(
+    gate: Gate, settled: Settled, room: asyncio.Event, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Dispatcher]:
+    monkeypatch.setattr("pgsched.worker.run.dispatcher._WATCH_EVERY", 0.005)
+    clock = DatabaseClock()
+    clock.observe(0, time.monotonic(), time.monotonic())
+    made = Dispatcher(
+        gate,
+        clock,
+        concurrency=LANES,
+        ahead=AHEAD,
+        settle=settled.take,
+        room=room.set,
+        defaults=lambda client, partition: (b'{"relevant_for": "60s"}',) if client == "brief" else (),
+        events=Events(recorder),
+        failures=Failures(Events(recorder)),
+        payloads=Payloads(Link("postgresql://nobody@127.0.0.1:1/none", "payloads"), 1 << 26),
+        shares=Shares(lanes=LANES, is_wanted=lambda: False, relieved=lambda: None),
+    )
+    settled.dispatcher = made
+    made.start()
+    yield made
+    gate.opened.set()
+    await made.drain(timedelta(seconds=5))
+
+
+def rows(count: int, *, fire_at: int = 0, token: int = 1) -> list[Execution]:
+    """So many rows that are due, or are at this instant."""
+    return [
+        Execution(
+            partition=0, id=f"{token:08}{n:08}".encode(), token=token, attempt=1, fire_at=fire_at,
+            scheduled_for=fire_at, client_id="default", target="python:x", payload=None, options=None, job_id=None,
+            plan=None, key=None, ordering_key=None,
+        )
+        for n in range(count)
+    ]  # fmt: skip
+
+
+async def warm(dispatcher: Dispatcher, settled: Settled) -> None:
+    """Has it deliver so many quick rows, never more than it has room for, that it knows them to be quick."""
+    for token in range(100, 200):
+        before = len(settled.outcomes)
+        given = rows(min(dispatcher.free, 20), token=token)
+        dispatcher.submit(given)
+        await settled.wait_for(Succeeded, before + len(given))
+    settled.outcomes.clear()
+
+
+async def grown(condition: Callable[[], bool]) -> None:
+    """Waits for what comes of time alone: nothing says when attempts have become slow."""
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+async def test_a_fresh_one_takes_a_row_for_each_lane_and_one_to_follow(dispatcher: Dispatcher) -> None:
+    assert dispatcher.capacity == dispatcher.free == 2 * LANES
+
+
+async def test_quick_attempts_make_room_for_more_rows_than_lanes(dispatcher: Dispatcher, settled: Settled) -> None:
+    await warm(dispatcher, settled)
+    assert dispatcher.capacity > 20 * LANES
+
+
+async def test_room_has_a_limit_however_quick_attempts_are(dispatcher: Dispatcher, settled: Settled) -> None:
+    for _ in range(10):
+        await warm(dispatcher, settled)
+    assert dispatcher.capacity <= LANES + 4000
+
+
+async def test_slow_attempts_leave_room_for_no_more_than_the_lanes(
+    dispatcher: Dispatcher, gate: Gate, settled: Settled
+) -> None:
+    await warm(dispatcher, settled)
+    gate.opened.clear()
+    dispatcher.submit(rows(LANES))
+    await grown(lambda: dispatcher.capacity == LANES)
+    assert dispatcher.free == 0
+
+
+async def test_one_lane_that_hangs_does_not_make_the_others_slow(
+    dispatcher: Dispatcher, gate: Gate, settled: Settled
+) -> None:
+    await warm(dispatcher, settled)
+    gate.opened.clear()
+    before = len(gate.delivered)
+    dispatcher.submit(rows(1))
+    await grown(lambda: len(gate.delivered) > before)
+    gate.opened.set()
+    await warm(dispatcher, settled)
+    assert dispatcher.capacity > 20 * LANES
+
+
+async def slow_down(
+    dispatcher: Dispatcher, gate: Gate, settled: Settled, given: Sequence[Execution], *, back: int
+) -> list[bytes]:
+    """Gives it rows as attempts become slow, and answers with those handed back, once they are so many."""
+    await warm(dispatcher, settled)
+    gate.opened.clear()
+    dispatcher.submit(list(given))
+    return await settled.wait_for(Released, back)
+
+
+async def test_ready_rows_beyond_the_capacity_are_handed_back(
+    dispatcher: Dispatcher, gate: Gate, settled: Settled
+) -> None:
+    released = await slow_down(dispatcher, gate, settled, rows(60), back=60 - 2 * LANES)
+    assert len(released) == 60 - 2 * LANES
+    assert len(dispatcher.in_hand) == 2 * LANES
+
+
+async def test_the_last_of_them_are_handed_back(dispatcher: Dispatcher, gate: Gate, settled: Settled) -> None:
+    given = rows(60)
+    released = await slow_down(dispatcher, gate, settled, given, back=60 - 2 * LANES)
+    assert sorted(released) == [row.id for row in given[2 * LANES :]]
+
+
+async def test_each_row_is_delivered_or_handed_back_and_nothing_twice(
+    dispatcher: Dispatcher, gate: Gate, settled: Settled
+) -> None:
+    given = rows(60)
+    released = await slow_down(dispatcher, gate, settled, given, back=60 - 2 * LANES)
+    gate.opened.set()
+    delivered = await settled.wait_for(Succeeded, 2 * LANES)
+    assert Counter(delivered + released) == Counter(row.id for row in given)
+    assert not set(gate.delivered) & set(released)
+    assert not dispatcher.in_hand
+
+
+async def test_rows_whose_instant_is_to_come_are_not_handed_back(
+    dispatcher: Dispatcher, gate: Gate, settled: Settled
+) -> None:
+    due, to_come = rows(60), rows(60, fire_at=3_600_000_000, token=2)
+    released = await slow_down(dispatcher, gate, settled, [*to_come, *due], back=60 - 2 * LANES)
+    assert set(released) <= {row.id for row in due}
+
+
+async def test_it_says_when_half_of_the_room_is_free_again(
+    dispatcher: Dispatcher, gate: Gate, settled: Settled, room: asyncio.Event
+) -> None:
+    gate.opened.clear()
+    dispatcher.submit(rows(2 * LANES))
+    assert dispatcher.free == 0
+    assert not room.is_set()
+    gate.opened.set()
+    async with asyncio.timeout(10):
+        await room.wait()
+    assert dispatcher.free >= dispatcher.capacity // 2
+
+
+@pytest.fixture
+def slowing() -> tuple[App, asyncio.Event, list[str]]:
+    """Handlers of which ``quick`` ends at once and ``slow`` when the event is set; and what ``slow`` was called for."""
+    app, go, calls = App(), asyncio.Event(), list[str]()
+
+    @app.handler("quick")
+    async def quick() -> None:
+        return None
+
+    @app.handler("slow")
+    async def slow(payload: Any, context: Context) -> None:
+        calls.append(context.execution_id)
+        await go.wait()
+
+    return app, go, calls
+
+
+MANY = "insert into pgsched.executions (target, payload, fire_at) select %s, '{}', now() from generate_series(1, %s)"
+
+
+async def hand_back(db: Connection, worker: Worker) -> None:
+    """Has the worker claim a thousand quick rows, then five hundred slow ones, and hand most of those back."""
+    await db.execute(MANY, ["python:quick", 1000])
+    await until_history(db, 1000)
+    await db.execute(MANY, ["python:slow", 500])
+
+    async def handed_back() -> bool:
+        return worker.settler.settled_count >= 1400
+
+    await until(handed_back)
+
+
+async def test_what_is_handed_back_is_executed_once_there_is_room(
+    db: Connection, running: Running, slowing: tuple[App, asyncio.Event, list[str]]
+) -> None:
+    app, go, calls = slowing
+    async with running(app, concurrency=10) as worker:
+        await hand_back(db, worker)
+        go.set()
+        await until_history(db, 1500)
+    assert len(calls) == len(set(calls)) == 500
+    assert await value(db, "select max(attempt) from pgsched.history") == 1
+
+
+async def test_a_worker_goes_back_for_what_it_handed_back_without_waiting_for_the_poll(
+    db: Connection, running: Running, slowing: tuple[App, asyncio.Event, list[str]]
+) -> None:
+    app, go, _ = slowing
+    async with running(app, concurrency=10, poll_interval=30.0) as worker:
+        await hand_back(db, worker)
+        go.set()
+        await until_history(db, 1500, seconds=20)
+
+
+async def test_what_its_client_calls_too_late_expires(dispatcher: Dispatcher, settled: Settled, gate: Gate) -> None:
+    late = [row._replace(client_id="brief") for row in rows(1, fire_at=-61_000_000)]
+    dispatcher.submit(late)
+    assert await settled.wait_for(Late, 1) == [late[0].id]
+
+
+async def test_what_the_row_says_goes_before_what_its_client_does(
+    dispatcher: Dispatcher, settled: Settled, gate: Gate
+) -> None:
+    gate.opened.set()
+    late = [row._replace(client_id="brief", options=b'{"relevant_for": "2m"}') for row in rows(1, fire_at=-61_000_000)]
+    dispatcher.submit(late)
+    assert await settled.wait_for(Succeeded, 1) == [late[0].id]
+
+
+async def test_a_backfill_is_never_too_late_for_its_client(
+    dispatcher: Dispatcher, settled: Settled, gate: Gate
+) -> None:
+    gate.opened.set()
+    late = [row._replace(client_id="brief", plan=0) for row in rows(1, fire_at=-61_000_000)]
+    dispatcher.submit(late)
+    assert await settled.wait_for(Succeeded, 1) == [late[0].id]
+
+
+async def test_a_client_whose_rows_came_first_by_the_hundred_does_not_keep_another_waiting(
+    dispatcher: Dispatcher, gate: Gate, settled: Settled
+) -> None:
+    dispatcher.shares.wanted = True
+    dispatcher.shares.scarce = 0
+    [one] = rows(1, token=2)
+    dispatcher.submit([*rows(100), one._replace(client_id="another")])
+    await settled.wait_for(Succeeded, 101)
+    assert gate.delivered.index(one.id) == 8

@@ -1,0 +1,111 @@
+"""While a handler blocks the event loop, a thread sees to it that others are not kept: what has not begun begins with
+another worker, and what has begun begins nowhere else."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import psycopg
+import pytest
+
+from pgsched.events import Events
+from pgsched.scheduler import Worker
+from pgsched.settings import Settings
+from pgsched.store.core.connect import connect_now, signed
+from pgsched.store.live import standing_in
+from tests.worker.apart import Blockable, in_a_thread, told, until_so
+from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
+
+LEASE = 3.0
+ALL_IN_HAND = (  # in one partition, so that they are claimed in this order; within the look-ahead
+    "insert into pgsched.executions (target, fire_at, partition, options)"
+    " select case n when 0 then 'python:block' else 'python:note' end,"
+    " now() + interval '500 ms' + n * interval '10 ms', 3, case n when 0 then %s::jsonb end"
+    " from generate_series(0, 20) n"
+)
+ENDS = "select extract(epoch from expires_at)::float8 from pgsched.workers where id = %s"
+
+Apart = Callable[[Blockable], AbstractAsyncContextManager[Worker]]
+
+
+@pytest.fixture
+def apart(database_url: str) -> Apart:
+    @asynccontextmanager
+    async def run(made: Blockable) -> AsyncIterator[Worker]:
+        settings = Settings(
+            database_url=database_url, lease=LEASE, concurrency=20, drain_timeout=5.0, look_ahead=0.9, poll_interval=1.0
+        )
+        async with in_a_thread(settings, made, Events()) as it:
+            await until_so(lambda: bool(it.roster.number))
+            yield it
+
+    return run
+
+
+async def test_what_has_not_begun_behind_a_blocked_loop_begins_elsewhere_meanwhile_and_once(
+    db: Connection, running: Running, apart: Apart
+) -> None:
+    blocked, other = Blockable(blocks=True), Blockable(blocks=False)
+    async with apart(blocked):
+        await db.execute(ALL_IN_HAND, [None])
+        await told(blocked.stands)
+        async with running(other.app, lease=LEASE):
+            await until_so(lambda: len(other.noted) == 20)
+            assert not blocked.noted
+            blocked.go.set()
+            await until_history(db, 21)
+    assert len(set(other.noted)) == len(other.noted) == 20
+    assert not blocked.noted
+    assert (len(blocked.blocked), other.blocked) == (1, [])
+
+
+async def test_what_has_begun_keeps_its_lease_for_longer_than_one_lasts(
+    db: Connection, running: Running, apart: Apart, recorder: Recorder
+) -> None:
+    blocked, other = Blockable(blocks=True), Blockable(blocks=False)
+    async with apart(blocked) as worker:
+        await db.execute("select pgsched.schedule('python:slow') from generate_series(1, 5)")
+        await until_so(lambda: len(blocked.slow) == 5)
+        await db.execute("select pgsched.schedule('python:block')")
+        await told(blocked.stands)
+        async with running(other.app, lease=LEASE):
+            stood = await value(db, ENDS, worker.roster.number)
+            await until(lambda: value(db, ENDS + " and extract(epoch from expires_at) > %s", worker.roster.number,
+                                      stood + 2 * LEASE), seconds=30)  # fmt: skip
+            blocked.free()
+            await until_history(db, 6)
+    assert (len(blocked.slow), len(blocked.blocked)) == (5, 1)
+    assert (other.slow, other.blocked) == ([], [])
+    assert not recorder.named("worker.lost")
+
+
+async def test_who_blocks_the_loop_beyond_its_time_is_lost_and_under_suspicion(
+    db: Connection, running: Running, apart: Apart
+) -> None:
+    blocked, other = Blockable(blocks=True), Blockable(blocks=False)
+    async with apart(blocked) as worker:
+        number = worker.roster.number
+        await db.execute(ALL_IN_HAND, ['{"timeout": "1s"}'])
+        await told(blocked.stands)
+        async with running(other.app, lease=LEASE):
+            await until(lambda: value(db, "select losses = 1 from pgsched.executions where target = 'python:block'"))
+            await until_history(db, 21, seconds=40)
+            assert len(other.blocked) == 1
+            blocked.go.set()
+            await until_so(lambda: worker.roster.number > number)
+            await db.execute("select pgsched.schedule('python:note') from generate_series(1, 10)")
+            await until_history(db, 31)
+    assert len(other.noted) + len(blocked.noted) == 30
+    assert len({*other.noted, *blocked.noted}) == 30
+
+
+def test_only_ones_own_sessions_are_ended_in_the_middle_of_a_transaction(database_url: str) -> None:
+    idle = [connect_now(signed(database_url, name), "claim") for name in ("ab12", "ab12", "cd34")]
+    idle[0].execute("begin")
+    idle[2].execute("begin")
+    with connect_now(signed(database_url, "ab12"), "standin") as connection:
+        standing_in.end_own_transactions(connection, "ab12")
+    with pytest.raises(psycopg.OperationalError):
+        idle[0].execute("select 1")
+    for session in idle[1:]:
+        session.execute("select 1")
+        session.close()

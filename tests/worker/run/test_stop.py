@@ -1,0 +1,55 @@
+"""A run that was ended in the database is stopped where it runs; one that somebody merely says was ended goes on."""
+
+import asyncio
+
+import pytest
+
+from pgsched.delivery.python import App
+from tests.worker.conftest import Connection, Running, until_history, value
+
+pytestmark = pytest.mark.timed
+
+
+@pytest.fixture
+def slow() -> tuple[App, asyncio.Event, asyncio.Event, asyncio.Event]:
+    """An app whose handler says that it has started, and waits; and that it was stopped."""
+    app, started, stopped, go = App(), asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    @app.handler("slow")
+    async def wait() -> None:
+        started.set()
+        try:
+            await go.wait()
+        except asyncio.CancelledError:
+            stopped.set()
+            raise
+
+    return app, started, stopped, go
+
+
+Slow = tuple[App, asyncio.Event, asyncio.Event, asyncio.Event]
+
+
+async def test_a_run_that_was_ended_is_stopped(db: Connection, running: Running, slow: Slow) -> None:
+    app, started, stopped, _ = slow
+    async with running(app), asyncio.timeout(20):
+        id = await value(db, "select pgsched.schedule('python:slow')")
+        await started.wait()
+        await db.execute("delete from pgsched.executions")
+        await db.execute("select pg_notify('pgsched_wake', 'stop ' || %s::text)", [id])
+        await stopped.wait()
+
+
+async def test_a_run_that_was_not_ended_goes_on(db: Connection, running: Running, slow: Slow) -> None:
+    app, started, stopped, go = slow
+    async with running(app) as worker, asyncio.timeout(20):
+        id = await value(db, "select pgsched.schedule('python:slow')")
+        await started.wait()
+        await db.execute("select pg_notify('pgsched_wake', 'stop ' || %s::text)", [id])
+        await db.execute("select pg_notify('pgsched_wake', 'stop nothing that has an id')")
+        worker.renewer.doubt(id.bytes)
+        await worker.renewer.turn()
+        go.set()
+        await until_history(db, 1)
+    assert not stopped.is_set()
+    assert await value(db, "select status::text from pgsched.history") == "succeeded"

@@ -1,0 +1,152 @@
+"""Targets that answer 202 and complete what they took later."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import psycopg
+import pytest
+from psycopg.types.json import Jsonb
+
+from pgsched.domain.policy import parse_options
+from tests.delivery.receiver import Receiver, Request, answering, receiving
+from tests.worker.conftest import Connection, Running, until, until_history, value
+
+pytestmark = pytest.mark.smoke
+
+ACCEPTED = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
+COMPLETE = "select pgsched.complete(%s::uuid, %s, %s::jsonb)"
+PARKED = "select count(*) = %s from pgsched.executions where lease_token is not null and lease_owner is null"
+
+
+@pytest.fixture
+async def slow() -> AsyncIterator[Receiver]:
+    """A target that takes everything and does it later."""
+    async with receiving(answering("202 Accepted")) as receiver:
+        yield receiver
+
+
+async def put(db: Connection, url: str, **options: object) -> str:
+    return str(
+        await value(
+            db,
+            "select pgsched.schedule(%s, payload => '{}', options => %s)::text",
+            f"{url}/slow",
+            Jsonb({"deferred": "1h", **options}),
+        )
+    )
+
+
+async def parked(db: Connection, count: int = 1) -> None:
+    await until(lambda: value(db, PARKED, count))
+
+
+def token_of(request: Request) -> int:
+    return int(request.headers["pgsched-completion-token"])
+
+
+async def test_answered_202_it_runs_until_it_is_completed(db: Connection, running: Running, slow: Receiver) -> None:
+    async with running() as worker:
+        id = await put(db, slow.url)
+        await parked(db)
+        assert await value(db, "select status::text from pgsched.status where id = %s::uuid", id) == "running"
+        assert worker.dispatcher.in_hand == {}
+        await value(db, COMPLETE, id, token_of(slow.requests[0]), '{"done": 1}')
+    assert await value(db, "select result from pgsched.history where status = 'succeeded'") == {"done": 1}
+
+
+async def test_it_outlives_its_worker(db: Connection, running: Running, slow: Receiver) -> None:
+    async with running():
+        id = await put(db, slow.url)
+        await parked(db)
+    async with running() as second:
+        await until(lambda: value(db, "select count(*) = 1 from pgsched.workers"))
+        await second.upkeep.reaper.turn()
+        await value(db, COMPLETE, id, token_of(slow.requests[0]), None)
+    assert len(slow.requests) == 1
+    assert await value(db, "select attempt from pgsched.history where status = 'succeeded'") == 1
+
+
+async def test_it_may_be_completed_before_the_answer(db: Connection, running: Running, database_url: str) -> None:
+    async def respond(request: Request, writer: asyncio.StreamWriter) -> None:
+        async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as quick:
+            await quick.execute(COMPLETE, [request.headers["idempotency-key"], token_of(request), None])
+        writer.write(ACCEPTED)
+
+    async with receiving(respond) as quick, running():
+        await put(db, quick.url)
+        await until_history(db, 1)
+        assert len(quick.requests) == 1
+
+
+async def test_not_completed_in_time_it_is_called_again(db: Connection, running: Running, slow: Receiver) -> None:
+    async with running(lease=6.0) as worker:
+        await put(db, slow.url, backoff=["1ms"], max_attempts=2)
+        await parked(db)
+        first = token_of(slow.requests[0])
+        await db.execute("update pgsched.executions set fire_at = pgsched.now(), lease_expires_at = pgsched.now()")
+        worker.upkeep.reaper._edge_at = float("-inf")
+        worker.upkeep.reaper.wake()
+        await until(lambda: _count(slow, 2))
+        assert token_of(slow.requests[1]) != first
+    error = await value(db, "select error from pgsched.attempts")
+    assert error.startswith("answered 202 and was not completed by ")
+
+
+async def test_it_may_say_that_it_failed(db: Connection, running: Running, slow: Receiver) -> None:
+    async with running():
+        id = await put(db, slow.url, max_attempts=1)
+        await parked(db)
+        fail = "select pgsched.fail(%s::uuid, %s, 'out of paper')::text"
+        assert await value(db, fail, id, token_of(slow.requests[0])) == "failed"
+    assert await value(db, "select reason from pgsched.history") == "out of paper"
+
+
+async def test_a_token_serves_one_attempt(db: Connection, running: Running, slow: Receiver) -> None:
+    async with running():
+        id = await put(db, slow.url, backoff=["1ms"])
+        await parked(db)
+        first = token_of(slow.requests[0])
+        await value(db, "select pgsched.fail(%s::uuid, %s, 'again')::text", id, first)
+        await until(lambda: _count(slow, 2))
+        await parked(db)
+        with pytest.raises(psycopg.Error, match="not yours any more"):
+            await value(db, COMPLETE, id, first, None)
+
+
+async def test_deferred_ones_take_no_lane(db: Connection, running: Running, slow: Receiver) -> None:
+    async with running(concurrency=2):
+        for _ in range(10):
+            await put(db, slow.url)
+        await parked(db, 10)
+
+
+async def test_it_can_be_kept_for_longer(db: Connection, running: Running, slow: Receiver) -> None:
+    async with running():
+        id = await put(db, slow.url)
+        await parked(db)
+        extend = "select pgsched.extend(%s::uuid, %s, '3 hours') > now() + interval '2 hours'"
+        assert await value(db, extend, id, token_of(slow.requests[0]))
+
+
+async def test_without_the_option_202_is_done_and_no_token_is_sent(
+    db: Connection, running: Running, slow: Receiver
+) -> None:
+    async with running():
+        await value(db, "select pgsched.schedule(%s)", f"{slow.url}/slow")
+        await until_history(db, 1)
+    assert "pgsched-completion-token" not in slow.requests[0].headers
+
+
+async def test_a_queue_target_in_a_workers_queue_fails_and_says_why(db: Connection, running: Running) -> None:
+    async with running():
+        await db.execute("insert into pgsched.executions (target, fire_at) values ('queue:', pgsched.now())")
+        await until_history(db, 1, status="failed")
+    assert "pulled" in await value(db, "select reason from pgsched.history")
+
+
+def test_the_option_is_read_as_seconds() -> None:
+    assert parse_options(b'{"deferred": "1h"}').deferred == 3600.0
+
+
+async def _count(receiver: Receiver, count: int) -> bool:
+    return len(receiver.requests) >= count
