@@ -370,7 +370,7 @@ create table pgsched.dependencies (
   finished_at  timestamptz,
   primary key (execution_id, after_id)
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
-create index dependencies_after on pgsched.dependencies (after_id);
+create index dependencies_after on pgsched.dependencies (after_id, execution_id) where status is null;
 
 -- What ran when others were scheduled after it, and is to be marked as awaited: whoever schedules must not lock it.
 create table pgsched_internal.ends_to_mark (

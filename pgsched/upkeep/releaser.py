@@ -28,7 +28,7 @@ class Releaser(Service):
         super().__init__(events)
         self._link, self._every, self._sweep_every = link, every, sweep_every
         self._open = False
-        self._after: UUID | None = None  # what stands before it may be locked: nobody waits behind that
+        self._after: dependencies.Place | None = None  # what stands before it may be locked: nobody waits behind that
         self._swept_to: UUID | None = None
         self._turned_at = self._swept_at = float("-inf")
 

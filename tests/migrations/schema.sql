@@ -532,7 +532,7 @@ constraint pgsched_internal.results_to_record.verb_is_complete_fail_or_release C
 CREATE INDEX audit_log_subject ON pgsched.audit_log USING btree (subject, id) WHERE (subject IS NOT NULL)
 CREATE INDEX backfills_active ON pgsched.backfills USING btree (id) WHERE (state = 'active'::text)
 CREATE INDEX backfills_job ON pgsched.backfills USING btree (job_id)
-CREATE INDEX dependencies_after ON pgsched.dependencies USING btree (after_id)
+CREATE INDEX dependencies_after ON pgsched.dependencies USING btree (after_id, execution_id) WHERE (status IS NULL)
 CREATE INDEX ends_to_mark_after ON pgsched_internal.ends_to_mark USING btree (after_id)
 CREATE INDEX ends_to_mark_noted_at ON pgsched_internal.ends_to_mark USING btree (noted_at)
 CREATE INDEX executions_fire_at ON ONLY pgsched.executions USING btree (partition, fire_at)
@@ -773,14 +773,16 @@ function pgsched_internal.days_to_drop(integer) returns SETOF text volatility s 
 function pgsched_internal.days_to_make(integer) returns TABLE(parent text, day date) volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) returns record volatility v parallel u
 function pgsched_internal.default_attempts() returns integer volatility i parallel s
+function pgsched_internal.dependents_of(uuid[],uuid,integer) returns record volatility s parallel u
 function pgsched_internal.detail_of(text) returns jsonb volatility i parallel s
 function pgsched_internal.digits_in(jsonb) returns bigint volatility i parallel s
 function pgsched_internal.drop_day(text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.drop_partitions(pgsched.queues) returns void volatility v parallel u
 function pgsched_internal.dropped_day_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.dropped_queue_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
-function pgsched_internal.due_in(smallint,integer,text[],text[],boolean,uuid[]) returns TABLE(id uuid, fire_at timestamp with time zone, is_large boolean) volatility v parallel u
-function pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],boolean,uuid[]) returns record volatility v parallel u
+function pgsched_internal.due_among(smallint,text,integer,text[],text[],uuid[],timestamp with time zone,integer,bigint) returns record volatility v parallel u
+function pgsched_internal.due_in(smallint,integer,text[],text[],uuid[]) returns record volatility v parallel u
+function pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) returns record volatility v parallel u
 function pgsched_internal.duration_text(double precision) returns text volatility i parallel s
 function pgsched_internal.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
 function pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns boolean volatility v parallel u
@@ -826,7 +828,7 @@ function pgsched_internal.laid_over(jsonb,jsonb) returns jsonb volatility i para
 function pgsched_internal.last_under(text,text) returns uuid volatility v parallel u
 function pgsched_internal.lateness(jsonb,integer,double precision) returns record volatility i parallel s
 function pgsched_internal.lease_in(pgsched_internal.consumer,smallint,uuid[]) returns pgsched_internal.handed[] volatility v parallel u
-function pgsched_internal.lease_to(pgsched_internal.consumer,smallint[],uuid[]) returns record volatility v parallel u set lock_timeout=50ms
+function pgsched_internal.lease_to(pgsched_internal.consumer,smallint[],uuid[]) returns record volatility v parallel u set lock_timeout=5ms
 function pgsched_internal.leave_watch(integer,integer) returns void volatility v parallel u security definer set search_path=pg_catalog, pg_temp, synchronous_commit=off
 function pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.length_of(text) returns interval volatility i parallel s
@@ -860,7 +862,9 @@ function pgsched_internal.new_id_in(smallint) returns uuid volatility v parallel
 function pgsched_internal.new_secret() returns text volatility v parallel u
 function pgsched_internal.new_token(smallint) returns bigint volatility v parallel s
 function pgsched_internal.next_queue_number() returns integer volatility v parallel u
-function pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) returns integer volatility v parallel u
+function pgsched_internal.not_empty(smallint[],text[]) returns smallint[] volatility v parallel u
+function pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) returns integer volatility v parallel u
+function pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) returns integer volatility v parallel u
 function pgsched_internal.note_move(pgsched.jobs) returns void volatility v parallel u
 function pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) returns void volatility v parallel u
 function pgsched_internal.notify_release() returns void volatility v parallel u
@@ -870,6 +874,7 @@ function pgsched_internal.notify_workers(text) returns void volatility v paralle
 function pgsched_internal.open_gate(text,boolean) returns boolean volatility v parallel u
 function pgsched_internal.options_of(pgsched.executions) returns jsonb volatility s parallel s
 function pgsched_internal.owner_of_job(uuid) returns text volatility s parallel u
+function pgsched_internal.pages_of(smallint) returns bigint volatility s parallel u
 function pgsched_internal.partition_in(uuid) returns smallint volatility i parallel s
 function pgsched_internal.partition_of(pgsched.jobs) returns smallint volatility s parallel s
 function pgsched_internal.partition_with(uuid) returns smallint volatility v parallel u
@@ -885,7 +890,7 @@ function pgsched_internal.refuse(text,text,text) returns boolean volatility v pa
 function pgsched_internal.refuse_full(integer) returns void volatility s parallel u
 function pgsched_internal.refuse_taken(pgsched_internal.keys,text) returns void volatility v parallel u
 function pgsched_internal.release_abandoned(integer,uuid) returns record volatility v parallel u
-function pgsched_internal.release_dependents(integer,uuid) returns record volatility v parallel u
+function pgsched_internal.release_dependents(integer,uuid,uuid,integer) returns record volatility v parallel u
 function pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) returns void volatility v parallel u
 function pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) returns text volatility v parallel u set lock_timeout=5ms
 function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
@@ -1097,6 +1102,7 @@ grant execute on pgsched_internal.days_to_drop(integer) to pgsched_worker
 grant execute on pgsched_internal.days_to_make(integer) to pgsched_worker
 grant execute on pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
 grant execute on pgsched_internal.default_attempts() to pgsched_worker
+grant execute on pgsched_internal.dependents_of(uuid[],uuid,integer) to pgsched_worker
 grant execute on pgsched_internal.detail_of(text) to pgsched_worker
 grant execute on pgsched_internal.digits_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.drop_day(text) to pgsched_worker
@@ -1172,7 +1178,8 @@ grant execute on pgsched_internal.new_id_in(smallint) to pgsched_worker
 grant execute on pgsched_internal.new_secret() to pgsched_worker
 grant execute on pgsched_internal.new_token(smallint) to pgsched_worker
 grant execute on pgsched_internal.next_queue_number() to pgsched_worker
-grant execute on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) to pgsched_worker
+grant execute on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) to pgsched_worker
+grant execute on pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) to pgsched_worker
 grant execute on pgsched_internal.note_move(pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) to pgsched_worker
 grant execute on pgsched_internal.notify_release() to pgsched_worker
@@ -1196,7 +1203,7 @@ grant execute on pgsched_internal.refuse(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.refuse_full(integer) to pgsched_worker
 grant execute on pgsched_internal.refuse_taken(pgsched_internal.keys,text) to pgsched_worker
 grant execute on pgsched_internal.release_abandoned(integer,uuid) to pgsched_worker
-grant execute on pgsched_internal.release_dependents(integer,uuid) to pgsched_worker
+grant execute on pgsched_internal.release_dependents(integer,uuid,uuid,integer) to pgsched_worker
 grant execute on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) to pgsched_worker
 grant execute on pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) to pgsched_worker
@@ -1482,14 +1489,16 @@ comment on pgsched_internal.days_to_drop(integer) is 'The tables of days of hist
 comment on pgsched_internal.days_to_make(integer) is 'The days of history and attempts, today and so many ahead, that have no partition yet.'
 comment on pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) is 'What becomes of an execution after a failed try, by its options: its status, the reason, and in how many seconds it is tried again.'
 comment on pgsched_internal.default_attempts() is 'After how many attempts an execution has failed for good whose options do not say it.'
+comment on pgsched_internal.dependents_of(uuid[],uuid,integer) is 'The first of those that wait for these ends, of the first end those behind an id; and which end is the last that was looked at.'
 comment on pgsched_internal.detail_of(text) is 'A note as the audit log keeps it; null where there is none.'
 comment on pgsched_internal.digits_in(jsonb) is 'How many characters the numbers of a value have as text, at the least; four fewer of each at the most.'
 comment on pgsched_internal.drop_day(text) is 'Drops the table of a day, if the locks for it are free at this moment and its dead letters are out of it; false where the locks are not, null where dead letters are in it.'
 comment on pgsched_internal.drop_partitions(pgsched.queues) is 'Drops the tables of a queue, which must be empty.'
 comment on pgsched_internal.dropped_day_followed() is 'Drops the tables of days that were dropped where the rows come from, up to this one.'
 comment on pgsched_internal.dropped_queue_followed() is 'Drops the tables of a queue that was dropped where the rows come from.'
-comment on pgsched_internal.due_in(smallint,integer,text[],text[],boolean,uuid[]) is 'Locks what is due in a partition of a queue, no more than so many. Called by pgsched.claim.'
-comment on pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],boolean,uuid[]) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
+comment on pgsched_internal.due_among(smallint,text,integer,text[],text[],uuid[],timestamp with time zone,integer,bigint) is 'Locks what is due in a partition of a queue among the rows at some places of it, no more than so many. Called by due_in.'
+comment on pgsched_internal.due_in(smallint,integer,text[],text[],uuid[]) is 'Locks what is due in a partition of a queue, no more than so many. Called by pgsched.claim.'
+comment on pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
 comment on pgsched_internal.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.'
 comment on pgsched_internal.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
 comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place. False, and nothing done, where somebody has locked what else it writes.'
@@ -1573,7 +1582,9 @@ comment on pgsched_internal.new_id_in(smallint) is 'A new identity, as pgsched.n
 comment on pgsched_internal.new_secret() is 'A new signing secret: whsec_ and the base64 of 32 random bytes.'
 comment on pgsched_internal.new_token(smallint) is 'A token for the lease of an execution in this partition, which nobody can guess.'
 comment on pgsched_internal.next_queue_number() is 'The number of the next queue: its partitions are 16 times as much and the fifteen after it.'
-comment on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[]) is 'Notes ends with all that wait for them; returns how many were released or skipped for that.'
+comment on pgsched_internal.not_empty(smallint[],text[]) is 'Those of these partitions in which anything stands that is due.'
+comment on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) is 'Notes ends with these of all that wait for them; returns how many were released or skipped for that.'
+comment on pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) is 'The same; one with which that fails is held, with the reason, and the others are dealt with.'
 comment on pgsched_internal.note_move(pgsched.jobs) is 'Notes where a job was before an edit that has its rows live in another partition from now on.'
 comment on pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) is 'Keeps what was said of an execution that somebody has locked; PS013 where that has been said before.'
 comment on pgsched_internal.notify_release() is 'Tells the workers that executions wait for others, or that one waited for has ended.'
@@ -1583,6 +1594,7 @@ comment on pgsched_internal.notify_workers(text) is 'Tells the workers, such as 
 comment on pgsched_internal.open_gate(text,boolean) is 'Lets executions pass a gate that was shut, all at once or more and more; what limits it limits it again. False if it was open.'
 comment on pgsched_internal.options_of(pgsched.executions) is 'The options that hold for an execution: its own, its client''s where they are silent, and then its queue''s.'
 comment on pgsched_internal.owner_of_job(uuid) is 'The client of a job, where the session acts for that client; null for an unknown job and for another client''s.'
+comment on pgsched_internal.pages_of(smallint) is 'How many pages the table of a partition has.'
 comment on pgsched_internal.partition_in(uuid) is 'The partition that an id carries; null where it carries none. A hint: an id made elsewhere may look as if it did.'
 comment on pgsched_internal.partition_of(pgsched.jobs) is 'The one partition in which all new rows of a job live.'
 comment on pgsched_internal.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.'
@@ -1598,7 +1610,7 @@ comment on pgsched_internal.refuse(text,text,text) is 'Raises an error of pgsche
 comment on pgsched_internal.refuse_full(integer) is 'Raises PS014 where the queue that begins at this partition is full.'
 comment on pgsched_internal.refuse_taken(pgsched_internal.keys,text) is 'Raises PS011, which says what has the key.'
 comment on pgsched_internal.release_abandoned(integer,uuid) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled. Looks at so many that are waited for, behind the id after; how many executions were decided by that, and where to go on if there may be more.'
-comment on pgsched_internal.release_dependents(integer,uuid) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends, those behind the id after; returns how many were noted with all that wait for them, how many executions were decided by that, and where to go on if there may be more.'
+comment on pgsched_internal.release_dependents(integer,uuid,uuid,integer) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends, those behind the id after, or from it on where behind says behind which of its dependents; and at so many dependents (width). Returns how many ends were noted with all that wait for them, how many executions were decided by that, and where to go on if there may be more.'
 comment on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) is 'Has an execution that waits, and is locked, begin anew with another content and instant.'
 comment on pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) is 'Replays one of the dead letters of a replay of many: replayed, passed over, locked where somebody has it, or full where its queue is.'
 comment on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.'

@@ -38,20 +38,34 @@ async def record_results(connection: Connection, *, most: int) -> int:
     return row[0] if row else 0
 
 
+class Place(NamedTuple):
+    """An end, and behind which of those that wait for it to go on: None where all of them were looked at."""
+
+    end: UUID
+    behind: UUID | None = None
+
+
 class Released(NamedTuple):
-    """How many ends were noted with all that wait for them, how many executions were released or skipped, and behind
-    which end to go on if there may be more."""
+    """How many ends were noted with all that wait for them, how many executions were released or skipped, and where
+    to go on if there may be more."""
 
     noted: int = 0
     decided: int = 0
-    read_to: UUID | None = None
+    read_to: Place | None = None
 
 
-async def release(connection: Connection, *, most: int, after: UUID | None = None) -> Released:
-    """Releases or skips what waited for executions that have ended, looking at so many ends."""
-    cursor = await connection.execute(statement("ends/release_dependents"), {"most": most, "after": after})
-    noted, decided, read_to = await cursor.fetchone() or (0, 0, None)
-    return Released(noted, decided, UUID(bytes=read_to) if isinstance(read_to, bytes) else read_to)
+async def release(connection: Connection, *, most: int, after: Place | None = None) -> Released:
+    """Releases or skips what waited for executions that have ended, looking at so many ends, and at so many that wait
+    for them as is quickly done."""
+    parameters = {"most": most, "after": after and after.end, "behind": after and after.behind}
+    cursor = await connection.execute(statement("ends/release_dependents"), parameters)
+    noted, decided, end, behind = await cursor.fetchone() or (0, 0, None, None)
+    return Released(noted, decided, Place(_uuid(end), _uuid(behind) if behind else None) if end else None)
+
+
+def _uuid(found: UUID | bytes) -> UUID:
+    """Workers' connections read an id as its bytes."""
+    return UUID(bytes=found) if isinstance(found, bytes) else found
 
 
 class Abandoned(NamedTuple):
@@ -66,7 +80,7 @@ async def release_abandoned(connection: Connection, *, most: int, after: UUID | 
     """The same for what waits for executions that are nowhere any more, looking at so many that are waited for."""
     cursor = await connection.execute(statement("ends/release_abandoned"), {"most": most, "after": after})
     decided, read_to = await cursor.fetchone() or (0, None)
-    return Abandoned(decided, UUID(bytes=read_to) if isinstance(read_to, bytes) else read_to)
+    return Abandoned(decided, _uuid(read_to) if read_to else None)
 
 
 async def waits_for(connection: AsyncConnection[Any], id: UUID) -> list[UUID]:

@@ -16,6 +16,7 @@ from pgsched.store.live.executions import Lease
 from pgsched.store.live.whose import LEFT
 
 _LOCKED: LiteralString = " for update of g"
+_LOST: LiteralString = "\n     and coalesce(due.losses, 0) <= %(losses)s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +146,21 @@ async def holding_among(connection: Connection, names: Sequence[str]) -> list[st
     return [row[0] for row in await cursor.fetchall()]
 
 
+class Suspects(NamedTuple):
+    """A gate at which executions wait to run alone, how many times the least suspicious of them were lost, and whether
+    one of their target has been found out."""
+
+    name: str
+    losses: int
+    known: bool
+
+
+async def suspects(connection: Connection, names: Sequence[str]) -> list[Suspects]:
+    """Which of these gates hold executions back that are to run alone; the least suspicious first."""
+    cursor = await connection.execute(statement("gates/suspects"), {"names": list(names)})
+    return [Suspects(*row) for row in await cursor.fetchall()]
+
+
 async def claim_held(
     connection: Connection,
     lease: Lease,
@@ -153,13 +169,15 @@ async def claim_held(
     *,
     batch: int,
     left: Sequence[str] = (),
+    losses: int | None = None,
 ) -> list[Execution]:
     """Leases executions that a gate holds, those of the highest priority and the earliest first, without what needs
-    capabilities that are ``left`` to other workers."""
+    capabilities that are ``left`` to other workers, and without what was lost more often than ``losses`` times."""
+    passing = (LEFT if left else "") + (_LOST if losses is not None else "")
     cursor = await connection.execute(
-        statement_passing("gates/claim_held", LEFT if left else ""),
+        statement_passing("gates/claim_held", passing),
         {
-            "gate": gate, "partitions": list(partitions), "batch": batch, "left": list(left),
+            "gate": gate, "partitions": list(partitions), "batch": batch, "left": list(left), "losses": losses,
             "owner": lease.owner, "token": lease.token, "lease": lease.length,
         },
         binary=True,

@@ -1,7 +1,8 @@
 """A process of its own for what may have ended the processes of others: one execution at a time, and nothing else.
 
 What was in hand of several lost workers is held at a gate (``alone:python:send_email``). This service of a worker that
-was started for it feeds on from there, and says before each which it is about to run. Who started the process therefore
+was started for it feeds on from there, those first that were lost least often, and says before each which it is about
+to run. Who started the process therefore
 knows, should it end, whose doing that was (``witness``). Everything else that a worker does is left to other workers.
 """
 
@@ -17,6 +18,7 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import FAR_OFF
 from pgsched.store.ends.deferred import with_own_tokens
 from pgsched.store.gates import gates
+from pgsched.store.gates.gates import Suspects
 from pgsched.store.live import looking
 from pgsched.worker.claim.leases import Leases
 from pgsched.worker.clock import DatabaseClock
@@ -65,16 +67,22 @@ class Trial(Service):
             return _IN_HAND  # woken when it has left
         await self.leases.give_back()
         await self._read_clock()
-        names = await gates.holding_among(await self.leases.link.get(), sorted(ALONE + name for name in self._mine()))
-        for place in range(len(names)):
-            name = names[(self._turn + place) % len(names)]
-            if row := await self._next_of(name):
-                self._turn += place + 1
+        names = sorted(ALONE + name for name in self._mine())
+        for suspects in self._in_turn(await gates.suspects(await self.leases.link.get(), names)):
+            if row := await self._next_of(suspects):
+                self._turn += 1
                 self._idle_since = None
                 self._tell(row)
                 self._dispatcher.submit([row])
                 return _IN_HAND
         return self._idle()
+
+    def _in_turn(self, found: list[Suspects]) -> list[Suspects]:
+        """Those first that are least likely to end the process, so that they wait for nobody else's end of it; those
+        that are as likely take turns."""
+        alike = [one for one in found if one[1:] == found[0][1:]]
+        first = self._turn % max(len(alike), 1)
+        return [*alike[first:], *alike[:first], *found[len(alike) :]]
 
     def _idle(self) -> float:
         now = time.monotonic()
@@ -90,19 +98,23 @@ class Trial(Service):
             _, now, _ = await looking.next_due(await self.leases.link.get(), lows)
             self._clock.observe(now, sent, time.monotonic())
 
-    async def _next_of(self, name: str) -> Execution | None:
-        """The first at this gate that may pass all others on its way; the rest waits on."""
+    async def _next_of(self, suspects: Suspects) -> Execution | None:
+        """The first at this gate that may pass all others on its way, of those with the fewest losses unless none of
+        these may; the rest waits on."""
+        name = suspects.name
+        losses = suspects.losses if self._batch == _FEWEST else None
         connection = await self.leases.link.get()
         lease = self.leases.ask(timedelta(0))
         async with connection.transaction():
-            rows = await gates.claim_held(connection, lease, name, self._roster.open, batch=self._batch)
+            rows = await gates.claim_held(connection, lease, name, self._roster.open, batch=self._batch, losses=losses)
+            found = len(rows)
             passing: list[Execution] = []
             while rows and not passing:
                 passing = await self._admit(connection, rows.pop(0), name)
             await gates.hold(connection, [(row, name) for row in rows])
             passing = await with_own_tokens(connection, passing)
         self.leases.answered(lease)
-        self._batch = _FEWEST if passing or not rows else min(self._batch * 4, _MOST)
+        self._batch = _FEWEST if passing or not found else min(self._batch * 4, _MOST)
         return passing[0] if passing else None
 
     async def _admit(self, connection: Connection, row: Execution, name: str) -> list[Execution]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from uuid import UUID
 
 import psycopg
 import pytest
@@ -143,7 +142,7 @@ async def test_whoever_waits_is_released_beside_any_number_whom_somebody_has_loc
         holder.execute("select from pgsched.executions where id = any (%s) for update", [held])
         for id in [*before, first]:
             call(db, "cancel", id=id)
-        after: UUID | None = None
+        after: dependencies.Place | None = None
         for _ in range(4):
             _, _, after = await dependencies.release(worker, most=5, after=after)
         assert status(db, following) == "scheduled"

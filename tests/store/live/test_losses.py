@@ -1,8 +1,11 @@
 """What a lost worker had in hand: no attempt is counted, and handlers that were lost again are to run alone."""
 
+from datetime import timedelta
 from uuid import UUID
 
 from pgsched.store.core.connect import Connection
+from pgsched.store.gates import gates
+from pgsched.store.live.executions import Lease
 from tests.store import store_arrange
 from tests.store.live.test_reap import leased, partition_of
 from tests.store.store_arrange import Connection as Session
@@ -145,3 +148,43 @@ async def test_a_job_whose_run_was_lost_is_not_carried_on_twice(db: Session, wor
     db.execute("update pgsched.executions set plan = 3 where id = %s", [id])
     await reap(worker, partition_of(db, id), [5])
     assert row(db, "select attempt, plan from pgsched.executions") == (0, -3)
+
+
+def suspect(db: Session, target: str, losses: int, gate: str | None = None) -> UUID:
+    """One that waits to run alone, or at another gate."""
+    id = schedule(db, target=target)
+    db.execute(
+        "update pgsched.executions set fire_at = 'infinity', scheduled_for = now(), gate = %s, losses = %s"
+        " where id = %s",
+        [gate or f"alone:{target}", losses, id],
+    )
+    return id
+
+
+ALONE = ["alone:python:a", "alone:python:b", "alone:python:c", "alone:python:d"]
+
+
+async def test_who_was_lost_least_often_runs_alone_first(db: Session, worker: Connection) -> None:
+    for target, losses in (("python:a", 4), ("python:b", 3), ("python:c", 2), ("python:b", 5)):
+        suspect(db, target, losses)
+    found = await gates.suspects(worker, ALONE)
+    assert [(one.name, one.losses) for one in found] == [(ALONE[2], 2), (ALONE[1], 3), (ALONE[0], 4)]
+
+
+async def test_of_two_alike_that_comes_last_of_whose_target_one_was_found_out(db: Session, worker: Connection) -> None:
+    for target in ("python:a", "python:b", "python:c"):
+        suspect(db, target, 2)
+    suspect(db, "python:a", 2, gate="error")
+    suspect(db, "python:b", 0, gate="error")  # for another reason
+    assert [one.name for one in await gates.suspects(worker, ALONE)] == [ALONE[1], ALONE[2], ALONE[0]]
+
+
+async def test_of_one_target_too_who_was_lost_least_often_is_first(db: Session, worker: Connection) -> None:
+    for losses in (5, 3, 4):
+        suspect(db, "python:a", losses)
+    lease = Lease(owner=7, token=7, length=timedelta(minutes=1), ahead=timedelta(0))
+    for losses in (3, 4, 5):
+        [first] = await gates.suspects(worker, ALONE)
+        assert first.losses == losses
+        [row] = await gates.claim_held(worker, lease, first.name, range(16), batch=10, losses=first.losses)
+        assert value(db, "select losses from pgsched.executions where id = %s", [row.uuid]) == losses

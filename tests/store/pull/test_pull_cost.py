@@ -1,5 +1,6 @@
 """What a claim reads: as much as it hands out, whatever waits, is to come, or is in others' hands."""
 
+import psycopg
 import pytest
 from psycopg import sql
 
@@ -51,6 +52,62 @@ def test_a_claim_reads_no_more_where_much_is_to_come(db: Connection) -> None:
         [FIRST],
     )
     assert blocks(db) < few + SLACK
+
+
+def put_back_then(db: Connection, count: int, ago: str) -> None:
+    db.execute(
+        "insert into pgsched.executions (target, fire_at, partition)"
+        " select 'queue:', pgsched.now() - %s::interval, %s + n %% 16 from generate_series(1, %s) as n",
+        [ago, FIRST, count],
+    )
+
+
+def claim_all(holder: Connection, count: int) -> None:
+    handed = 0
+    while handed < count:
+        handed += len(claim(holder, 1_000))
+
+
+def test_a_claim_reads_no_more_where_somebody_claims_much_in_an_open_transaction(
+    db: Connection, store_url: str
+) -> None:
+    with psycopg.connect(store_url) as holder:
+        put_back_then(db, 6_000, "2 hours")
+        claim_all(holder, 6_000)
+        put_back_then(db, 200, "1 second")
+        few = blocks(db)
+        claim(db, 1_000)
+        put_back_then(db, 24_000, "2 hours")
+        claim_all(holder, 24_000)
+        put_back_then(db, 200, "1 second")
+        assert blocks(db) < 2 * few  # five times as much is locked
+
+
+def test_what_stands_behind_what_somebody_claims_in_an_open_transaction_is_found(
+    db: Connection, store_url: str
+) -> None:
+    with psycopg.connect(store_url) as holder:
+        put_back_then(db, 8_000, "2 hours")
+        claim_all(holder, 8_000)
+        put_back_then(db, 16, "1 hour")
+        found = 0
+        for _ in range(1_000):
+            found += len(claim(db, 10))
+            if found == 16:
+                break
+        assert found == 16
+
+
+def test_of_a_client_that_is_held_a_claim_reads_no_more_however_much_is_due(db: Connection) -> None:
+    put_many(db, 100)
+    few = blocks(db)
+    db.execute("insert into pgsched.clients (client_id) values ('held') on conflict do nothing")
+    put_back_then(db, 20_000, "2 hours")
+    db.execute("update pgsched.executions set client_id = 'held' where fire_at < pgsched.now() - interval '1 hour'")
+    db.execute("select pgsched.hold_client('held')")
+    put_back_then(db, 200, "1 second")
+    assert len(claim(db, 10)) == 10
+    assert blocks(db) < few + 16 * SLACK
 
 
 def test_a_client_reads_no_more_where_others_have_a_backlog(db: Connection, store_url: str) -> None:

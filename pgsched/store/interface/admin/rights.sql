@@ -131,7 +131,8 @@ begin
     'pgsched_internal.let_next_alone', 'pgsched_internal.take_watch', 'pgsched_internal.leave_watch', 'pgsched_internal.is_current',
     'pgsched_internal.watch_of', 'pgsched_internal.decide_failure', 'pgsched_internal.hand_back', 'pgsched_internal.is_free_to_end',
     'pgsched_internal.note_result', 'pgsched_internal.record_in_hand', 'pgsched_internal.record_result',
-    'pgsched_internal.record_results', 'pgsched_internal.still_in_hand', 'pgsched_internal.wait_for_end', 'pgsched_internal.wait_for_row'], 'pgsched_worker');
+    'pgsched_internal.record_results', 'pgsched_internal.dependents_of', 'pgsched_internal.note_ends_with', 'pgsched_internal.still_in_hand',
+    'pgsched_internal.wait_for_end', 'pgsched_internal.wait_for_row'], 'pgsched_worker');
   perform pgsched_internal.grant_execute(array[
     'pgsched_internal.give_key', 'pgsched_internal.homes_of', 'pgsched_internal.in_history', 'pgsched_internal.in_partition', 'pgsched_internal.insert_waiting',
     'pgsched_internal.is_live', 'pgsched_internal.job_under', 'pgsched_internal.key_retention', 'pgsched_internal.last_under',

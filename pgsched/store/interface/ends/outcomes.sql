@@ -51,20 +51,39 @@ end $$;
 comment on function pgsched_internal.fire_dependents(uuid[])
   is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.';
 
+-- An end may have any number of dependents. So many are dealt with at a time, in the order of their ids, whatever becomes of them:
+-- those that somebody has locked stand in nobody's way.
+create or replace function pgsched_internal.dependents_of(ids uuid[], behind uuid, most integer, out dependents uuid[], out reached integer)
+  language plpgsql stable as $$
+begin
+  dependents := '{}';
+  for n in 1..cardinality(ids) loop
+    reached := n;
+    dependents := dependents || array(
+      select d.execution_id from pgsched.dependencies d
+       where d.after_id = ids[n] and d.status is null
+         and d.execution_id > coalesce(case when n = 1 then behind end, '00000000-0000-0000-0000-000000000000')
+       order by d.execution_id limit most - cardinality(dependents));
+    exit when cardinality(dependents) >= most;
+  end loop;
+end $$;
+comment on function pgsched_internal.dependents_of(uuid[], uuid, integer)
+  is 'The first of those that wait for these ends, of the first end those behind an id; and which end is the last that was looked at.';
+
 -- Locks the rows that wait, and passes over what somebody has locked just now: that dependency stays open, for a later
 -- turn. What is still waited for is looked at in a later statement: of two that end in two transactions at the same
 -- moment, the second to be noted sees the first.
 -- An end decides for executions of its own client alone; one that stands in for what is nowhere (client null) for all.
-create or replace function pgsched_internal.note_ends(ids uuid[], statuses pgsched.execution_status[], ends timestamptz[], clients text[])
-  returns integer language plpgsql volatile as $$
+create or replace function pgsched_internal.note_ends(
+  ids uuid[], statuses pgsched.execution_status[], ends timestamptz[], clients text[], dependents uuid[]
+) returns integer language plpgsql volatile as $$
 declare
   waiting uuid[];
   decided uuid[];
 begin
   waiting := array(
     select e.id from pgsched.executions e
-     where e.id = any (array(select d.execution_id from pgsched.dependencies d where d.after_id = any (ids) and d.status is null))
-       and e.fire_at = 'infinity' and e.lease_token is null
+     where e.id = any (dependents) and e.fire_at = 'infinity' and e.lease_token is null
      order by e.id for update skip locked);
   update pgsched.dependencies d set status = ended.status, finished_at = ended.finished_at
     from unnest(ids, statuses, ends, clients) as ended(id, status, finished_at, client_id)
@@ -74,100 +93,121 @@ begin
   decided := pgsched_internal.skip_dependents(waiting) || pgsched_internal.fire_dependents(waiting);
   delete from pgsched.dependencies d where d.execution_id = any (decided);
   delete from pgsched.dependencies d
-   where d.after_id = any (ids)  -- a scalar subquery: an anti-join might read the executions whole
+   where d.after_id = any (ids) and d.execution_id = any (dependents)  -- a scalar subquery: an anti-join might read the executions whole
      and (select e.id from pgsched.executions e
            where e.id = d.execution_id and e.fire_at = 'infinity' and e.lease_token is null limit 1) is null;
   return cardinality(decided);
 end $$;
-comment on function pgsched_internal.note_ends(uuid[], pgsched.execution_status[], timestamptz[], text[])
-  is 'Notes ends with all that wait for them; returns how many were released or skipped for that.';
+comment on function pgsched_internal.note_ends(uuid[], pgsched.execution_status[], timestamptz[], text[], uuid[])
+  is 'Notes ends with these of all that wait for them; returns how many were released or skipped for that.';
 
-create or replace function pgsched_internal.release_dependents(most integer, after uuid, out noted integer, out decided integer, out read_to uuid)
-  language plpgsql volatile as $$
+create or replace function pgsched_internal.note_ends_with(
+  ids uuid[], statuses pgsched.execution_status[], ends timestamptz[], clients text[], dependents uuid[]
+) returns integer language plpgsql volatile as $$
+declare
+  decided integer := 0;
+begin
+  begin
+    return pgsched_internal.note_ends(ids, statuses, ends, clients, dependents);
+  exception when others then
+    if not pgsched_internal.is_of_a_row(sqlstate) then
+      raise;
+    end if;
+  end;
+  for n in 1..cardinality(dependents) loop  -- one of them is at fault, such as where two rows were given one id
+    begin
+      decided := decided + pgsched_internal.note_ends(ids, statuses, ends, clients, dependents[n:n]);
+    exception when others then
+      if not pgsched_internal.is_of_a_row(sqlstate) then
+        raise;
+      elsif not pgsched_internal.is_a_lock(sqlstate) then  -- a later turn finds what is locked as it is
+        perform pgsched_internal.put_away(e.partition, e.id, sqlerrm) from pgsched.executions e where e.id = dependents[n] and e.fire_at = 'infinity';
+        delete from pgsched.dependencies d where d.execution_id = dependents[n] and d.after_id = any (ids);
+      end if;
+    end;
+  end loop;
+  return decided;
+end $$;
+comment on function pgsched_internal.note_ends_with(uuid[], pgsched.execution_status[], timestamptz[], text[], uuid[])
+  is 'The same; one with which that fails is held, with the reason, and the others are dealt with.';
+
+create or replace function pgsched_internal.release_dependents(
+  most integer, after uuid default null, behind uuid default null, width integer default 500,
+  out noted integer, out decided integer, out read_to uuid, out behind_to uuid
+) language plpgsql volatile as $$
 declare
   ids uuid[];
   statuses pgsched.execution_status[];
   ends timestamptz[];
   clients text[];
-  unclear uuid[] := '{}';
+  page record;
 begin
   perform set_config('pgsched.notify', 'on', true);  -- workers' sessions are silent, and these rows are anybody's
   perform pgsched_internal.mark_ends(most);
   select array_agg(ended.id), array_agg(ended.status), array_agg(ended.finished_at), array_agg(ended.client_id)
     into ids, statuses, ends, clients
-    from (select h.id, h.status, h.finished_at, h.client_id from pgsched.history h where h.awaited and (after is null or h.id > after)
+    from (select h.id, h.status, h.finished_at, h.client_id from pgsched.history h
+           where h.awaited and h.id >= coalesce(after, '00000000-0000-0000-0000-000000000000')
+             and (after is null or behind is not null or h.id <> after)
            order by h.id limit most for update skip locked) ended;
   noted := 0;
   decided := 0;
   if ids is null then
     return;
   end if;
-  if cardinality(ids) >= most then
+  page := pgsched_internal.dependents_of(ids, case when ids[1] = after then behind end, width);
+  if cardinality(page.dependents) >= width then
+    read_to := ids[page.reached];
+    behind_to := page.dependents[width];
+  elsif cardinality(ids) >= most then
     read_to := ids[cardinality(ids)];
   end if;
-  begin
-    decided := pgsched_internal.note_ends(ids, statuses, ends, clients);
-  exception when others then
-    if not pgsched_internal.is_of_a_row(sqlstate) then
-      raise;
-    end if;
-    for n in 1..cardinality(ids) loop  -- one of them cannot be noted, such as where two rows were given one id
-      begin
-        decided := decided + pgsched_internal.note_ends(ids[n:n], statuses[n:n], ends[n:n], clients[n:n]);
-      exception when others then
-        if not pgsched_internal.is_of_a_row(sqlstate) then
-          raise;
-        elsif not pgsched_internal.is_a_lock(sqlstate) then  -- a later turn finds what is locked as it is
-          raise warning 'what waits for execution % stays held: %', ids[n], sqlerrm;
-          unclear := unclear || ids[n];
-        end if;
-      end;
-    end loop;
-  end;
+  decided := pgsched_internal.note_ends_with(ids[:page.reached], statuses[:page.reached], ends[:page.reached], clients[:page.reached], page.dependents);
   update pgsched.history h set awaited = false
-    from unnest(ids, ends, clients) as ended(id, finished_at, client_id)
+    from unnest(ids[:page.reached], ends[:page.reached], clients[:page.reached]) as ended(id, finished_at, client_id)
    where h.awaited and h.id = any (array[ended.id]) and h.finished_at = ended.finished_at
-     and (ended.id = any (unclear) or (select count(*) from pgsched.dependencies d
-            where d.after_id = ended.id and d.status is null
-              and ended.client_id = (select e.client_id from pgsched.executions e where e.id = d.execution_id limit 1)) = 0);
+     and not exists (select from pgsched.dependencies d
+                      where d.after_id = ended.id and d.status is null
+                        and ended.client_id = (select e.client_id from pgsched.executions e where e.id = d.execution_id limit 1));
   get diagnostics noted = row_count;
 end $$;
-comment on function pgsched_internal.release_dependents(integer, uuid)
-  is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends, those behind
-the id after; returns how many were noted with all that wait for them, how many executions were decided by that, and where to go
-on if there may be more.';
+comment on function pgsched_internal.release_dependents(integer, uuid, uuid, integer)
+  is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends, those behind the id after, or from it
+on where behind says behind which of its dependents; and at so many dependents (width). Returns how many ends were noted with all that wait for them,
+how many executions were decided by that, and where to go on if there may be more.';
 
 -- What was deleted by hand, or taken back before its instant, leaves nothing in history that would be found. Of those that are
--- waited for so many are looked at, however many wait for each: the index is probed for the next one.
+-- waited for so many are looked at, however many wait for each: the index is probed for the next one. One that has more dependents
+-- than are dealt with at a time is come back to at once.
 create or replace function pgsched_internal.release_abandoned(most integer, after uuid, out decided integer, out read_to uuid)
   language plpgsql volatile as $$
 declare
   awaited uuid[];
-  gone uuid[];
+  page record;
+  count integer;
 begin
   perform set_config('pgsched.notify', 'on', true);
   with recursive next(id) as (
-    (select d.after_id from pgsched.dependencies d where after is null or d.after_id > after order by d.after_id limit 1)
+    (select d.after_id from pgsched.dependencies d where d.status is null and d.after_id > coalesce(after, '00000000-0000-0000-0000-000000000000')
+      order by d.after_id limit 1)
     union all
-    select (select d.after_id from pgsched.dependencies d where d.after_id > n.id order by d.after_id limit 1) from next n where n.id is not null
+    select (select d.after_id from pgsched.dependencies d where d.status is null and d.after_id > n.id order by d.after_id limit 1)
+      from next n where n.id is not null
   )
   select array_agg(n.id) into awaited from (select next.id from next limit most) n where n.id is not null;
   if cardinality(awaited) = most then
     read_to := awaited[most];
   end if;
-  gone := array(select a.id from unnest(awaited) as a(id)
-                 where pgsched_internal.partition_with(a.id) is null and (pgsched_internal.in_history(a.id)).id is null
-                   and exists (select from pgsched.dependencies d where d.after_id = a.id and d.status is null));
   decided := 0;
-  for n in 1..cardinality(gone) loop
-    begin
-      decided := decided + pgsched_internal.note_ends(gone[n:n], '{cancelled}', array[pgsched.now()], array[null::text]);
-    exception when others then
-      if not pgsched_internal.is_of_a_row(sqlstate) then
-        raise;
-      end if;
-      raise warning 'what waits for execution %, which is nowhere, stays held: %', gone[n], sqlerrm;
-    end;
+  for n in 1..coalesce(cardinality(awaited), 0) loop
+    continue when pgsched_internal.partition_with(awaited[n]) is not null or (pgsched_internal.in_history(awaited[n])).id is not null;
+    page := pgsched_internal.dependents_of(awaited[n:n], null, 500);
+    count := pgsched_internal.note_ends_with(awaited[n:n], '{cancelled}', array[pgsched.now()], array[null::text], page.dependents);
+    decided := decided + count;
+    if cardinality(page.dependents) = 500 and count > 0 then
+      read_to := coalesce(case when n > 1 then awaited[n - 1] end, after, '00000000-0000-0000-0000-000000000000');
+      return;
+    end if;
   end loop;
 end $$;
 comment on function pgsched_internal.release_abandoned(integer, uuid)

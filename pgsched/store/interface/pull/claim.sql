@@ -4,65 +4,125 @@
 
 -- What rows carry is not looked at here, so none of them makes it fail. A row of a job whose next row does not stand yet
 -- (plan > 0) is left to the workers, which plan and pass it on before it is due. One client's rows are found by an index of
--- their own (executions_…_client), whatever others have there. For everybody's claims the rows of clients that are held are
--- passed over: then no more than so many rows are read, first what has become due lately and then from the beginning, and
--- workers move those rows out of the way.
-create or replace function pgsched_internal.due_in(
-  partition smallint, most integer, clients text[], held text[], lately boolean, without uuid[]
-) returns table (id uuid, fire_at timestamptz, is_large boolean) language plpgsql volatile as $$
+-- their own (executions_…_client), whatever others have there.
+
+-- Somebody may have any number of rows locked in an open transaction, and of a client that is held any number may be due (everybody's
+-- claims pass those over, and workers move them out of the way). So no more rows are looked at than is said: few at first; some
+-- hundreds where these did not suffice, then those that have become due lately, and some pages of the table, drawn anew each time. What stands
+-- between is so found a little later, and what others keep costs no more, however much that is.
+create or replace function pgsched_internal.due_among(
+  partition smallint, places text, most integer, clients text[], held text[], without uuid[], since timestamptz, depth integer, page bigint,
+  out ids uuid[], out instants timestamptz[], out large boolean[], out looked_at integer
+) language plpgsql volatile as $$
 declare
-  home constant text := format('%s e.partition = %s and', pgsched_internal.in_partition(due_in.partition), due_in.partition);
-  low constant timestamptz := case when lately then pgsched.now() - interval '2 seconds' else '-infinity' end;
-  until timestamptz;
-  due constant text := format(
-    'select e.id, e.fire_at::timestamptz, coalesce(pg_column_size(e.payload) > 2000 or pg_column_compression(e.payload) is not null, false)'
-    '  from %s e.fire_at >= $1 and e.fire_at <= $2 and (e.lease_token is null or e.lease_owner is null and e.lease_expires_at <= pgsched.now())'
-    '   and coalesce(e.plan, 0) <= 0 and e.id <> all ($3) and %s order by e.fire_at limit $4 for update skip locked',
-    home, case when clients is null then 'e.client_id <> all ($5)' else 'e.client_id = whose.client_id' end);
+  home constant text := format('%s e.partition = %s and', pgsched_internal.in_partition(due_among.partition), due_among.partition);
 begin
-  if clients is null and held <> '{}' then
-    execute format('select e.fire_at from %s e.fire_at >= $1 and e.fire_at <= $2 order by e.fire_at offset 1000 limit 1', home)
-       into until using low, pgsched.now();
-  end if;
-  return query execute case when clients is null then due
-    else 'select due.* from unnest($5) as whose(client_id) cross join lateral (' || due || ') due order by due.fire_at limit $4' end
-    using low, coalesce(until, pgsched.now()), without, most,
-          case when clients is null then held else array(select unnest(clients) except select unnest(held)) end;
+  execute format(
+    'with edge as materialized (%s), due as ('
+    '  select e.id, e.fire_at::timestamptz as fire_at,'
+    '         coalesce(pg_column_size(e.payload) > 2000 or pg_column_compression(e.payload) is not null, false) as is_large'
+    '    from %s e.ctid = any (array(select edge.place from edge)) and e.fire_at <= $1'
+    '     and (e.lease_token is null or e.lease_owner is null and e.lease_expires_at <= pgsched.now()) and coalesce(e.plan, 0) <= 0'
+    '     and e.id <> all ($2) and %s order by e.fire_at limit $4 for update skip locked)'
+    ' select coalesce(array_agg(due.id), ''{}''), coalesce(array_agg(due.fire_at), ''{}''), coalesce(array_agg(due.is_large), ''{}''),'
+    '        (select count(*) from edge) from due',
+    format(due_among.places, home), home, case when clients is null then 'e.client_id <> all ($3)' else 'e.client_id = any ($3)' end)
+  into due_among.ids, due_among.instants, due_among.large, looked_at
+  using pgsched.now(), without, case when clients is null then held else array(select unnest(clients) except select unnest(held)) end,
+        most, due_among.since, depth, due_among.page;
 end $$;
-comment on function pgsched_internal.due_in(smallint, integer, text[], text[], boolean, uuid[])
+comment on function pgsched_internal.due_among(smallint, text, integer, text[], text[], uuid[], timestamptz, integer, bigint)
+  is 'Locks what is due in a partition of a queue among the rows at some places of it, no more than so many. Called by due_in.';
+
+create or replace function pgsched_internal.due_in(
+  partition smallint, most integer, clients text[], held text[], without uuid[],
+  out ids uuid[], out instants timestamptz[], out large boolean[]
+) language plpgsql volatile as $$
+declare
+  edge constant text := case when clients is null
+    then 'select e.ctid as place from %s e.fire_at >= $5 and e.fire_at <= $1 order by e.fire_at limit $6'
+    else 'select due.place from unnest($3) as whose(client_id) cross join lateral ('
+         '  select e.ctid as place from %s e.client_id = whose.client_id and e.fire_at >= $5 and e.fire_at <= $1 order by e.fire_at limit $6) due' end;
+  few constant integer := least(4 * most + 16, 1000);
+  many constant integer := greatest(few, 300);
+  pages constant integer := 32;
+  step record;
+  found record;
+begin
+  ids := '{}';
+  instants := '{}';
+  large := '{}';
+  for step in select * from (values (1, edge, '-infinity'::timestamptz, few), (2, edge, '-infinity', many), (3, edge, pgsched.now() - interval '2 seconds', many),
+      (4, 'select e.ctid as place from %s e.ctid >= format(''(%%s,0)'', $7)::tid and e.ctid < format(''(%%s,0)'', $7 + $6)::tid', '-infinity', pages)
+    ) as steps(number, places, since, depth) loop
+    found := pgsched_internal.due_among(due_in.partition, step.places, most - cardinality(ids), clients, held, without || ids, step.since, step.depth,
+      case step.number when 4 then floor(random() * pgsched_internal.pages_of(due_in.partition))::bigint / pages * pages end);
+    ids := ids || found.ids;
+    instants := instants || found.instants;
+    large := large || found.large;
+    exit when cardinality(ids) >= most or step.number < 3 and found.looked_at < step.depth or step.number = 3 and clients is not null;
+  end loop;
+end $$;
+comment on function pgsched_internal.due_in(smallint, integer, text[], text[], uuid[])
   is 'Locks what is due in a partition of a queue, no more than so many. Called by pgsched.claim.';
+
+create or replace function pgsched_internal.pages_of(partition smallint) returns bigint language sql stable as $$
+  select pg_relation_size(to_regclass('pgsched_internal.executions_' || partition)) / current_setting('block_size')::bigint
+$$;
+comment on function pgsched_internal.pages_of(smallint) is 'How many pages the table of a partition has.';
+
+-- All at once, where the first that was looked at has nothing: most are empty then. Leaves no lock behind.
+create or replace function pgsched_internal.not_empty(homes smallint[], clients text[]) returns smallint[] language plpgsql volatile as $$
+declare
+  found smallint[];
+begin
+  begin
+    execute (
+      select 'select array_remove(array[' || string_agg(format('case when exists (select from %s e.partition = %s and %s e.fire_at <= $1) then %s::smallint end',
+          pgsched_internal.in_partition(h.home), h.home, case when clients is not null then 'e.client_id = any ($2) and' else '' end, h.home), ', ' order by h.n)
+        || ']::smallint[], null)' from unnest(homes) with ordinality as h(home, n))
+      into found using pgsched.now(), clients;
+    raise sqlstate 'PSUND';
+  exception when sqlstate 'PSUND' then null;
+  end;
+  return found;
+end $$;
+comment on function pgsched_internal.not_empty(smallint[], text[]) is 'Those of these partitions in which anything stands that is due.';
 
 -- The partitions in an order that is drawn, so that those of any come to their turn. One in which nothing is due, or where
 -- rows cannot even be locked, is looked into in a block that is undone: it leaves no lock behind.
 create or replace function pgsched_internal.due_to_pull(
-  first smallint, wanted integer, share integer, clients text[], held text[], lately boolean, without uuid[],
+  first smallint, wanted integer, share integer, clients text[], held text[], without uuid[],
   out homes smallint[], out ids uuid[], out large boolean[]
 ) language plpgsql volatile as $$
 declare
   shift constant integer := floor(random() * 16);
+  left_over smallint[] := array(select (due_to_pull.first + (slot + shift) % 16)::smallint from generate_series(0, 15) slot);
   instants timestamptz[] := '{}';
-  found_ids uuid[];
-  found_instants timestamptz[];
-  found_large boolean[];
+  is_sifted boolean := false;
+  found record;
   home smallint;
 begin
   homes := '{}';
   ids := '{}';
   large := '{}';
-  for slot in 0..15 loop
-    exit when cardinality(ids) >= wanted;
-    home := due_to_pull.first + (slot + shift) % 16;
+  while cardinality(left_over) > 0 and cardinality(ids) < wanted loop
+    home := left_over[1];
+    left_over := left_over[2:];
     begin
-      select array_agg(d.id), array_agg(d.fire_at), array_agg(d.is_large) into found_ids, found_instants, found_large
-        from pgsched_internal.due_in(home, least(share, wanted - cardinality(ids)), clients, held, lately, without) d;
-      if found_ids is null then
+      found := pgsched_internal.due_in(home, least(share, wanted - cardinality(ids)), clients, held, without);
+      if found.ids = '{}' then
         raise sqlstate 'PSUND';
       end if;
-      homes := homes || array_fill(home, array[cardinality(found_ids)]);
-      ids := ids || found_ids;
-      instants := instants || found_instants;
-      large := large || found_large;
-    exception when sqlstate 'PSUND' then null;
+      homes := homes || array_fill(home, array[cardinality(found.ids)]);
+      ids := ids || found.ids;
+      instants := instants || found.instants;
+      large := large || found.large;
+    exception when sqlstate 'PSUND' then
+      if not is_sifted and left_over <> '{}' then
+        left_over := pgsched_internal.not_empty(left_over, clients);
+        is_sifted := true;
+      end if;
     when others then
       if not pgsched_internal.is_of_a_row(sqlstate) then
         raise;
@@ -73,7 +133,7 @@ begin
   select array_agg(d.home order by d.fire_at), array_agg(d.id order by d.fire_at), array_agg(d.is_large order by d.fire_at)
     into homes, ids, large from unnest(homes, ids, instants, large) as d(home, id, fire_at, is_large);
 end $$;
-comment on function pgsched_internal.due_to_pull(smallint, integer, integer, text[], text[], boolean, uuid[])
+comment on function pgsched_internal.due_to_pull(smallint, integer, integer, text[], text[], uuid[])
   is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.';
 
 -- What is large is measured as the text that is sent.
@@ -140,7 +200,7 @@ comment on function pgsched_internal.lease_in(pgsched_internal.consumer, smallin
 -- what it needs: then it stays as it is. Nobody is waited for longer than a moment.
 create or replace function pgsched_internal.lease_to(
   consumer pgsched_internal.consumer, homes smallint[], ids uuid[], out handed pgsched_internal.handed[], out refused uuid[]
-) language plpgsql volatile set lock_timeout = '50ms' as $$
+) language plpgsql volatile set lock_timeout = '5ms' as $$
 declare
   half constant integer := cardinality(ids) / 2;
   part record;
@@ -195,7 +255,6 @@ declare
   room integer := 16777216;
   wanted integer := batch;
   held constant text[] := array(select c.client_id from pgsched.clients c where c.state = 'held');
-  lately boolean := clients is null and held <> '{}';
   without uuid[] := '{}';
   due record;
   leased record;
@@ -206,19 +265,17 @@ begin
     return;
   end if;
   for round in 1..20 loop
-    due := pgsched_internal.due_to_pull(first, wanted, share, clients, held, lately, without);
+    due := pgsched_internal.due_to_pull(first, wanted, share, clients, held, without);
     found := coalesce(cardinality(due.ids), 0);
-    if found > 0 then
-      select f.count, f.room into fitting, room from pgsched_internal.that_fit(due.homes, due.ids, due.large, room) f;
-      leased := pgsched_internal.lease_to(consumer, due.homes[:fitting], due.ids[:fitting]);
-      without := without || leased.refused;
-      wanted := wanted - cardinality(leased.handed);
-      return query select h.* from unnest(leased.handed) h order by array_position(due.ids, h.id);
-      exit when wanted = 0 or room <= 0 or not lately and found < share and cardinality(leased.handed) = found;
-    elsif not lately then
+    if found = 0 then
       return;
     end if;
-    lately := lately and found > 0;
+    select f.count, f.room into fitting, room from pgsched_internal.that_fit(due.homes, due.ids, due.large, room) f;
+    leased := pgsched_internal.lease_to(consumer, due.homes[:fitting], due.ids[:fitting]);
+    without := without || leased.refused;
+    wanted := wanted - cardinality(leased.handed);
+    return query select h.* from unnest(leased.handed) h order by array_position(due.ids, h.id);
+    exit when wanted = 0 or room <= 0 or found < share and cardinality(leased.handed) = found;
     share := batch;
   end loop;
 end $$;

@@ -1,0 +1,60 @@
+"""One end with any number of executions that wait for it is worked off in turns of so many each."""
+
+from uuid import UUID
+
+import psycopg
+
+from tests.store.ends.dependency_arrange import is_due, schedule_now
+from tests.store.store_arrange import Connection, column, finish, row, value
+
+
+def many_after(db: Connection, before: UUID, count: int) -> list[UUID]:
+    """So many that wait for one; in the order of their ids."""
+    db.execute("update pgsched.executions set awaited = true where id = %s", [before])
+    ids = column(
+        db,
+        "insert into pgsched.executions (target, fire_at) select 'python:next', 'infinity' from generate_series(1, %s)"
+        " returning id",
+        [count],
+    )
+    db.execute("insert into pgsched.dependencies (execution_id, after_id) select unnest(%s::uuid[]), %s", [ids, before])
+    return sorted(ids)
+
+
+TURN = "select noted, decided, read_to, behind_to from pgsched_internal.release_dependents(200, %s, %s)"
+
+
+def test_of_those_that_wait_for_one_end_so_many_have_their_turn_at_a_time(db: Connection) -> None:
+    before, small = schedule_now(db), schedule_now(db)
+    ids = many_after(db, before, 1_200)
+    follower = many_after(db, small, 1)
+    finish(db, before)
+    finish(db, small)
+    assert row(db, TURN, [None, None]) == (0, 500, before, ids[499])
+    assert row(db, TURN, [before, ids[499]]) == (0, 500, before, ids[999])
+    assert row(db, TURN, [before, ids[999]]) == (2, 201, None, None)
+    assert value(db, "select count(*) from pgsched.executions where fire_at <= now()") == 1_201
+    assert is_due(db, follower[0])
+
+
+def test_those_of_one_end_that_somebody_has_locked_stand_in_nobodys_way(db: Connection, store_url: str) -> None:
+    before = schedule_now(db)
+    ids = many_after(db, before, 900)
+    finish(db, before)
+    with psycopg.connect(store_url) as holder:
+        holder.execute("select from pgsched.executions where id = any (%s) for update", [ids[:600]])
+        assert row(db, TURN, [None, None]) == (0, 0, before, ids[499])
+        assert row(db, TURN, [before, ids[499]]) == (0, 300, None, None)
+    assert row(db, TURN, [None, None]) == (0, 500, before, ids[499])
+    assert row(db, TURN, [before, ids[499]]) == (1, 100, None, None)
+
+
+def test_those_that_wait_for_one_that_is_nowhere_have_their_turn_by_and_by(db: Connection) -> None:
+    before = schedule_now(db)
+    ids = many_after(db, before, 700)
+    db.execute("delete from pgsched.executions where id = %s", [before])
+    db.execute("update pgsched.dependencies set outcome = 'any'")
+    sweep = "select decided, read_to from pgsched_internal.release_abandoned(200, %s)"
+    decided, read_to = row(db, sweep, [None])
+    assert (decided, row(db, sweep, [read_to])) == (500, (200, None))
+    assert is_due(db, ids[-1])
