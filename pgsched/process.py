@@ -17,7 +17,7 @@ from pgsched.settings import Settings
 from pgsched.store.admin.migrate import check_schema
 from pgsched.store.admin.workers import check_queues
 from pgsched.store.core.following import check_not_following
-from pgsched.store.core.pooling import check_sessions
+from pgsched.store.core.pooling import check_sessions, watch_sessions
 from pgsched.store.core.transactions import transaction
 from pgsched.worker.run.witness import Start
 
@@ -31,7 +31,7 @@ def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:
     return uvloop.run
 
 
-async def _run(worker: Callable[[Callable[[], None]], Worker], ready: Callable[[], None] | None) -> None:
+async def _run(url: str, worker: Callable[[Callable[[], None]], Worker], ready: Callable[[], None] | None) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
@@ -40,14 +40,29 @@ async def _run(worker: Callable[[Callable[[], None]], Worker], ready: Callable[[
     await running.start()
     if ready:
         ready()
+    unfit: list[InvalidSettings] = []
+    watching = asyncio.create_task(_watch(url, stop, unfit))
     await stop.wait()
+    watching.cancel()
     await running.drain()
     if running.has_stragglers:
         # A thread cannot be interrupted, and a coroutine may refuse to be. All is settled and handed back: what they
         # still do is of no account, and the process must not wait for it.
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(0)
+        os._exit(2 if unfit else 0)
+    if unfit:
+        raise unfit[0]
+
+
+async def _watch(url: str, stop: asyncio.Event, unfit: list[InvalidSettings]) -> None:
+    """Stops the worker where a pooler was told to leave it no sessions any more."""
+    try:
+        await watch_sessions(url)
+    except InvalidSettings as error:
+        sys.stderr.write(f"stopping: {error}\n")
+        unfit.append(error)
+        stop.set()
 
 
 def run_worker(
@@ -65,8 +80,9 @@ def run_worker(
     returns when nothing waits for it any more.
 
     Raises SchemaMismatch when the database was not migrated, Conflict where it follows another by logical replication,
-    NotFound for a queue that does not exist, InvalidSettings where a pooler leaves it no sessions, and Unavailable or
-    psycopg's OperationalError when the database cannot be reached at the start; afterwards it may come and go.
+    NotFound for a queue that does not exist, InvalidSettings where a pooler leaves it no sessions, now or one day, and
+    Unavailable or psycopg's OperationalError when the database cannot be reached at the start; afterwards it may come
+    and go.
     """
     if settings.database_url is None:
         raise InvalidSettings("which database? set database_url, or PGSCHED_DATABASE_URL")
@@ -84,4 +100,4 @@ def run_worker(
         trials = Trials(start=start_alone, tell=alone, over=over)
         return Worker(settings, app=app, events=events or Events(), trials=trials)
 
-    _runner()(_run(make, ready))
+    _runner()(_run(settings.database_url, make, ready))

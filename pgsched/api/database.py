@@ -77,7 +77,11 @@ class Database:
             async with asyncio.timeout(LONGEST), self._pool.connection() as connection:
                 if not connection.autocommit:
                     await connection.execute(_LOCALLY)
-                yield connection
+                try:
+                    yield connection
+                except psycopg.errors.ReadOnlySqlTransaction:
+                    await connection.close()  # a failover may have left it with a server that is no primary any more
+                    raise
         except TimeoutError:
             raise Unavailable(f"the database did not answer within {LONGEST:g} s: try again") from None
         except psycopg.Error as error:

@@ -27,9 +27,9 @@ async def ready(database: Pooled) -> State:
     wanted = await asyncio.to_thread(_expected)
     async with database.connection() as connection:
         found = await calls.revisions(connection)
-        takes_writes = await calls.takes_writes(connection)
-    if wanted not in found:
-        raise await asyncio.to_thread(mismatch, found)
-    if not takes_writes:
-        raise Unavailable(READ_ONLY)
+        if wanted not in found:
+            raise await asyncio.to_thread(mismatch, found)
+        if not await calls.takes_writes(connection):
+            await connection.close()  # the next may lead to the primary
+            raise Unavailable(READ_ONLY)
     return State(status="ready", revision=wanted)

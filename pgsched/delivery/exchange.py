@@ -17,7 +17,8 @@ class Exchange:
     ``expires`` is the moment, on the loop's clock, at which it ends in any case. ``status`` is 0 until the head of the
     answer is complete; ``received``, ``headers`` and ``length`` count bytes, header lines and bytes of the body;
     ``again`` says that the request has been sent before, on a connection that turned out to be closed; ``head`` is what
-    has been received of a head that did not come whole.
+    has been received of a head that did not come whole; ``once`` says that it may be sent on no connection that was
+    used before, for where such a one ends without an answer nobody can tell whether the request was taken.
     """
 
     __slots__ = (
@@ -32,6 +33,7 @@ class Exchange:
         "head",
         "headers",
         "length",
+        "once",
         "reason",
         "received",
         "request",
@@ -41,10 +43,17 @@ class Exchange:
     )
 
     def __init__(
-        self, request: bytes, turn: asyncio.Future[bool], *, bodiless: bool, deadline: float, expires: float
+        self,
+        request: bytes,
+        turn: asyncio.Future[bool],
+        *,
+        bodiless: bool,
+        once: bool,
+        deadline: float,
+        expires: float,
     ) -> None:
         self.request, self.turn = request, turn
-        self.bodiless, self.deadline, self.expires = bodiless, deadline, expires
+        self.bodiless, self.once, self.deadline, self.expires = bodiless, once, deadline, expires
         self.connection: Connection | None = None
         self.error: Exception | None = None
         self.status = self.received = self.headers = self.length = 0

@@ -55,7 +55,9 @@ class Host(Places):
 
     def begin(self, exchange: Exchange) -> None:
         """Sends it on a parked connection, or gives it a place. Raises NoPlace where there is neither."""
-        if self._parked:
+        if exchange.once and self._parked:
+            self._begin_afresh(exchange)
+        elif self._parked:
             # The last one in: those that are not needed grow old and are closed.
             connection = self._parked.pop()
             del self._roster.parked[connection]
@@ -66,6 +68,14 @@ class Host(Places):
             exchange.offer_place()
         else:
             raise NoPlace(self)
+
+    def _begin_afresh(self, exchange: Exchange) -> None:
+        """Gives it a place of its own, if need be that of the connection parked for longest."""
+        self.taken += 1
+        self._roster.places += 1
+        if self.taken > self.most:
+            self._parked[0].discard(politely=True)
+        exchange.offer_place()
 
     def leave(self, exchange: Exchange) -> None:
         """Whoever awaited the exchange is gone. A connection that was at work on it is not used again."""

@@ -2,7 +2,8 @@
 
 What was received decides: once the head of an answer says 2xx the callback is done, whatever happens to the rest
 of the answer. Nothing is followed or cached here, and nothing is sent twice within an attempt, except on a fresh
-connection when the one it went out on had been closed by then; another try is the policy's to decide.
+connection when the one it went out on had been closed by then; another try is the policy's to decide. What may be
+called once only (``max_attempts: 1``) goes out on a fresh connection in the first place.
 """
 
 import random
@@ -81,7 +82,12 @@ class HttpChannel:
                 hop=hop,
             )
             answer = await pool.exchange(
-                url.origin, request, bodiless=options.method == "HEAD", deadline=deadline, client=execution.client_id
+                url.origin,
+                request,
+                bodiless=options.method == "HEAD",
+                once=options.max_attempts == 1,
+                deadline=deadline,
+                client=execution.client_id,
             )
         except NoPlace:
             raise

@@ -34,10 +34,11 @@ class Pool:
         self._sweeps_at = 0.0
 
     async def exchange(
-        self, origin: Origin, request: bytes, *, bodiless: bool, deadline: float, client: str
+        self, origin: Origin, request: bytes, *, bodiless: bool, once: bool, deadline: float, client: str
     ) -> Exchange:
         """Sends the request and gives what came back, at the latest after about ``deadline`` seconds: at least a whole
-        head, and so much of the body as is kept. ``bodiless`` says that the answer has none.
+        head, and so much of the body as is kept. ``bodiless`` says that the answer has none,
+        ``once`` that the request is sent on a fresh connection, and no second time.
 
         Raises DeliveryFailed, or AddressRefused; NoPlace, with nothing sent, where all connections to the origin are at
         work, or too many names are asked for on behalf of the client. Cancelling it ends the connection that it had.
@@ -45,7 +46,12 @@ class Pool:
         roster = self._roster or self._start()
         loop = roster.loop
         exchange = Exchange(
-            request, loop.create_future(), bodiless=bodiless, deadline=deadline, expires=loop.time() + deadline
+            request,
+            loop.create_future(),
+            bodiless=bodiless,
+            once=once,
+            deadline=deadline,
+            expires=loop.time() + deadline,
         )
         host = roster.hosts.get(origin) or self._new_host(origin, roster)
         try:

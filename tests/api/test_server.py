@@ -3,6 +3,7 @@
 import contextlib
 import multiprocessing
 import os
+import select
 import signal
 import socket
 import time
@@ -110,3 +111,29 @@ def test_an_address_in_use_is_refused_with_the_reason(database_url: str) -> None
 def test_a_missing_database_is_refused_with_what_to_set() -> None:
     with pytest.raises(InvalidSettings, match="PGSCHED_DATABASE_URL"):
         serve(Settings())
+
+
+def _ask(connection: socket.socket) -> None:
+    connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+    answer = b""
+    while not answer.endswith(b"}"):
+        more = connection.recv(4096)
+        assert more
+        answer += more
+    assert answer.startswith(b"HTTP/1.1 200")
+
+
+def test_idle_connections_are_kept_for_longer_than_proxies_keep_theirs_unless_there_are_many(
+    served: tuple[str, SpawnProcess],
+) -> None:
+    parts = urlsplit(served[0])
+    with contextlib.ExitStack() as stack:
+        kept = [stack.enter_context(socket.create_connection((parts.hostname, parts.port))) for _ in range(201)]
+        for connection in kept:
+            _ask(connection)
+        [closed], _, _ = select.select(kept, [], [], 30)  # the first of them, after a few seconds
+        assert closed.recv(1) == b""
+        kept.remove(closed)
+        assert select.select(kept, [], [], 6)[0] == []
+        for connection in kept:
+            _ask(connection)

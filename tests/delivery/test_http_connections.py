@@ -25,8 +25,10 @@ from tests.delivery.receiver import TLS, calling, execution, server_tls
 DONE = Succeeded(status_code=200)
 
 
-async def call(channel: HttpChannel | Patient, target: Peer, path: str = "/", *, deadline: float = 5.0) -> Outcome:
-    return await channel.deliver(execution(target.url + path), Options(), deadline)
+async def call(
+    channel: HttpChannel | Patient, target: Peer, path: str = "/", *, deadline: float = 5.0, **options: Any
+) -> Outcome:
+    return await channel.deliver(execution(target.url + path), Options(**options), deadline)
 
 
 @asynccontextmanager
@@ -85,6 +87,27 @@ async def test_a_request_is_sent_a_second_time_but_not_a_third(reset: bool) -> N
     assert isinstance(outcome, Failed)
     assert outcome.retryable
     assert target.requests == [(1, "/a"), (1, "/b"), (2, "/b")]
+
+
+async def test_what_may_be_called_once_goes_out_on_no_connection_that_was_used() -> None:
+    async def dying_at_work(wire: Wire) -> None:
+        await wire.request()
+        if wire.number == 1:
+            await wire.say(OK)
+            await wire.request()
+
+    async with peer(dying_at_work) as target, calling(connections_per_host=1) as channel:
+        assert await call(channel, target, "/a") == DONE
+        outcome = await call(channel, target, "/b", max_attempts=1)
+    assert isinstance(outcome, Failed)
+    assert target.requests == [(1, "/a"), (2, "/b")]
+
+
+async def test_calls_that_are_made_once_take_no_more_places_than_there_are() -> None:
+    async with peer(saying(OK)) as target, patiently(connections_per_host=2) as channel:
+        many = [call(channel, target, f"/{n}", max_attempts=1 + n % 2) for n in range(20)]
+        assert await asyncio.gather(*many) == [DONE] * 20
+    assert sorted(path for _, path in target.requests) == sorted(f"/{n}" for n in range(20))
 
 
 async def test_a_request_is_not_sent_again_once_an_answer_has_begun() -> None:
@@ -316,7 +339,7 @@ async def test_what_is_said_before_the_request_is_not_its_answer() -> None:
     async with peer(rash) as target:
         roster = Roster(loop)
         host = Host(Origin(False, "127.0.0.1", target.port), roster, most=1)
-        exchange = Exchange(b"", loop.create_future(), bodiless=False, deadline=5, expires=loop.time() + 5)
+        exchange = Exchange(b"", loop.create_future(), bodiless=False, once=False, deadline=5, expires=loop.time() + 5)
         host.begin(exchange)
         _, connection = await loop.create_connection(lambda: Connection(host, loop, lifetime=60), *host.origin[1:])
         await left.wait()

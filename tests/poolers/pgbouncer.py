@@ -1,13 +1,13 @@
 """A real PgBouncer in front of the tests' server."""
 
 import pwd
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -16,11 +16,10 @@ from psycopg.conninfo import conninfo_to_dict
 
 from pgsched.embedded.account import account_for
 from pgsched.embedded.processes import free_port
-from tests.programs.pgbouncer import pgbouncer_program
+from tests.programs.debian import debian_program
 
 VERSIONS = ("1.18", "1.24")
 Mode = Literal["session", "transaction", "statement"]
-_program = cache(pgbouncer_program)
 _CONFIGURATION = """
 [databases]
 * = host={host} port={port}
@@ -44,6 +43,14 @@ class PgBouncer:
     """One that runs. ``through`` is the address of a database by way of it."""
 
     port: int
+    configuration: Path
+    process: subprocess.Popen[bytes]
+
+    def switch(self, before: Mode, after: Mode) -> None:
+        """Has it lend connections in another way from now on, as somebody does who edits its file."""
+        text = self.configuration.read_text().replace(f"pool_mode = {before}", f"pool_mode = {after}")
+        self.configuration.write_text(text)
+        self.process.send_signal(signal.SIGHUP)
 
     def through(self, url: str) -> str:
         given = conninfo_to_dict(url)
@@ -72,14 +79,14 @@ def pgbouncer(
                                   round_robin=int(round_robin))
         )  # fmt: skip
         account = account_for(directory / "none")  # it refuses to run as root
-        command = [str(_program(version)), "--quiet"]
+        command = [str(debian_program("pgbouncer", version)), "--quiet"]
         if account:
             command += ["--user", pwd.getpwuid(account.uid).pw_name]
             for path in (directory, *directory.iterdir()):
                 account.give(path)
         process = subprocess.Popen([*command, directory / "pgbouncer.ini"], stdin=subprocess.DEVNULL)
         try:
-            running = PgBouncer(port)
+            running = PgBouncer(port, directory / "pgbouncer.ini", process)
             _wait(running.through(url), process)
             yield running
         finally:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from secrets import token_hex
 
 import psycopg
@@ -11,7 +12,9 @@ from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
 from pgsched.store.admin.migrate import migrate
 from tests.conftest import tested_bin_dir
 from tests.replication.pair import LOGICAL, Pair, following
+from tests.replication.standby import Standby, standby_of
 
+_SMALL = {"shared_buffers": "64MB", "max_connections": "100", "synchronous_commit": "on"}
 Follow = Callable[..., AbstractContextManager[Pair]]
 
 
@@ -44,3 +47,14 @@ def follow(servers: tuple[str, str]) -> Follow:
             yield pair
 
     return made
+
+
+@pytest.fixture
+def standby(tmp_path: Path) -> Iterator[Standby]:
+    """A migrated server, and one that follows it by streaming replication."""
+    with (
+        EmbeddedPostgres(tmp_path / "primary", bin_dir=tested_bin_dir(), settings=_SMALL) as primary,
+        standby_of(primary, tmp_path / "standby", tested_bin_dir()) as standby,
+    ):
+        assert migrate(standby.either) == []
+        yield standby

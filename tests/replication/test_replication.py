@@ -5,7 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
+from psycopg.sql import SQL, Identifier
 
 from pgsched.delivery.python import App, Fail
 from pgsched.errors import Conflict
@@ -143,6 +146,42 @@ async def test_a_copy_takes_over(follow: Follow) -> None:
             await asyncio.to_thread(until, lambda: value(pair.copy, TAKEN_OVER))
         logged = "select array_agg(action order by id) from pgsched.audit_log where action in ('pause', 'resume')"
         assert value(pair.copy, logged) == ["pause", "resume"]
+
+
+SENDER = """
+create role {name} login replication bypassrls password 'sent';
+grant pg_read_all_data to {name};
+"""
+FOLLOWER = """
+create role {name} login password 'followed' in role pg_create_subscription, pgsched_owner;
+grant create on database {database} to {name};
+"""
+
+
+async def test_a_subscription_needs_no_superuser_on_either_side(follow: Follow) -> None:
+    with follow(BY_PARENT) as pair:
+        pair.catch_up()
+        pair.copy.execute(f"drop subscription {pair.subscription}".encode())
+        name, database = f"no_{pair.subscription}", pair.copy.info.dbname
+        for side, script in ((pair.source, SENDER), (pair.copy, FOLLOWER)):
+            side.execute(script.format(name=name, database=database).encode())
+        try:
+            with psycopg.connect(pair.copy_url, user=name, password="followed", autocommit=True) as follower:
+                sender = make_conninfo(pair.source_url, user=name, password="sent")
+                query = "create subscription {} connection {} publication everything with (copy_data = false)"
+                follower.execute(SQL(query).format(Identifier(pair.subscription), sender))
+            await live(pair)
+            await live_on(pair)
+            pair.catch_up()
+            assert pair.difference() == {}
+            made, followed = pair.partitions()
+            assert followed == made
+            strangers = "select count(*) from pg_class where relowner = %s::regrole"
+            assert value(pair.copy, strangers, name) == 0  # what is made belongs to pgsched_owner, as everywhere
+            pair.copy.execute(f"drop subscription {pair.subscription}".encode())
+        finally:
+            for side in (pair.source, pair.copy):
+                side.execute(f"drop owned by {name}; drop role {name}".encode())
 
 
 async def test_no_worker_begins_where_a_subscription_brings_executions(follow: Follow) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any, LiteralString
 
@@ -46,6 +47,9 @@ async def connect(url: str, role: str, *, raw: bool = True, patience: LiteralStr
     """
     connection = await AsyncConnection.connect(url, autocommit=True, prepare_threshold=0, **_ways(url, role))
     connection.prepared_max = _PREPARED
+    # Named by the connection: where a pooler starts to lend one's session to another, a name that is not there is an
+    # error, and one that is there would be somebody else's statement.
+    connection._prepared._prepared_idx = secrets.randbits(48)
     try:
         own = _SESSION + "set lock_timeout = " + patience + "; "
         await pin(connection, own + _SILENT if raw else own)
@@ -116,11 +120,13 @@ class Link:
             return self._connection
 
     async def drop(self, error: Exception | None = None) -> None:
-        """Lets go of the connection; after an error that left it usable it is kept."""
+        """Lets go of the connection; after an error that left it usable it is kept. One to a server that takes no
+        writes, as a primary does that has become a standby, is of no use: the next may lead to the new primary."""
         connection = self._connection
         if connection is None:
             return
-        if error is not None and isinstance(error, psycopg.Error) and not connection.broken:
+        of_use = isinstance(error, psycopg.Error) and not isinstance(error, psycopg.errors.ReadOnlySqlTransaction)
+        if of_use and not connection.broken:
             status = connection.info.transaction_status
             if status == psycopg.pq.TransactionStatus.IDLE:
                 return

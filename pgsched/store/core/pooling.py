@@ -7,7 +7,7 @@ the same process of the server all the time, and while it lasts nobody else has 
 """
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import psycopg
@@ -15,7 +15,7 @@ from psycopg import AsyncConnection
 
 from pgsched.errors import InvalidSettings, Unavailable
 
-_ROUNDS, _PATIENCE = 4, 15.0
+_ROUNDS, _PATIENCE, _LOOK = 4, 15.0, 5.0
 _ASKED = "select pg_catalog.pg_backend_pid()"
 
 
@@ -34,6 +34,22 @@ async def check_sessions(url: str, setting: str = "database_url") -> None:
             "worker needs sessions: set it to PostgreSQL's own address, or to a pool in session mode (PgBouncer: "
             "pool_mode = session)"
         )
+
+
+async def watch_sessions(url: str, *, every: float = _LOOK) -> None:
+    """Asks again and again whether the address leads to sessions, for a pooler may be told otherwise while it runs.
+
+    Returns where no pooler is in between; raises InvalidSettings once one leaves no sessions. That the database is
+    away, or the pool is used up, says nothing.
+    """
+    while True:
+        await asyncio.sleep(every)
+        with suppress(psycopg.Error, Unavailable):
+            async with await _connected(url) as connection:
+                pooled = await is_pooled(connection)
+            if not pooled:
+                return
+            await check_sessions(url)
 
 
 async def has_sessions(url: str) -> bool:

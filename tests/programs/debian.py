@@ -1,4 +1,4 @@
-"""A PgBouncer of a version, for the tests through real poolers.
+"""Programs that the tests put beside pgsched, of a version: PgBouncer, nginx, HAProxy.
 
 An installed one of that version is preferred. Otherwise the program and the libraries it needs are taken out of the
 packages of the Debian release that has it, into ``build/pgbouncer-1.24``: that needs no root, and nothing is
@@ -12,17 +12,33 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 BUILD = Path(__file__).resolve().parents[2] / "build"
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
-LIBRARIES = ["libc6", "libsystemd0", "libpam0g", "libcap2", "libaudit1", "libcap-ng0", "libzstd1"]
+LIBRARIES = ["libc6", "libzstd1"]
+SYSTEMD = ["libsystemd0", "libcap2"]
+BOOKWORM_SYSTEMD = [*SYSTEMD, "libgcrypt20", "libgpg-error0", "liblzma5", "liblz4-1"]
+POOLER = ["libpam0g", "libaudit1", "libcap-ng0"]
+SERVER = ["libcrypt1", "libpcre2-8-0", "zlib1g"]
+TRACING = ["libopentracing1", "libstdc++6", "libgcc-s1"]
+SAYS = {"pgbouncer": r"PgBouncer (\S+)", "nginx": r"nginx/(\S+)", "haproxy": r"HAProxy version (\S+)"}
 RELEASES = {
-    "1.18": (
+    "pgbouncer 1.18": ("bookworm", [*BOOKWORM_SYSTEMD, *POOLER, "libc-ares2", "libevent-2.1-7", "libssl3"]),
+    "pgbouncer 1.24": ("trixie", [*SYSTEMD, *POOLER, "libcares2", "libevent-2.1-7t64", "libssl3t64", "zlib1g"]),
+    "nginx 1.22": ("bookworm", [*SERVER, "libssl3"]),
+    "nginx 1.26": ("trixie", [*SERVER, "libssl3t64"]),
+    "haproxy 2.6": (
         "bookworm",
-        ["libc-ares2", "libevent-2.1-7", "libssl3", "libgcrypt20", "libgpg-error0", "liblzma5", "liblz4-1"],
+        [*SERVER, *BOOKWORM_SYSTEMD, *TRACING, "libopentracing-c-wrapper0", "libssl3", "liblua5.3-0"],
     ),
-    "1.24": ("trixie", ["libcares2", "libevent-2.1-7t64", "libssl3t64", "zlib1g"]),
+    "haproxy 3.0": (
+        "trixie",
+        [*SERVER, *SYSTEMD, *TRACING, "libopentracing-c-wrapper0t64", "libssl3t64", "liblua5.4-0", "libjemalloc2"],
+    ),
 }
 PROGRAM = """#!/bin/sh
 root="$(dirname "$(readlink -f "$0")")"
@@ -30,7 +46,7 @@ for libraries in "$root"/usr/lib/*-linux-gnu "$root"/lib/*-linux-gnu; do
   for loader in "$libraries"/ld-linux-*.so.*; do
     [ -x "$loader" ] || continue
     exec "$loader" --library-path "$root/lib/$(basename "$libraries"):$root/usr/lib/$(basename "$libraries")" \\
-      "$root/usr/sbin/pgbouncer" "$@"
+      "$root/usr/sbin/{name}" "$@"
   done
 done
 echo "no loader in $root" >&2
@@ -38,49 +54,69 @@ exit 1
 """
 
 
-def pgbouncer_program(version: str) -> Path:
+@cache
+def debian_program(name: str, version: str) -> Path:
     """Its path. Raises CalledProcessError or OSError where it is neither installed nor to be had."""
-    return installed(version) or fetched(version)
+    return installed(name, version) or fetched(name, version)
 
 
-def installed(version: str) -> Path | None:
+def installed(name: str, version: str) -> Path | None:
     """One on this machine, if it is of this version."""
-    found = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
+    found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
     if found is None:
         return None
-    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
-    return Path(found) if re.match(rf"PgBouncer {re.escape(version)}\.", said) else None
+    done = subprocess.run([found, "--version" if name == "pgbouncer" else "-v"], capture_output=True, text=True)
+    said = re.search(SAYS[name], done.stdout + done.stderr)
+    return Path(found) if said and said[1].startswith(f"{version}.") else None
 
 
-def fetched(version: str) -> Path:
+def fetched(name: str, version: str) -> Path:
     """One from the packages, which are fetched once."""
-    BUILD.mkdir(exist_ok=True)
-    kept = BUILD / f"pgbouncer-{version}"
-    with (BUILD / f"pgbouncer-{version}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # tests ask for it in several processes
-        if not (kept / "pgbouncer").exists():
+    kept = BUILD / f"{name}-{version}"
+    with held(kept.name):  # tests ask for it in several processes
+        if not (kept / name).exists():
             staging = Path(tempfile.mkdtemp(dir=BUILD))
             try:
-                unpack(version, staging)
+                unpack(name, version, staging)
                 shutil.rmtree(kept, ignore_errors=True)
                 staging.rename(kept)
             finally:
                 shutil.rmtree(staging, ignore_errors=True)
-    return kept / "pgbouncer"
+    return kept / name
 
 
-def unpack(version: str, root: Path) -> None:
+@contextmanager
+def held(name: str) -> Iterator[None]:
+    """Nobody else has this lock meanwhile."""
+    BUILD.mkdir(exist_ok=True)
+    with (BUILD / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def unpack(name: str, version: str, root: Path) -> None:
     """Puts program and libraries below ``root``."""
-    release, more = RELEASES[version]
+    release, more = RELEASES[f"{name} {version}"]
+    apt = configured(release)
     with tempfile.TemporaryDirectory() as place:
-        apt = configuration(Path(place), release)
-        run("apt-get", "update", "-qq", apt=apt, cwd=place)
-        run("apt-get", "download", "-qq", "pgbouncer", *LIBRARIES, *more, apt=apt, cwd=place)
+        run("apt-get", "download", "-qq", name, *LIBRARIES, *more, apt=apt, cwd=place)
         for package in Path(place).glob("*.deb"):
             run("dpkg-deb", "--extract", str(package), str(root), apt=apt, cwd=place)
-    (root / "pgbouncer").write_text(PROGRAM)
-    (root / "pgbouncer").chmod(0o755)
+    (root / name).write_text(PROGRAM.replace("{name}", name))
+    (root / name).chmod(0o755)
     root.chmod(0o755)
+
+
+def configured(release: str) -> Path:
+    """What apt is told so that it knows this release alone, of which it has the lists then."""
+    kept = BUILD / f"apt-{release}"
+    with held(kept.name):
+        if not (kept / "apt.conf").exists():
+            shutil.rmtree(kept, ignore_errors=True)
+            made = configuration(kept, release)
+            run("apt-get", "update", "-qq", apt=made, cwd=str(kept))
+            made.rename(kept / "apt.conf")
+    return kept / "apt.conf"
 
 
 def configuration(place: Path, release: str) -> Path:
@@ -89,13 +125,13 @@ def configuration(place: Path, release: str) -> Path:
         (place / directory).mkdir(parents=True)
     (place / "status").touch()
     (place / "sources").write_text(f"deb [signed-by={KEYS}] {mirror()} {release} main\n")
-    configured = place / "apt.conf"
-    configured.write_text(
+    written = place / "apt.conf.new"
+    written.write_text(
         f'Dir::State "{place}";\nDir::State::lists "lists";\nDir::State::status "{place}/status";\n'
         f'Dir::Cache "{place}/cache";\nDir::Etc::SourceList "{place}/sources";\nDir::Etc::SourceParts "none";\n'
         'APT::Sandbox::User "";\n'
     )
-    return configured
+    return written
 
 
 def mirror() -> str:

@@ -1,0 +1,100 @@
+"""How `up` ends, whatever ends it: nothing is left, or what is left ends by itself or is picked up."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run, Start, answer
+
+_HANDLERS = "import pgsched\napp = pgsched.App()\n@app.handler('note')\nasync def note(payload): ...\n"
+
+
+def _until(condition: Callable[[], bool], *, within: float = 60.0) -> None:
+    end = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < end, "it did not come about in time"
+        time.sleep(0.02)
+
+
+def _began(pid: int) -> str:
+    """When a process began, in a unit that tells it from another of the same number; nothing where there is none."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if text[0] == "Z" else text[19]
+
+
+def _descendants(pid: int) -> dict[int, str]:
+    """All that a process has started, with what it started in turn: numbers, and when they began."""
+    found: dict[int, str] = {}
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, path.read_text().split()):
+            found |= {child: _began(child)} | _descendants(child)
+    return found
+
+
+def _left(processes: dict[int, str]) -> list[int]:
+    return [pid for pid, began in processes.items() if began and _began(pid) == began]
+
+
+def _at_work(start: Start, run: Run, tmp_path: Path) -> tuple[subprocess.Popen[str], dict[int, str]]:
+    """`up` with everything that it may have: its PostgreSQL, API, two workers, and something done."""
+    (tmp_path / "my_handlers.py").write_text(_HANDLERS)
+    process = start("up", "--port", "0", "--processes", "2", "--app", "my_handlers:app", "--json")
+    said = answer(process)
+    subprocess.run(shlex.split(said["try"]["psql"]), check=True, capture_output=True)
+    run("schedule", "python:note", "--key", "done", "--json")
+    ended = ["executions", "list", "--key", "done", "--json"]
+    _until(lambda: [row["status"] for row in json.loads(run(*ended).stdout)["items"]] == ["succeeded"])
+    found = _descendants(process.pid)
+    assert len(found) > 10  # three of ours, the server and its backends
+    return process, found
+
+
+@pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_up_leaves_no_process_of_any_kind(
+    start: Start, run: Run, tmp_path: Path, number: signal.Signals
+) -> None:
+    process, found = _at_work(start, run, tmp_path)
+    found |= _descendants(process.pid)
+    process.send_signal(number)
+    assert process.wait(60) == 0
+    _until(lambda: _left(found) == [], within=5)
+
+
+def test_the_second_signal_leaves_none_either(start: Start, run: Run, tmp_path: Path) -> None:
+    process, found = _at_work(start, run, tmp_path)
+    process.send_signal(signal.SIGQUIT)
+    process.send_signal(signal.SIGQUIT)
+    process.wait(60)
+    _until(lambda: _left(found) == [], within=5)
+
+
+def test_what_up_leaves_when_it_is_killed_ends_by_itself_but_for_its_postgresql_which_the_next_one_takes_over(
+    start: Start, run: Run, tmp_path: Path
+) -> None:
+    process, found = _at_work(start, run, tmp_path)
+    server = int((tmp_path / ".pgsched/postgres/cluster/postmaster.pid").read_text().splitlines()[0])
+    postgres = {pid: began for pid, began in found.items() if pid == server or pid in _descendants(server)}
+    ours = {pid: began for pid, began in found.items() if pid not in postgres}
+    assert len(ours) >= 3
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    _until(lambda: _left(ours) == [])
+    again = start("up", "--port", "0", "--json")
+    answer(again)
+    assert _left(postgres) == []
+    kept = json.loads(run("executions", "list", "--key", "done", "--json").stdout)["items"]
+    assert [row["status"] for row in kept] == ["succeeded"]
+    found = _descendants(again.pid)
+    again.send_signal(signal.SIGQUIT)
+    assert again.wait(60) == 0
+    _until(lambda: _left(found) == [], within=5)

@@ -1,0 +1,68 @@
+"""`up` with the address of somebody's database whose password has every character that an address gives a meaning."""
+
+import json
+import shlex
+import signal
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from secrets import token_hex
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+
+from pgsched.embedded import EmbeddedPostgres
+from tests.cli.conftest import Run, Start, answer
+from tests.replication.pair import until
+
+PASSWORD = "p@ss/w#rd"
+_ENCODED = "p%40ss%2Fw%23rd"
+_DONE = "select count(*) from pgsched.history where status = 'succeeded'"
+Db = psycopg.Connection[Any]
+
+
+@pytest.fixture(params=["nosuperuser in role pgsched_worker, pgsched_owner", "superuser"])
+def login(request: pytest.FixtureRequest, server: EmbeddedPostgres, db: Db) -> Iterator[str]:
+    """One that is an ordinary role, or a superuser."""
+    name = f"up_{token_hex(4)}"
+    create = sql.SQL("create role {} login password {} ").format(sql.Identifier(name), sql.Literal(PASSWORD))
+    db.execute(create + sql.SQL(request.param))
+    db.execute(f"grant create on database {db.info.dbname} to {name}".encode())
+    yield name
+    with psycopg.connect(server.url, autocommit=True) as anywhere:
+        anywhere.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = %s", [name])
+    db.execute(f"drop owned by {name}; drop role {name}".encode())
+
+
+def _address(database_url: str, login: str) -> str:
+    given = conninfo_to_dict(database_url)
+    return f"postgresql://{login}@{given['host']}:{given['port']}/{given['dbname']}"
+
+
+@pytest.mark.parametrize("way", ["address", "PGPASSWORD"])
+def test_it_serves_works_and_ends(start: Start, database_url: str, db: Db, login: str, way: str) -> None:
+    url = _address(database_url, login)
+    environment = {"PGSCHED_DATABASE_URL": url.replace("@", f":{_ENCODED}@")}
+    if way == "PGPASSWORD":
+        environment = {"PGSCHED_DATABASE_URL": url, "PGPASSWORD": PASSWORD}
+    process = start("up", "--port", "0", "--allow-private-targets", "--json", **environment)
+    said = answer(process)
+    with urllib.request.urlopen(f"{said['url']}/readyz", timeout=10) as response:
+        assert json.load(response)["status"] == "ready"
+    for way_to_try in ("curl", "python"):
+        subprocess.run(shlex.split(said["try"][way_to_try]), check=True, capture_output=True)
+    db.execute("update pgsched.executions set fire_at = now()")
+    until(lambda: db.execute(_DONE).fetchone() == (2,))
+    process.send_signal(signal.SIGQUIT)
+    assert process.wait(30) == 0
+
+
+def test_written_as_it_is_the_address_is_refused_with_how_to_write_it(run: Run, database_url: str, login: str) -> None:
+    url = _address(database_url, login).replace("@", f":{PASSWORD}@")
+    for command in (["up", "--port", "0"], ["migrate"], ["worker"], ["api", "--port", "0"]):
+        refused = run(*command, "--database-url", url)
+        assert refused.exit_code == 2
+        assert "write @ as %40" in refused.stderr

@@ -1,0 +1,85 @@
+"""A hot standby of a server, as `pg_basebackup` makes one, and what it takes to have it take over."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from pgsched.embedded import EmbeddedPostgres
+from pgsched.embedded.account import account_for, reachable
+from pgsched.embedded.binaries import bundled_bin_dir, runnable
+from pgsched.embedded.processes import free_port
+from tests.replication.pair import until
+
+
+@dataclass(frozen=True, slots=True)
+class Standby:
+    """One that follows ``primary``. ``url`` is its own address, ``either`` that of the one of the two that takes
+    writes."""
+
+    primary: EmbeddedPostgres
+    primary_url: str
+    url: str
+    either: str
+
+    def take_over(self) -> None:
+        """The primary is lost with all its processes, and this one promoted."""
+        children = Path(f"/proc/{self.primary.pid}/task/{self.primary.pid}/children").read_text().split()
+        for pid in (self.primary.pid, *map(int, children)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            assert connection.execute("select pg_promote()").fetchone() == (True,)
+
+
+@contextmanager
+def standby_of(primary: EmbeddedPostgres, place: Path, bin_dir: Path) -> Iterator[Standby]:
+    """Runs a standby of this server in a new directory, and has the server's commits wait until it has them."""
+    place.mkdir()
+    account = account_for(place / "none")
+    if account:
+        account.give(place)
+    programs, port, given = runnable(bin_dir, account), free_port(), conninfo_to_dict(primary.url)
+    with reachable(place, account) as (name, options):
+        source = f"host={given['host']} port={given['port']} user={given['user']} password={given['password']}"
+        newest = runnable(bundled_bin_dir(), account)  # which older servers answer, too; not every package has its own
+        _run([newest / "pg_basebackup", "-D", f"{name}/data", "-R", "-c", "fast", "-d", source], options)
+        server = _start(programs, name, port, options)
+    try:
+        url = primary.url.replace(f":{given['port']}/", f":{port}/")
+        until(lambda: _answers(url))
+        with psycopg.connect(primary.url, autocommit=True) as connection:
+            connection.execute("alter system set synchronous_standby_names = '*'")
+            connection.execute("select pg_reload_conf()")
+            until(lambda: connection.execute("select from pg_stat_replication where sync_state = 'sync'").rowcount)
+        both = f"{given['host']}:{given['port']},{given['host']}:{port}"
+        either = primary.url.replace(f"{given['host']}:{given['port']}", both) + "?target_session_attrs=read-write"
+        yield Standby(primary, primary.url, url, either)
+    finally:
+        server.send_signal(signal.SIGQUIT)
+        server.wait(30)
+
+
+def _run(words: list[Any], options: dict[str, Any]) -> None:
+    subprocess.run([str(word) for word in words], check=True, stdin=subprocess.DEVNULL, **options)
+
+
+def _start(programs: Path, name: str, port: int, options: dict[str, Any]) -> subprocess.Popen[bytes]:
+    said = ["listen_addresses=127.0.0.1", f"port={port}", "unix_socket_directories=", "shared_buffers=64MB"]
+    said += ["max_connections=200", "max_locks_per_transaction=512"]  # no less than the primary's
+    words = [str(programs / "postgres"), "-D", f"{name}/data", *(part for one in said for part in ("-c", one))]
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(words, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, **options)
+
+
+def _answers(url: str) -> bool:
+    with suppress(psycopg.OperationalError), psycopg.connect(url, connect_timeout=5):
+        return True
+    return False

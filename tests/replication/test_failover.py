@@ -1,0 +1,111 @@
+"""A primary and its hot standby: before, while and after the one takes over from the other."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+
+from pgsched.api.app import create_app
+from pgsched.delivery.python import App
+from pgsched.errors import Unavailable
+from pgsched.events import Events
+from pgsched.scheduler import Worker
+from pgsched.settings import Settings
+from pgsched.store.admin.migrate import migrate
+from tests.api.serving import serving
+from tests.replication.pair import Connection, until
+from tests.replication.standby import Standby
+
+_SCHEDULE = "select pgsched.schedule('python:note', to_jsonb(%s::int), key => %s)"
+
+
+async def test_readyz_tells_a_standby_from_a_primary_and_what_it_is_after_a_failover(standby: Standby) -> None:
+    await asyncio.to_thread(until, lambda: _is_migrated(standby.url))
+    async with (
+        serving(create_app(Settings(database_url=standby.url))) as there,
+        serving(create_app(Settings(database_url=standby.either))) as either,
+    ):
+        for _ in range(3):
+            answer = await there.get("/readyz")
+            assert (answer.status_code, "takes no writes" in answer.text) == (503, True)
+            assert (await either.get("/readyz")).status_code == 200
+        refused = await there.post("/v1/jobs", json={"target": "python:note"})
+        assert (refused.status_code, refused.json()["code"]) == (503, "pgsched.unavailable")
+        await asyncio.to_thread(standby.take_over)
+        for api in (there, either):
+            await _until_ready(api)
+            assert (await api.post("/v1/jobs", json={"target": "python:note"})).status_code == 201
+
+
+def test_a_standby_is_not_migrated_and_says_why(standby: Standby) -> None:
+    with pytest.raises(Unavailable, match="takes no writes"):
+        migrate(standby.url)
+
+
+async def test_what_was_acknowledged_before_and_after_a_failover_is_done(standby: Standby) -> None:
+    done: set[int] = set()
+    app = App()
+
+    @app.handler("note")
+    async def note(payload: int) -> None:
+        done.add(payload)
+
+    settings = Settings(database_url=standby.either, lease=5.0, concurrency=20, drain_timeout=5.0)
+    worker = Worker(settings, app=app, events=Events())
+    await worker.start()
+    try:
+        half, over = threading.Event(), threading.Event()
+        scheduling = asyncio.create_task(asyncio.to_thread(_schedule, standby.either, half.set, over))
+        await asyncio.to_thread(half.wait)
+        await asyncio.to_thread(standby.take_over)
+        over.set()
+        acknowledged = await scheduling
+        assert len(acknowledged) >= 400
+        with psycopg.connect(standby.url, autocommit=True) as db:
+            await asyncio.to_thread(until, lambda: acknowledged <= _succeeded(db))
+    finally:
+        await worker.drain()
+    assert acknowledged <= done
+
+
+def _schedule(url: str, half: Callable[[], None], over: threading.Event) -> set[int]:
+    """Schedules one after the other, over the failover, until 200 after it; what was acknowledged."""
+    acknowledged: set[int] = set()
+    connection: Connection | None = None
+    number = later = 0
+    while later < 200:
+        number += 1
+        try:
+            connection = connection or psycopg.connect(url, autocommit=True, connect_timeout=5)
+            connection.execute(_SCHEDULE, [number, f"k{number}"])
+        except psycopg.OperationalError:
+            if connection is not None:
+                connection.close()
+            connection = None
+            continue
+        acknowledged.add(number)
+        later += over.is_set()
+        if len(acknowledged) == 200:
+            half()
+    if connection is not None:
+        connection.close()
+    return acknowledged
+
+
+def _succeeded(db: Connection) -> set[int]:
+    found = db.execute("select substr(key, 2)::int from pgsched.history where status = 'succeeded'")
+    return {row[0] for row in found}
+
+
+def _is_migrated(url: str) -> bool:
+    with psycopg.connect(url) as connection:
+        return connection.execute("select to_regclass('pgsched.executions')").fetchone() != (None,)
+
+
+async def _until_ready(api: Any) -> None:
+    async with asyncio.timeout(60):
+        while (await api.get("/readyz")).status_code != 200:  # noqa: ASYNC110 - what another server does sets no event
+            await asyncio.sleep(0.1)
