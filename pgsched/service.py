@@ -9,6 +9,8 @@ import asyncio
 import contextlib
 import random
 import time
+from collections.abc import Iterator
+from typing import Protocol
 
 import psycopg
 
@@ -25,6 +27,55 @@ def _is_away(error: Exception) -> bool:
     return isinstance(error, OSError)  # and so is a TimeoutError
 
 
+class Droppable(Protocol):
+    """A connection that is made again when it is asked for."""
+
+    async def drop(self, error: Exception | None = None) -> None: ...
+
+
+class DutyCycle:
+    """Keeps some work below one part in ``one_in`` of the time, and apart by ``every`` seconds at least.
+
+    However long the work takes, the next does not begin before that much later, or ``at_most`` seconds later.
+    """
+
+    def __init__(self, one_in: int, *, every: float = 0.0, at_most: float = float("inf")) -> None:
+        self._one_in, self._every, self._at_most = one_in, every, at_most
+        self._due_at = self._rested_at = float("-inf")
+
+    @contextlib.contextmanager
+    def work(self) -> Iterator[None]:
+        """Measures what is done within."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            took = time.monotonic() - started
+            self._rested_at = started + min(self._one_in * took, self._at_most)
+            self._due_at = max(started + self._every, self._rested_at)
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the work is due again; 0 where it is."""
+        return max(self._due_at - time.monotonic(), 0.0)
+
+    @property
+    def is_due(self) -> bool:
+        return time.monotonic() >= self._due_at
+
+    def go_on(self) -> None:
+        """There is more of the work: ``every`` is for the whole, and the rest is due as soon as its part allows."""
+        self._due_at = self._rested_at
+
+    def postpone(self, seconds: float) -> None:
+        """The work is not due for so many seconds."""
+        self._due_at = max(self._due_at, time.monotonic() + seconds)
+
+    def hasten(self, within: float = 0.0) -> None:
+        """The work is due within so many seconds, whatever it took before."""
+        self._due_at = min(self._due_at, time.monotonic() + within)
+
+
 class Service:
     """Work in turns. Subclasses write ``turn``; tests call it, ``run`` repeats it until ``stop``."""
 
@@ -37,8 +88,9 @@ class Service:
     """How many times as long as its turn took a service cannot be woken after it, so that however often somebody wakes
     it, it takes a bounded share of the time. At most a second."""
 
-    def __init__(self, events: Events) -> None:
-        self.events = events
+    def __init__(self, events: Events, *links: Droppable) -> None:
+        """``links`` are the connections that its turns use: after one that raised they are let go."""
+        self.events, self._links = events, links
         self.stopping = False
         self._wake = asyncio.Event()
 
@@ -47,7 +99,9 @@ class Service:
         raise NotImplementedError
 
     async def recover(self, error: Exception) -> None:
-        """Called after a turn that raised, before the pause; for letting go of what broke."""
+        """Called after a turn that raised, before the pause: lets go of what broke."""
+        for link in self._links:
+            await link.drop(error)
 
     def wake(self) -> None:
         """Makes the next turn begin at once."""

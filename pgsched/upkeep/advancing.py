@@ -21,7 +21,7 @@ class Advancing(Service):
     def __init__(
         self, chores: Link, link: Link, events: Events, *, every: float = 1.0, look_every: float = 10.0
     ) -> None:
-        super().__init__(events)
+        super().__init__(events, chores, link)
         self._chores, self._link, self._every, self._look_every = chores, link, every, look_every
 
     async def turn(self) -> float:
@@ -47,10 +47,6 @@ class Advancing(Service):
 
     async def give_up(self, id: UUID, error: Exception) -> None:
         """It cannot be advanced."""
-
-    async def recover(self, error: Exception) -> None:
-        await self._chores.drop(error)
-        await self._link.drop(error)
 
     async def any_active(self, connection: Connection) -> bool:
         """Whether there is anything to advance; asked on the connection of the chores."""

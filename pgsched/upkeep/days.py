@@ -41,7 +41,7 @@ class Days(Service):
         tries: int = _TRIES,
     ) -> None:
         """``kept`` days of history, ``audit_kept`` of the audit log; of that 0 is for ever."""
-        super().__init__(events)
+        super().__init__(events, link)
         self._link, self._kept, self._audit_kept, self._every, self._batch = link, kept, audit_kept, every, batch
         self._tries = tries
 
@@ -89,9 +89,6 @@ class Days(Service):
             latest = await delete(batch=self._batch)
             deleted += latest
         return deleted
-
-    async def recover(self, error: Exception) -> None:
-        await self._link.drop(error)
 
 
 class _Progress:

@@ -24,7 +24,7 @@ class Directory(Service):
     rest = 3.0  # whoever may connect may wake it
 
     def __init__(self, link: Link, events: Events, *, every: float = 10.0) -> None:
-        super().__init__(events)
+        super().__init__(events, link)
         self._link, self._every = link, every
         self._keep: dict[str, bool] = {}
         self._secrets: dict[str, tuple[bytes, ...]] = {}
@@ -85,9 +85,6 @@ class Directory(Service):
     def queue_weight(self, queue: int) -> int:
         """The part of a queue (partition // 16) in what a worker does that serves several."""
         return self._queue_weights.get(queue, 1)
-
-    async def recover(self, error: Exception) -> None:
-        await self._link.drop(error)
 
     def keeps_success(self, client_id: str) -> bool:
         """Whether succeeded executions of this client enter history."""

@@ -5,15 +5,14 @@ the living workers, once a second while there is a queue with a maximum. Countin
 it never takes more than a tenth of the time. What comes in between two counts comes in above the maximum.
 """
 
-import time
 from collections.abc import Callable
 
 from pgsched.events import Events
-from pgsched.service import Service
+from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Link
 from pgsched.store.gates import levels
 
-_SHARE_OF_TIME = 10
+_ONE_IN = 10
 
 
 class Levels(Service):
@@ -25,22 +24,20 @@ class Levels(Service):
     def __init__(
         self, link: Link, events: Events, *, worker: Callable[[], int], every: float = 1.0, look_every: float = 60.0
     ) -> None:
-        super().__init__(events)
+        super().__init__(events, link)
         self._link, self._worker, self._every, self._look_every = link, worker, every, look_every
-        self._counted_at = self._rests_until = float("-inf")
+        self._cycle = DutyCycle(_ONE_IN)
 
     async def turn(self) -> float:
         if not (worker := self._worker()):
             return self._every
-        if (rest := self._rests_until - time.monotonic()) > 0:
-            return rest
+        if pause := self._cycle.pause:
+            return pause
         bounded = await levels.bounded_queues(await self._link.get(), worker)
-        started = time.monotonic()
-        for queue in bounded:
-            await self._count(queue)
-        took = time.monotonic() - started
-        self._rests_until = time.monotonic() + _SHARE_OF_TIME * took
-        return max(self._every, _SHARE_OF_TIME * took) if bounded else self._look_every
+        with self._cycle.work():
+            for queue in bounded:
+                await self._count(queue)
+        return max(self._every, self._cycle.pause) if bounded else self._look_every
 
     async def _count(self, queue: levels.Bounded) -> None:
         connection = await self._link.get()
@@ -49,6 +46,3 @@ class Levels(Service):
         if full != queue.full and await levels.note(connection, queue, full=full):
             event = "queue.full" if full else "queue.has_room"
             self.events.emit(event, queue=queue.name, waiting=waiting, maximum=queue.max_waiting)
-
-    async def recover(self, error: Exception) -> None:
-        await self._link.drop(error)

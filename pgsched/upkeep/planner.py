@@ -4,16 +4,14 @@ From the first row on, each claim plans the next. The sweep should never find an
 reports.
 """
 
-import time
-
 from pgsched.events import Events
-from pgsched.service import Service
+from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.jobs import jobs, sweeping
 
 _BATCH = 500
 _SWEPT = 2000  # jobs that one part of the sweep looks at
-_SHARE_OF_TIME = 20
+_SWEEPING_ONE_IN = 20
 
 
 class Planner(Service):
@@ -24,33 +22,29 @@ class Planner(Service):
     longest_turn = 300.0
 
     def __init__(self, link: Link, events: Events, *, every: float = 5.0, sweep_every: float = 60.0) -> None:
-        super().__init__(events)
-        self._link, self._every, self._sweep_every = link, every, sweep_every
-        self._sweep_at, self._swept_to = float("-inf"), jobs.FIRST
+        super().__init__(events, link)
+        self._link, self._every = link, every
+        self._sweeping, self._swept_to = DutyCycle(_SWEEPING_ONE_IN, every=sweep_every), jobs.FIRST
 
     async def turn(self) -> float:
         connection = await self._link.get()
-        if time.monotonic() >= self._sweep_at:
+        if self._sweeping.is_due:
             await self._sweep(connection)
         planned = await jobs.plan_jobs(connection, batch=_BATCH)
         for job, reason in planned.invalid:
             self.events.emit("job.invalid", job=str(job), reason=reason)
         if planned.more:
             return 0.0
-        return min(self._every, max(self._sweep_at - time.monotonic(), 0.0))
+        return min(self._every, self._sweeping.pause)
 
     async def _sweep(self, connection: Connection) -> None:
         """A part of all jobs, but for those with which that fails; after the last one begins at the first again."""
-        started = time.monotonic()
-        self._sweep_at = started + self._sweep_every
-        (repaired, after), invalid = await sweeping.repair_others(connection, after=self._swept_to, most=_SWEPT)
+        with self._sweeping.work():
+            (repaired, after), invalid = await sweeping.repair_others(connection, after=self._swept_to, most=_SWEPT)
         for job, reason in invalid:
             self.events.emit("job.invalid", job=str(job), reason=reason)
         self._swept_to = after or jobs.FIRST
         if after:
-            self._sweep_at = time.monotonic() + (_SHARE_OF_TIME - 1) * (time.monotonic() - started)
+            self._sweeping.go_on()
         if repaired:
             self.events.emit("job.repaired", count=repaired)
-
-    async def recover(self, error: Exception) -> None:
-        await self._link.drop(error)

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from pgsched.domain.gate import CLIENT
 from pgsched.events import Events
-from pgsched.service import Service
+from pgsched.service import DutyCycle, Service
 from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE
 from pgsched.store.core.connect import Link
 from pgsched.store.core.wire import LONG_AGO
@@ -30,7 +30,7 @@ _BATCH = 50  # rows of a partition
 _DEPTH = 5_000
 _KEYS = 500
 _SET_ASIDE, _GATES, _HELD_EVERY = 500, 100, 1.0
-_SHARE_OF_TIME = 20
+_ONE_IN = 20
 
 
 class PulledQueues(Service):
@@ -51,12 +51,13 @@ class PulledQueues(Service):
         ended_by: Callable[[], float | None],
     ) -> None:
         """``ended_by``: by when leases count as run out (``Liveness``)."""
-        super().__init__(events)
+        super().__init__(events, link, chores)
         self._chores, self._link = chores, link
         self._lease, self._number, self._next_token, self._now = lease, number, next_token, now
         self._ended_by = ended_by
         self._queues: list[int] = []
-        self._looked_at = self._reap_at = self._held_at = float("-inf")
+        self._looked_at = float("-inf")
+        self._holding, self._reaping = DutyCycle(_ONE_IN, every=_HELD_EVERY), DutyCycle(_ONE_IN, every=_LOOK_EVERY)
         self._gates_to = CLIENT
         self._swept_at: dict[int, float] = {}
         self._keys: dict[int, ordering.Key] = {}
@@ -69,17 +70,17 @@ class PulledQueues(Service):
         if not self._queues:
             return _LOOK_EVERY if self._number() else _EVERY
         full = [queue for queue in self._queues if await self._pass_on(queue)]
-        if now >= self._held_at:
-            await self._mind_held()
-            self._held_at = now + max(_HELD_EVERY, _SHARE_OF_TIME * (time.monotonic() - now))
-        if now >= self._reap_at:
-            await self._take_back()
-            self._reap_at = now + max(_LOOK_EVERY, _SHARE_OF_TIME * (time.monotonic() - now))
+        if self._holding.is_due:
+            with self._holding.work():
+                await self._mind_held()
+        if self._reaping.is_due:
+            with self._reaping.work():
+                await self._take_back()
         return 0.0 if full else _EVERY
 
     def look(self) -> None:
         """It may be the turn of others of an ordering key."""
-        self._reap_at = min(self._reap_at, time.monotonic() + _EVERY)
+        self._reaping.hasten(_EVERY)
 
     async def _pass_on(self, queue: int) -> bool:
         """Whether there may be more at once."""
@@ -123,7 +124,3 @@ class PulledQueues(Service):
                 self._keys[partition] = go_on or ordering.FIRST
                 if repaired:
                     self.events.emit("ordering.repaired", count=repaired)
-
-    async def recover(self, error: Exception) -> None:
-        await self._link.drop(error)
-        await self._chores.drop(error)

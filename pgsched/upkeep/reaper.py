@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from pgsched.events import Events
-from pgsched.service import Service
+from pgsched.service import DutyCycle, Service
 from pgsched.store.admin import workers
 from pgsched.store.admin.workers import Worker, partitions_from
 from pgsched.store.core.connect import Connection, Link
@@ -22,7 +22,7 @@ from pgsched.store.pull import pulled
 from pgsched.upkeep.liveness import CATCH_UP, Liveness
 from pgsched.upkeep.walk import Walk
 
-_SHARE_OF_TIME = 20
+_EDGES_ONE_IN = 20
 _EDGE = 5_000  # due rows of a partition that are read at once
 _A_WHILE = 0.3  # seconds that one turn takes rows back for
 _HELP_AFTER = 5.0  # seconds until a worker whose finder has not forgotten it is seen to by everybody
@@ -52,16 +52,17 @@ class Reaper(Service):
         every: float = 1.0,
     ) -> None:
         """``watching`` is for short statements alone: an answer that comes late is taken for a disturbance."""
-        super().__init__(events)
+        super().__init__(events, watching, link)
         self._watching, self._link = watching, link
         self._number, self._renew = number, renew
         self._minded, self._seen, self._reaped = minded, seen, reaped
-        self._lease, self._every, self._edge_every = lease, every, max(lease / 6, every)
+        self._every = every
+        # While an old snapshot is held open a look at the edges reads what is dead, too.
+        self._edges = DutyCycle(_EDGES_ONE_IN, every=max(lease / 6, every), at_most=lease)
         self.liveness = Liveness()
         self._declared: set[int] = set()
         self._lost: dict[int, float] = {}
         self._walks: dict[int, Walk] = {}
-        self._edge_at = float("-inf")
         self._marks: dict[int, int] = {}
         self._ran_out: tuple[float, float, list[int]] | None = None
 
@@ -84,8 +85,7 @@ class Reaper(Service):
     async def recover(self, error: Exception) -> None:
         self.liveness.interrupt()
         self._ran_out = None
-        await self._watching.drop(error)
-        await self._link.drop(error)
+        await super().recover(error)
 
     async def _judge(self, connection: Connection, found: Sequence[Worker]) -> None:
         if self.liveness.needs_proof:
@@ -149,13 +149,9 @@ class Reaper(Service):
                 self._ran_out = None
                 self._walks[_NOBODY] = Walk([], partitions, ended_by=ended_by, depth=_EDGE)
                 self.wake()
-        elif time.monotonic() >= self._edge_at and (by := self.liveness.ended_by()) is not None:
-            started = time.monotonic()
-            await self._look_for_run_out(by)
-            # While an old snapshot is held open this reads what is dead, too: never more than a twentieth of the time,
-            # but once within a lease in any case.
-            pause = min(_SHARE_OF_TIME * (time.monotonic() - started), self._lease)
-            self._edge_at = started + max(self._edge_every, pause)
+        elif self._edges.is_due and (by := self.liveness.ended_by()) is not None:
+            with self._edges.work():
+                await self._look_for_run_out(by)
 
     async def _look_for_run_out(self, ended_by: float) -> None:
         marks = {partition: self._marks.get(partition, LONG_AGO) for partition in self._minded()}

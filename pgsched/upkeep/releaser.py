@@ -10,13 +10,13 @@ import time
 from uuid import UUID
 
 from pgsched.events import Events
-from pgsched.service import Service
+from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Link
 from pgsched.store.ends import dependencies
 
 _MOST = 200
 _APART = 0.02
-_SHARE_OF_TIME = 20
+_SWEEPING_ONE_IN = 20
 
 
 class Releaser(Service):
@@ -25,12 +25,12 @@ class Releaser(Service):
     name = "releaser"
 
     def __init__(self, link: Link, events: Events, *, every: float = 2.0, sweep_every: float = 60.0) -> None:
-        super().__init__(events)
-        self._link, self._every, self._sweep_every = link, every, sweep_every
+        super().__init__(events, link)
+        self._link, self._every = link, every
         self._open = False
         self._after: dependencies.Place | None = None  # what stands before it may be locked: nobody waits behind that
         self._swept_to: UUID | None = None
-        self._turned_at = self._swept_at = float("-inf")
+        self._turned_at, self._sweeping = float("-inf"), DutyCycle(_SWEEPING_ONE_IN, every=sweep_every)
 
     def settled(self) -> None:
         """Rows have ended; somebody may wait for one of them."""
@@ -55,7 +55,7 @@ class Releaser(Service):
         if not self._open:
             return min(self._every, max(results_in or self._every, _APART))
         noted, decided, self._after = await dependencies.release(connection, most=_MOST, after=self._after)
-        if time.monotonic() - self._swept_at >= self._sweep_every:
+        if self._sweeping.is_due:
             decided += await self._sweep()
         if decided:
             self.events.emit("dependents.released", count=decided)
@@ -65,13 +65,9 @@ class Releaser(Service):
 
     async def _sweep(self) -> int:
         """A part of all that is waited for; after the last one begins at the first again."""
-        started = time.monotonic()
-        connection = await self._link.get()
-        decided, self._swept_to = await dependencies.release_abandoned(connection, most=_MOST, after=self._swept_to)
-        # Never more than a twentieth of the time, however many wait.
-        pause = _SHARE_OF_TIME * (time.monotonic() - started)
-        self._swept_at = started + (pause if self._swept_to else max(pause, self._sweep_every)) - self._sweep_every
+        with self._sweeping.work():
+            connection = await self._link.get()
+            decided, self._swept_to = await dependencies.release_abandoned(connection, most=_MOST, after=self._swept_to)
+        if self._swept_to:
+            self._sweeping.go_on()
         return decided
-
-    async def recover(self, error: Exception) -> None:
-        await self._link.drop(error)

@@ -5,15 +5,14 @@ is told by notification, and looked for here; so is what was deleted by hand, or
 its predecessor ended elsewhere. Nothing is read where nobody waits.
 """
 
-import time
 from collections.abc import Callable, Sequence
 
 from pgsched.events import Events
-from pgsched.service import Service
+from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import ordering
 
-_SHARE_OF_TIME = 20
+_ONE_IN = 20
 _KEYS = 500  # of a partition that one turn looks at
 
 
@@ -32,23 +31,21 @@ class Turns(Service):
         every: float = 2.0,
         idle_every: float = 10.0,
     ) -> None:
-        super().__init__(events)
+        super().__init__(events, link)
         self._link, self._partitions = link, partitions
         self.every, self.idle_every = every, idle_every
-        self._not_before = float("-inf")
+        self._cycle = DutyCycle(_ONE_IN)
         self._marks: dict[int, ordering.Key] = {}
 
     async def turn(self) -> float:
-        started = time.monotonic()
-        if started < self._not_before:
-            return self._not_before - started
-        connection = await self._link.get()
-        waits = await ordering.anybody_waits(connection)
-        more = waits and await self._let_stuck(connection)
-        took = time.monotonic() - started
-        self._not_before = time.monotonic() + (_SHARE_OF_TIME - 1) * took
+        if pause := self._cycle.pause:
+            return pause
+        with self._cycle.work():
+            connection = await self._link.get()
+            waits = await ordering.anybody_waits(connection)
+            more = waits and await self._let_stuck(connection)
         if more:
-            return max(self._not_before - time.monotonic(), 0.0)
+            return self._cycle.pause
         return self.every if waits else self.idle_every
 
     async def _let_stuck(self, connection: Connection) -> bool:
@@ -65,6 +62,3 @@ class Turns(Service):
             if count:
                 self.events.emit("ordering.repaired", count=count)
         return bool(self._marks)
-
-    async def recover(self, error: Exception) -> None:
-        await self._link.drop(error)

@@ -50,7 +50,7 @@ class Zones(Service):
         version: str | None = None,
         every: float = 60.0,
     ) -> None:
-        super().__init__(events)
+        super().__init__(events, chores)
         self._chores, self._link, self._worker, self._every = chores, link, worker, every
         self._version = version or version_in_use()
         self._round: _Round | None = None
@@ -67,7 +67,7 @@ class Zones(Service):
 
     async def recover(self, error: Exception) -> None:
         await self._start_over()
-        await self._chores.drop(error)
+        await super().recover(error)
 
     async def _look(self, version: str) -> _Round | None:
         """What there is to recheck."""

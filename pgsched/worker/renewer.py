@@ -34,7 +34,7 @@ class Renewer(Service):
         lease: timedelta,
         rejoin: Callable[[Connection], Awaitable[None]],
     ) -> None:
-        super().__init__(events)
+        super().__init__(events, link)
         self._link, self._roster, self._dispatcher = link, roster, dispatcher
         self._lease, self._rejoin = lease, rejoin
         self._doubted: set[bytes] = set()
@@ -76,6 +76,3 @@ class Renewer(Service):
             for row in rows:
                 if row.id not in leased:
                     self._dispatcher.stop_row(row.id)
-
-    async def recover(self, error: Exception) -> None:
-        await self._link.drop(error)

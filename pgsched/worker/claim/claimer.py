@@ -66,7 +66,7 @@ class Claimer(Service):
         rear: Rear,
         selection: Selection,
     ) -> None:
-        super().__init__(events)
+        super().__init__(events, leases.link)
         self.leases, self._link = leases, leases.link
         self._roster, self._dispatcher, self._clock = roster, dispatcher, clock
         self._batch, self._ahead = batch, ahead
@@ -180,7 +180,7 @@ class Claimer(Service):
 
     async def recover(self, error: Exception) -> None:
         self.events.emit("database.lost", role=self.name, error=str(error)[:200])
-        await self._link.drop(error)
+        await super().recover(error)
         self._watch.lose()
         self._looked_at = float("-inf")
 

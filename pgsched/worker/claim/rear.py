@@ -24,7 +24,7 @@ from pgsched.worker.roster import Roster
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _PART = 4_000  # rows that are read at once
-_SHARE_OF_TIME, _SHARE_OF_SWEEPS = 10, 40
+_READING_ONE_IN, _SWEEPING_ONE_IN = 10, 40
 _SMALLEST_BATCH = 16
 _NO_ROOM, _NOTHING_TO_DO = 0.005, 10.0
 
@@ -48,7 +48,7 @@ class Rear(Service):
         selection: Selection,
         expect: Callable[[int, int], object],
     ) -> None:
-        super().__init__(events)
+        super().__init__(events, leases.link)
         self.leases, self._roster = leases, roster
         self._dispatcher, self._clock = dispatcher, clock
         self._batch, self._gates, self._fairness, self._expect = batch, gates, fairness, expect
@@ -58,7 +58,7 @@ class Rear(Service):
 
     def sweep(self) -> None:
         """All that stands there is to be read, unless it is under way, or would take more than a part of the time."""
-        if not self._marks and time.monotonic() - self._swept_at > _SHARE_OF_SWEEPS * self._seconds:
+        if not self._marks and time.monotonic() - self._swept_at > _SWEEPING_ONE_IN * self._seconds:
             self._marks = dict.fromkeys(self._roster.own, LONG_AGO)
             self._swept_at, self._seconds = time.monotonic(), 0.0
             self.wake()
@@ -86,7 +86,7 @@ class Rear(Service):
         first, read_to = await looking.peek(connection, partition, mark, until=now, most=_PART, whose=whose)
         seconds = time.monotonic() - started
         self._seconds += seconds
-        pause = (_SHARE_OF_TIME - 1) * seconds
+        pause = (_READING_ONE_IN - 1) * seconds
         is_one_instant = read_to == mark  # which may have more than a part
         if first is not None or is_one_instant:
             share = Share(partition, mark if first is None else first, self._room)
@@ -114,6 +114,3 @@ class Rear(Service):
             return None
         self._fairness.observe(answer.taken, share.batch, now)
         return max(row.fire_at for row in answer.taken)
-
-    async def recover(self, error: Exception) -> None:
-        await self.leases.link.drop(error)

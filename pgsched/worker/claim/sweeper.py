@@ -7,14 +7,13 @@ from the edge too, and do for both. While an old snapshot keeps those alive it t
 beside the claims, and never takes more than a twentieth of the time.
 """
 
-import time
 from collections.abc import Awaitable, Callable
 
 from pgsched.events import Events
-from pgsched.service import Service
+from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
 
-_SHARE_OF_TIME = 20
+_ONE_IN = 20
 
 
 class Sweeper(Service):
@@ -25,14 +24,12 @@ class Sweeper(Service):
     def __init__(
         self, link: Link, events: Events, *, sweep: Callable[[Connection], Awaitable[None]], every: float
     ) -> None:
-        super().__init__(events)
-        self._link, self._sweep, self._every = link, sweep, every
+        super().__init__(events, link)
+        self._link, self._sweep = link, sweep
+        self._cycle = DutyCycle(_ONE_IN, every=every)
 
     async def turn(self) -> float:
         connection = await self._link.get()
-        started = time.monotonic()
-        await self._sweep(connection)
-        return max(self._every, _SHARE_OF_TIME * (time.monotonic() - started))
-
-    async def recover(self, error: Exception) -> None:
-        await self._link.drop(error)
+        with self._cycle.work():
+            await self._sweep(connection)
+        return self._cycle.pause

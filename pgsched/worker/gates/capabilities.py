@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from pgsched.domain.capability import SQL, WORKER, left_to_others, needs
 from pgsched.events import Events
-from pgsched.service import Service
+from pgsched.service import DutyCycle, Service
 from pgsched.store.admin import workers
 from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE, Worker
 from pgsched.store.core.connect import Link
@@ -29,8 +29,7 @@ _UNTIL_KNOWN = 4.0  # seconds after a change among the workers within which some
 _MANY = 50  # misses of one capability within a turn after which claims read past it
 _MOST_MISSED = 16
 _READ_PAST_FOR = 5.0
-_HELD_AT_ONCE, _SHARE_OF_TIME = 500, 10
-_SOON = 0.01
+_HELD_AT_ONCE, _HOLDING_ONE_IN, _SOONEST = 500, 10, 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +48,7 @@ class Capabilities(Service):
     name = "capabilities"
 
     def __init__(self, link: Link, events: Events, *, mine: Callable[[], frozenset[str]], host: Host) -> None:
-        super().__init__(events)
+        super().__init__(events, link)
         self._link, self._own_ones, self._host = link, mine, host
         self.mine = mine()
         """What this worker can deliver, as it was a moment ago."""
@@ -67,6 +66,7 @@ class Capabilities(Service):
         self._misses: Counter[str] = Counter()
         self._read_past_until: dict[str, float] = {}
         self._looked_at = self._changed_at = float("-inf")
+        self._holding_due = DutyCycle(_HOLDING_ONE_IN, every=_SOONEST)
         self._others: dict[int, frozenset[str]] = {}
         self._turn = 0
 
@@ -146,8 +146,11 @@ class Capabilities(Service):
         if now - self._looked_at >= self._look_interval(now):
             await self._look()
         self._misses.clear()
-        took = await self._hold() if self.missed else 0.0
-        return _SHARE_OF_TIME * took if self.missed else _EVERY
+        if not self.missed:
+            return _EVERY
+        with self._holding_due.work():
+            await self._hold()
+        return self._holding_due.pause
 
     async def _declare(self) -> None:
         """Says what this worker can deliver, where that has changed."""
@@ -169,16 +172,12 @@ class Capabilities(Service):
         if self.holding:
             self._host.feed(self.holding)
 
-    async def _hold(self) -> float:
-        """Holds some of what is due and cannot be delivered; how long that took."""
-        started, connection, own, left = time.monotonic(), await self._link.get(), self._host.own(), _HELD_AT_ONCE
+    async def _hold(self) -> None:
+        """Holds some of what is due and cannot be delivered."""
+        connection, own, left = await self._link.get(), self._host.own(), _HELD_AT_ONCE
         for _ in own:
             self._turn = (self._turn + 1) % len(own)
             left -= await gates.hold_undeliverable(connection, own[self._turn], self.missed, batch=left)
             if left <= 0:
                 break
         self._read_past(self.missed if left < _HELD_AT_ONCE else ())
-        return max(time.monotonic() - started, _SOON)
-
-    async def recover(self, error: Exception) -> None:
-        await self._link.drop(error)

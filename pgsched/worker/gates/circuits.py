@@ -53,7 +53,7 @@ class Circuits(Service):
         any_gates: Callable[[], bool],
         changed: Callable[[], None],
     ) -> None:
-        super().__init__(events)
+        super().__init__(events, link)
         self._link, self._after, self._rate = link, after, rate
         self._any_gates, self._changed = any_gates, changed
         self._windows: dict[str, Window] = {}
@@ -158,9 +158,6 @@ class Circuits(Service):
         ):
             self.events.emit("target.sidelined", gate=verdict.name, reason=verdict.reason[:200])
         self._changed()
-
-    async def recover(self, error: Exception) -> None:
-        await self._link.drop(error)
 
 
 class Sparing:

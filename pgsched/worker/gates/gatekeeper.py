@@ -20,7 +20,7 @@ from pgsched.domain.execution import Execution
 from pgsched.domain.gate import CLIENT, ORDER, Gate
 from pgsched.domain.passing import AHEAD, JUST_IN_TIME, Appointment, appoint
 from pgsched.events import Events
-from pgsched.service import Service
+from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.isolation import by_halves, is_of_a_row
 from pgsched.store.ends.deferred import with_own_tokens
@@ -40,7 +40,7 @@ _MOST_HOLDING = 1_000
 _LOOK_EVERY = 0.5
 _READ_EVERY = 10.0
 _TIDIED = 50  # rows held by one turn
-_SHARE_OF_TIME = 40
+_TIDYING_ONE_IN = 40
 _SOONEST, _LATEST = 0.01, 0.5
 _MOST_FED = 500
 _TRY_AGAIN = 0.2
@@ -64,7 +64,7 @@ class Gatekeeper(Service):
         is_late: Callable[[Execution], bool],
         probing: Callable[[bytes, str], None],
     ) -> None:
-        super().__init__(events)
+        super().__init__(events, leases.link, chores)
         self._chores, self.leases, self._link = chores, leases, leases.link
         self._roster, self._dispatcher, self._clock = roster, dispatcher, clock
         self._capabilities, self._is_late, self._probing = capabilities, is_late, probing
@@ -73,7 +73,8 @@ class Gatekeeper(Service):
         self._seen: set[str] = set()
         self._seen_to = ""
         self._tally = Tally()
-        self._read_at = self._looked_at = self._tidied_at = self._recounted_at = float("-inf")
+        self._read_at = self._looked_at = self._recounted_at = float("-inf")
+        self._tidying = DutyCycle(_TIDYING_ONE_IN)
         self._partition = 0
         self.loaded = False
         self.admitted = 0
@@ -369,26 +370,21 @@ class Gatekeeper(Service):
         """Holds due rows of clients that claims pass over."""
         clients = self.passed_over
         own = self._roster.own
-        if not clients or not own or time.monotonic() < self._tidied_at:
+        if not clients or not own or not self._tidying.is_due:
             return
-        started = time.monotonic()
-        connection = await self._link.get()
-        left = _TIDIED
-        for _ in own:
-            self._partition = (self._partition + 1) % len(own)
-            left -= await gates.hold_due(connection, own[self._partition], clients, batch=left)
-            if left <= 0:
-                break
-        self._tidied_at = time.monotonic() + (_SHARE_OF_TIME - 1) * (time.monotonic() - started)
+        with self._tidying.work():
+            connection = await self._link.get()
+            left = _TIDIED
+            for _ in own:
+                self._partition = (self._partition + 1) % len(own)
+                left -= await gates.hold_due(connection, own[self._partition], clients, batch=left)
+                if left <= 0:
+                    break
 
     def _pause(self) -> float:
         now = time.monotonic()
-        due = [held.due for held in self._holding.values()]
-        until = min([self._looked_at + _LOOK_EVERY, *due, *([self._tidied_at] if self.passed_over else [])])
-        return max(until - now, _SOONEST)
-
-    async def recover(self, error: Exception) -> None:
-        await self._link.drop(error)
+        until = min([self._looked_at + _LOOK_EVERY, *(held.due for held in self._holding.values())]) - now
+        return max(min(until, self._tidying.pause) if self.passed_over else until, _SOONEST)
 
 
 def _from_now(microseconds: int, latest: float) -> float:

@@ -51,7 +51,7 @@ class Trial(Service):
         over: Callable[[], None],
         patience: float = 5.0,
     ) -> None:
-        super().__init__(events)
+        super().__init__(events, leases.link)
         self.leases, self._roster, self._dispatcher, self._clock = leases, roster, dispatcher, clock
         self._gates, self._mine, self._supplied, self._tell = gates, mine, supplied, tell
         self._over, self._patience = over, patience
@@ -124,6 +124,3 @@ class Trial(Service):
         if not passing:
             await gates.keep_at(connection, row, name)
         return passing
-
-    async def recover(self, error: Exception) -> None:
-        await self.leases.link.drop(error)

@@ -55,7 +55,7 @@ class Witness(Service):
     def __init__(
         self, link: Link, events: Events, *, start: Start | None, wanted: Callable[[], frozenset[str]]
     ) -> None:
-        super().__init__(events)
+        super().__init__(events, link)
         self._link, self._start, self._wanted = link, start, wanted
         self._process: asyncio.Task[Ended] | None = None
         self._pause, self._not_before = 0.0, float("-inf")
@@ -113,6 +113,3 @@ class Witness(Service):
             self._process.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([self._process], timeout=_UNTIL_IT_LEFT)
-
-    async def recover(self, error: Exception) -> None:
-        await self._link.drop(error)

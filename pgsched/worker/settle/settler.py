@@ -34,7 +34,7 @@ from pgsched.domain.outcome import (
 )
 from pgsched.domain.policy import Options
 from pgsched.events import Events
-from pgsched.service import Service
+from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Link
 from pgsched.store.core.isolation import is_a_lock, is_of_a_row
 from pgsched.store.jobs.definitions import counts_failures
@@ -47,8 +47,7 @@ SETTLING_PATIENCE: LiteralString = "'50ms'"
 """How long a batch waits for a row that somebody else has locked, before it is settled without it."""
 _LONGEST_WINDOW = 0.05
 _SHORTEST_WINDOW = 0.001
-_AGAIN = 0.1
-_SHARE_OF_TIME = 5
+_AGAIN, _AGAIN_ONE_IN = 0.1, 5
 _WARY = 1.0
 _MOST_KEYS = 64  # as many let the next of theirs have its turn: claims of the same partitions wait for that
 
@@ -78,7 +77,7 @@ class Settler(Service):
         batch: int,
         rng: random.Random,
     ) -> None:
-        super().__init__(events)
+        super().__init__(events, link)
         self._link, self._clock, self._owner, self._keeps_success = link, clock, owner, keeps_success
         self._settled, self._in_hand, self._retrying, self._returned = settled, in_hand, retrying, returned
         self._ended, self._circuits, self._left, self._set_apart = ended, circuits, left, apart
@@ -88,7 +87,7 @@ class Settler(Service):
         self._sending: Batch | None = None
         self._locked = Batch()
         self._turns: set[Turn] = set()
-        self._again_at = self._wary_until = float("-inf")
+        self._again, self._wary_until = DutyCycle(_AGAIN_ONE_IN, every=_AGAIN), float("-inf")
         self._since = 0.0
         self._window = _SHORTEST_WINDOW
         self.settled_count = 0
@@ -157,7 +156,7 @@ class Settler(Service):
 
     async def recover(self, error: Exception) -> None:
         self.events.emit("database.lost", role=self.name, error=str(error)[:200])
-        await self._link.drop(error)
+        await super().recover(error)
 
     async def flush(self) -> None:
         """Settles all that has been decided; for the end of a drain. Raises what the database raises."""
@@ -197,7 +196,7 @@ class Settler(Service):
         self._turns |= settled.turns
         if settled.locked or settled.turns:
             self._wary_until = time.monotonic() + _WARY
-            self._again_at = max(self._again_at, time.monotonic() + _AGAIN)
+            self._again.postpone(_AGAIN)
             self._set_apart(settled.locked)
         for parked in settled.parked:
             self.events.emit("execution.parked", execution=parked.id.hex(), how=parked.how, reason=parked.reason)
@@ -206,19 +205,16 @@ class Settler(Service):
         """Tries what was locked, when it is time to; the seconds until it is again."""
         if not self._locked.count and not self._turns:
             return 60.0
-        started = time.monotonic()
-        if started < self._again_at and not self.stopping:
-            return self._again_at - started
-        connection = await self._link.get()
-        batch = self._locked
-        settled = await Wary(connection, batch, self._owner()).settle()
-        settled.fires += await let_turns(connection, self._turns)
-        self._keep_apart(batch, settled)
-        self._locked = batch.only(settled.locked)
-        self._note(batch.only({id for id, _ in batch.rows()} - settled.locked), settled)
-        now = time.monotonic()
-        self._again_at = now + max(_AGAIN, _SHARE_OF_TIME * (now - started))
-        return self._again_at - now if self._locked.count or self._turns else 60.0
+        if not self._again.is_due and not self.stopping:
+            return self._again.pause
+        with self._again.work():
+            connection, batch = await self._link.get(), self._locked
+            settled = await Wary(connection, batch, self._owner()).settle()
+            settled.fires += await let_turns(connection, self._turns)
+            self._keep_apart(batch, settled)
+            self._locked = batch.only(settled.locked)
+            self._note(batch.only({id for id, _ in batch.rows()} - settled.locked), settled)
+        return self._again.pause if self._locked.count or self._turns else 60.0
 
     def _note(self, batch: Batch, settled: Settled) -> None:
         """These rows are out of this worker's hands."""

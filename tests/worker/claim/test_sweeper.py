@@ -117,11 +117,11 @@ async def sweeping(database_url: str) -> AsyncIterator[Sweeping]:
 
 async def test_a_short_sweep_is_repeated_at_its_interval(sweeping: Sweeping) -> None:
     sweeper = sweeping(0.0)
-    assert min([await sweeper.turn() for _ in range(5)]) == 0.1
+    assert all([0.05 < await sweeper.turn() <= 0.1 for _ in range(5)])
 
 
 async def test_a_long_sweep_takes_no_more_than_a_twentieth_of_the_time(sweeping: Sweeping) -> None:
-    assert await sweeping(0.05).turn() >= 20 * 0.05
+    assert await sweeping(0.05).turn() >= 19 * 0.05
 
 
 async def test_it_goes_on_after_its_connection_was_cut(

@@ -23,7 +23,7 @@ async def link(database_url: str) -> AsyncIterator[Link]:
 
 @pytest.fixture
 def levels(link: Link, recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Levels:
-    monkeypatch.setattr("pgsched.upkeep.levels._SHARE_OF_TIME", 0)
+    monkeypatch.setattr("pgsched.upkeep.levels._ONE_IN", 0)
     return Levels(link, Events(recorder), worker=lambda: 5)
 
 

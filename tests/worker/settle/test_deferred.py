@@ -84,7 +84,7 @@ async def test_not_completed_in_time_it_is_called_again(db: Connection, running:
         await parked(db)
         first = token_of(slow.requests[0])
         await db.execute("update pgsched.executions set fire_at = pgsched.now(), lease_expires_at = pgsched.now()")
-        worker.upkeep.reaper._edge_at = float("-inf")
+        worker.upkeep.reaper._edges.hasten()
         worker.upkeep.reaper.wake()
         await until(lambda: _count(slow, 2))
         assert token_of(slow.requests[1]) != first

@@ -1,0 +1,80 @@
+"""Duty cycles: work that takes no more than its part of the time."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from pgsched.service import DutyCycle
+
+
+class Clock:
+    """Stands still until it is told to go on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr("pgsched.service.time", SimpleNamespace(monotonic=lambda: self.now))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def worked(cycle: DutyCycle, clock: Clock, seconds: float) -> None:
+    with cycle.work():
+        clock.now += seconds
+
+
+def fail(clock: Clock, seconds: float) -> None:
+    clock.now += seconds
+    raise ConnectionResetError
+
+
+def test_work_that_never_ran_is_due(clock: Clock) -> None:
+    assert DutyCycle(20).is_due
+    assert DutyCycle(20).pause == 0.0
+
+
+def test_work_is_due_again_once_it_has_taken_its_part_of_the_time(clock: Clock) -> None:
+    cycle = DutyCycle(20)
+    worked(cycle, clock, 2.0)
+    assert cycle.pause == 38.0
+    clock.now += 38.0
+    assert cycle.is_due
+
+
+def test_quick_work_is_not_done_more_often_than_asked(clock: Clock) -> None:
+    cycle = DutyCycle(20, every=60.0)
+    worked(cycle, clock, 1.0)
+    assert cycle.pause == 59.0
+
+
+def test_slow_work_is_put_off_no_longer_than_asked(clock: Clock) -> None:
+    cycle = DutyCycle(20, at_most=30.0)
+    worked(cycle, clock, 10.0)
+    assert cycle.pause == 20.0
+
+
+def test_what_is_left_of_the_work_waits_for_its_part_only(clock: Clock) -> None:
+    cycle = DutyCycle(20, every=60.0)
+    worked(cycle, clock, 1.0)
+    cycle.go_on()
+    assert cycle.pause == 19.0
+
+
+def test_work_that_failed_rests_like_any_other(clock: Clock) -> None:
+    cycle = DutyCycle(10)
+    with pytest.raises(ConnectionResetError), cycle.work():
+        fail(clock, 1.0)
+    assert cycle.pause == 9.0
+
+
+def test_work_can_be_hastened_and_postponed(clock: Clock) -> None:
+    cycle = DutyCycle(10, every=60.0)
+    worked(cycle, clock, 1.0)
+    cycle.hasten(5.0)
+    assert cycle.pause == 5.0
+    cycle.postpone(7.0)
+    assert cycle.pause == 7.0
+    cycle.hasten()
+    assert cycle.is_due
