@@ -26,6 +26,7 @@ _SETTINGS = {
     "shared_buffers": "128MB",
     "max_connections": "200",
     "autovacuum_naptime": "5s",
+    "max_prepared_transactions": "10",
 }
 
 

@@ -6,6 +6,7 @@ import click
 
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.reply import Reply, json_option
+from pgsched.settings import Settings
 
 
 @click.command()
@@ -26,9 +27,19 @@ def migrate(context: click.Context, /, as_sql: bool, **flags: Any) -> None:
     settings = with_database(settings)
     revision, missing = bring_up(settings.database_url or "")
     reply.give({"revision": revision, "missing_roles": missing}, _text(revision, missing))
+    note_room(reply, settings)
     if missing:
         reply.note(f"not done: roles are missing: {', '.join(missing)}")
         context.exit(1)
+
+
+def note_room(reply: Reply, settings: Settings) -> None:
+    """Remarks that the server has too little room for locks, where it has."""
+    from pgsched.cli.database import ask
+    from pgsched.store.core.room import find_room
+
+    if advice := ask(settings, find_room).advice():
+        reply.note(advice)
 
 
 def bring_up(url: str) -> tuple[str, list[str]]:

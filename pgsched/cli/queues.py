@@ -69,11 +69,19 @@ def show(reply: Reply, /, name: str, **given: Any) -> None:
 def create(reply: Reply, /, name: str, pulled: bool, actor: str | None, **given: Any) -> None:
     """Make a queue, while everything goes on. Workers serve it that are started with its name."""
     from pgsched.store.admin import queues
+    from pgsched.store.core.room import find_room
 
     settings = changes_in(given, _SETTINGS) | ({"pulled": True} if pulled else {})
-    ask_with(given, lambda connection: queues.create_queue(connection, name, settings, actor=actor))
+
+    async def make(connection: Any) -> str | None:
+        await queues.create_queue(connection, name, settings, actor=actor)
+        return (await find_room(connection)).advice()
+
+    advice = ask_with(given, make)
     how = "consumers claim from it" if pulled else f"serve it by pgsched worker --queues {name}"
     reply.give({"name": name}, f"created; {how}")
+    if advice:
+        reply.note(advice)
 
 
 @queues.command("set")

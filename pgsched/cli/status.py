@@ -12,6 +12,10 @@ _WORKERS = """
 select w.id, w.name, w.queues, w.release, w.started_at from pgsched.workers w
  where pgsched_internal.is_living(w) order by w.id
 """
+_PREPARED = """
+select p.gid, p.owner::text, p.prepared from pg_catalog.pg_prepared_xacts p
+ where p.database = pg_catalog.current_database() order by p.prepared limit 20
+"""
 _UNDELIVERABLE = "select needs, held, workers from pgsched.undeliverable limit 20"
 
 
@@ -22,7 +26,8 @@ _UNDELIVERABLE = "select needs, held, workers from pgsched.undeliverable limit 2
 def status(reply: Reply, /, **flags: Any) -> None:
     """Show executions by status, the workers, how late the oldest due execution is, and what no worker can deliver.
 
-    Counts up to 10,000 of what is due, due later, held and ended, so that it is quick where there are millions.
+    Counts up to 10,000 of what is due, due later, held and ended, so that it is quick where there are millions. Names
+    the transactions that are prepared and not ended: what they have locked waits for them.
     """
     from pgsched.cli.database import ask
 
@@ -43,6 +48,8 @@ async def _look(connection: Any) -> dict[str, Any]:
         workers = await cursor.fetchall()
         await cursor.execute(_UNDELIVERABLE)
         undeliverable = await cursor.fetchall()
+        await cursor.execute(_PREPARED)
+        prepared = await cursor.fetchall()
     rules = await value(connection, _ZONE_RULES, [])
     return {
         "executions": counts.executions,
@@ -51,6 +58,7 @@ async def _look(connection: Any) -> dict[str, Any]:
         "tzdata": rules,
         "workers": workers,
         "undeliverable": undeliverable,
+        "prepared": prepared,
     }
 
 
@@ -61,6 +69,7 @@ def _text(
     tzdata: str | None,
     workers: list[dict[str, Any]],
     undeliverable: list[dict[str, Any]],
+    prepared: list[dict[str, Any]],
 ) -> str:
     late = f"{oldest_due_seconds:.3f} s late" if oldest_due_seconds else "nothing is due"
     counts = {name: f"{number:,}{'+' if name in at_least else ''}" for name, number in executions.items()}
@@ -70,4 +79,6 @@ def _text(
     if undeliverable:
         lines = [[f"{row['needs']}", row["held"], row["workers"] or "none"] for row in undeliverable]
         parts.append(table(("waits for a worker with", "executions", "workers that have it"), lines))
+    if prepared:
+        parts.append(table(("left prepared", "by", "since"), [list(row.values()) for row in prepared]))
     return "\n\n".join(parts)

@@ -13,7 +13,14 @@ from pgsched.store.admin.migrate import migrate
 from tests.adversary.house import House, as_login, house
 from tests.adversary.verdict import Figures, alone
 
-_SETTINGS = {"fsync": "off", "shared_buffers": "128MB", "max_connections": "100", "max_notify_queue_pages": "64"}
+_SETTINGS = {
+    "fsync": "off",
+    "shared_buffers": "128MB",
+    "max_connections": "100",
+    "max_locks_per_transaction": "64",  # as PostgreSQL has it by default
+    "max_prepared_transactions": "20",
+    "max_notify_queue_pages": "64",
+}
 _ROLES = Path(pgsched.store.__file__).with_name("roles.sql")
 _MIGRATOR = (
     "create role migrator login password 'x' in role pgsched_owner; alter role migrator set role = 'pgsched_owner';"

@@ -8,6 +8,7 @@ from uuid import uuid4
 import httpx
 import psycopg
 
+from pgsched.errors import Unavailable
 from tests.adversary.account import Account, Promise
 
 RATE = 50
@@ -50,7 +51,7 @@ class Trickle(threading.Thread):
             started = time.time()
             try:
                 self._schedule(number)
-            except (psycopg.Error, httpx.HTTPError, AssertionError) as error:
+            except (psycopg.Error, httpx.HTTPError, Unavailable, AssertionError) as error:
                 self._account.refused(started, f"{type(error).__name__}: {error}")
             number, next_at = number + 1, max(next_at + 1 / RATE, time.monotonic())
             self._ended.wait(next_at - time.monotonic())
@@ -84,6 +85,8 @@ class Trickle(threading.Thread):
     def _by_rest(self) -> None:
         started = time.time()
         answer = self._api.post("/v1/jobs", json={"client": "first", "target": "python:note"})
+        if answer.status_code == 503:
+            raise Unavailable(answer.json()["detail"])
         assert answer.status_code == 201, answer.text
         now = time.time()
         self._account.promised(answer.json()["id"], Promise(started, now, now - started))

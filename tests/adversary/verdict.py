@@ -21,6 +21,9 @@ _TRIES = 3
 _LEAST = 0.5
 """Of what it schedules each second, what the first client must get to schedule."""
 
+_FOR_NOW = "OutOfMemory", "AdminShutdown", "OperationalError", "Unavailable"
+"""How a refusal begins after which one tries again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -89,6 +92,7 @@ def _once(house: House, attack: Attack, usual: Figures) -> Verdict:
     verdict.refusals = means.refusals
     if attack.recovers_within is not None:
         _recover(house, verdict, start, attack.recovers_within)
+        _ask_for_advice(house, verdict, start)
     freed = time.time()
     time.sleep(_AFTERWARDS)
     _look(house, verdict, freed + 0.2, time.time() - 0.1, usual, "afterwards")
@@ -110,6 +114,15 @@ def _recover(house: House, verdict: Verdict, start: float, within: float) -> Non
             return
         time.sleep(0.05)
     verdict.figures.append(f"all that was late had begun {time.monotonic() - began:.2f} s after the attack")
+
+
+def _ask_for_advice(house: House, verdict: Verdict, start: float) -> None:
+    """Whoever was refused meanwhile was told that it is for now, and nothing that would have him give up."""
+    refused = [reason for at, reason in house.account.refusals if at >= start]
+    wrong = [reason for reason in refused if not reason.startswith(_FOR_NOW)]
+    verdict.figures.append(f"{len(refused)} were refused for now" + f", such as: {refused[0]}" if refused else "")
+    if wrong:
+        verdict.broken.append(f"{len(wrong)} were refused as if for good, such as: {wrong[0]}")
 
 
 def _look(house: House, verdict: Verdict, start: float, end: float, usual: Figures, when: str) -> None:

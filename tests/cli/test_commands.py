@@ -272,3 +272,19 @@ def test_a_job_waits_for_nobody(run: Run, ask: Any, database_url: str) -> None:
     result = run("schedule", TARGET, "--every", "1h", "--after", "extract", "--json")
     assert result.exit_code == 2
     assert json.loads(result.stdout)["error"]["code"] == "pgsched.invalid_schedule"
+
+
+def test_a_transaction_that_is_prepared_and_not_ended_is_shown(ask: Any, db: Db, database_url: str, run: Run) -> None:
+    id = ask("schedule", TARGET, "--delay", "1h")["id"]
+    with psycopg.connect(database_url) as session:
+        session.execute("select from pgsched.executions where id = %s for update", [id])
+        session.execute("prepare transaction 'left behind'")
+    try:
+        [left] = ask("status")["prepared"]
+        assert left["gid"] == "left behind"
+        assert "left behind" in run("status").output
+    finally:
+        db.rollback()
+        db.autocommit = True
+        db.execute("rollback prepared 'left behind'")
+    assert ask("status")["prepared"] == []

@@ -123,6 +123,14 @@ async def test_another_worker_that_is_at_it_is_left_alone(db: Connection, link: 
         assert not await days.make(await link.get(), Day("history", date(2020, 1, 1)))
 
 
+async def test_a_day_that_another_worker_has_attached_meanwhile_is_there(db: Connection, link: Link) -> None:
+    connection, day = await link.get(), Day("history", date(2090, 1, 2))
+    assert await days.make(connection, day)
+    assert value(db, "select pgsched_internal.attach_day('history', '2090-01-02')")
+    assert await days.attach(connection, day)
+    db.execute("drop table pgsched_internal.history_20900102; delete from pgsched_internal.days where name ~ '2090'")
+
+
 async def test_a_day_that_the_default_partition_has_rows_of_stays_with_it(db: Connection, link: Link) -> None:
     finish(db, schedule(db), ago="9000 days")
     day = value(db, "select (finished_at at time zone 'UTC')::date from pgsched.history")

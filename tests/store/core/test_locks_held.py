@@ -8,9 +8,22 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from pgsched.store.core.sql import statement
 from tests.store.admin.queue_arrange import queue, session
 from tests.store.ends.dead_letter_arrange import dead_letter
-from tests.store.store_arrange import TARGET, Connection, call, column, finish, lease, planned, refused, schedule, value
+from tests.store.store_arrange import (
+    TARGET,
+    Connection,
+    call,
+    column,
+    finish,
+    lease,
+    planned,
+    refused,
+    row,
+    schedule,
+    value,
+)
 
 pytestmark = pytest.mark.oldest_postgresql
 
@@ -223,3 +236,11 @@ def test_looking_one_execution_up_holds_few_locks(db: Connection, ago: str | Non
 def test_cancelling_all_of_a_client_holds_few_locks(db: Connection) -> None:
     schedule(db, client="shop")
     assert_few(db, "cancel_all", client="shop")
+
+
+def test_what_a_reader_of_the_view_holds_is_known(db: Connection) -> None:
+    known, _, _ = row(db, statement("core/room_for_locks"))
+    with db.transaction():
+        db.execute("select from pgsched.status where client_id = 'default' and key = 'k'")
+        held = locks(db)
+    assert 0.95 * held <= known <= 1.05 * held

@@ -59,6 +59,25 @@ async def test_outcomes_are_recorded_beside_a_row_that_somebody_has_locked(
     assert gate.runs == 1
 
 
+async def test_what_a_prepared_transaction_has_locked_keeps_nobody_waiting(
+    db: Connection, database_url: str, running: Running
+) -> None:
+    gate = Gate()
+    async with running(gate.app):
+        await db.execute("select pgsched.schedule('python:wait', client => 'shop', key => 'mine')")
+        await gate.begun.wait()
+        async with await psycopg.AsyncConnection.connect(database_url) as session:
+            await session.execute("select from pgsched.executions where key = 'mine' for update")
+            await session.execute("prepare transaction 'left behind'")
+        gate.go.set()
+        await db.execute("select pgsched.schedule('python:quick') from generate_series(1, 50)")
+        await ended(db, "python:quick", 50)
+        assert await value(db, "select count(*) from pgsched.history where key = 'mine'") == 0
+        await db.execute("rollback prepared 'left behind'")
+        await ended(db, "python:wait", 1)
+    assert gate.runs == 1
+
+
 @pytest.mark.parametrize(
     "statement",
     [

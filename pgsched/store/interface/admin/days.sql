@@ -69,6 +69,9 @@ declare
 begin
   if parent not in ('history', 'attempts') or not pgsched_internal.try_lock('days') then
     return false;
+  elsif exists (select from pg_inherits i
+                 where i.inhrelid = to_regclass(format('pgsched_internal.%I', pgsched_internal.day_table(parent, day)))) then
+    return true;  -- another worker was quicker
   end if;
   attached := pgsched_internal.attach_if_free(parent, day);
   if attached then

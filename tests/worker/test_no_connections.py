@@ -1,0 +1,130 @@
+"""All connections of the server are taken by logins that have no right of ours."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+
+import psycopg
+import pytest
+
+from pgsched.delivery.python import App
+from pgsched.embedded import EmbeddedPostgres
+from pgsched.events import Events
+from pgsched.scheduler import Worker
+from pgsched.settings import Settings
+from pgsched.store.admin.migrate import migrate
+from tests.worker.conftest import Connection, Recorder, until, until_history
+
+_SETTINGS = {"max_connections": "40", "reserved_connections": "12", "fsync": "off", "shared_buffers": "16MB"}
+_LOGINS = """
+create role runner login password 'x' in role pgsched_worker;
+create role reserved login password 'x' in role pgsched_worker, pg_use_reserved_connections;
+create role nobody login password 'x'
+"""
+_CUT = "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'pgsched%'"
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+    """A server of PostgreSQL 18 with few connections, of which some are reserved."""
+    with EmbeddedPostgres(tmp_path_factory.mktemp("small") / "postgres", settings=_SETTINGS) as running:
+        migrate(running.url)
+        with psycopg.connect(running.url) as connection:
+            connection.execute(_LOGINS)
+        yield running
+
+
+@pytest.fixture
+async def owner(small: EmbeddedPostgres) -> AsyncIterator[Connection]:
+    async with await psycopg.AsyncConnection.connect(small.url, autocommit=True) as connection:
+        await connection.execute("delete from pgsched.history")
+        yield connection
+
+
+@pytest.fixture
+def taken() -> Iterator[ExitStack]:
+    """What is closed when all has been seen, or before."""
+    with ExitStack() as stack:
+        yield stack
+
+
+def _as(url: str, role: str) -> str:
+    return psycopg.conninfo.make_conninfo(url, user=role, password="x")
+
+
+def _take_all(url: str, stack: ExitStack) -> None:
+    """Takes what anybody may have."""
+    while True:
+        try:
+            stack.callback(psycopg.connect(_as(url, "nobody")).close)
+        except psycopg.OperationalError as error:
+            if "remaining connection slots are reserved" not in str(error):
+                raise
+            return
+
+
+def _worker(url: str, role: str, recorder: Recorder) -> Worker:
+    app = App()
+
+    @app.handler("quick")
+    async def quick() -> None:
+        pass
+
+    return Worker(Settings(database_url=_as(url, role), concurrency=4), app=app, events=Events(recorder))
+
+
+async def _deliver(owner: Connection, count: int) -> None:
+    await owner.execute("select pgsched.schedule('python:quick') from generate_series(1, 5)")
+    await until_history(owner, count)
+
+
+async def test_a_worker_that_has_its_connections_goes_on(
+    small: EmbeddedPostgres, owner: Connection, taken: ExitStack, recorder: Recorder
+) -> None:
+    worker = _worker(small.url, "runner", recorder)
+    await worker.start()
+    try:
+        await _deliver(owner, 5)
+        _take_all(small.url, taken)
+        await _deliver(owner, 10)
+    finally:
+        taken.close()
+        await worker.drain()
+
+
+async def test_a_worker_that_finds_none_says_so_and_is_back_when_there_are_some(
+    small: EmbeddedPostgres, owner: Connection, taken: ExitStack, recorder: Recorder
+) -> None:
+    worker = _worker(small.url, "runner", recorder)
+    await worker.start()
+    try:
+        await _deliver(owner, 5)
+        _take_all(small.url, taken)
+        await owner.execute(_CUT)
+        _take_all(small.url, taken)
+        await owner.execute("select pgsched.schedule('python:quick') from generate_series(1, 5)")
+
+        async def says_why() -> bool:
+            return any("connection slots" in str(fields["error"]) for fields in recorder.named("service.failed"))
+
+        await until(says_why)
+        taken.close()
+        await until_history(owner, 10)
+    finally:
+        taken.close()
+        await worker.drain()
+
+
+async def test_reserved_connections_are_the_workers_whatever_others_take(
+    small: EmbeddedPostgres, owner: Connection, taken: ExitStack, recorder: Recorder
+) -> None:
+    worker = _worker(small.url, "reserved", recorder)
+    await worker.start()
+    try:
+        await _deliver(owner, 5)
+        _take_all(small.url, taken)
+        await owner.execute(_CUT)
+        _take_all(small.url, taken)
+        await _deliver(owner, 10)
+    finally:
+        taken.close()
+        await worker.drain()
