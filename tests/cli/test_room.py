@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from pgsched.embedded import EmbeddedPostgres
+from tests import conftest
 from tests.cli.conftest import Run
-from tests.conftest import tested_bin_dir
 
 _SMALL = {"max_connections": "20", "max_locks_per_transaction": "64", "fsync": "off", "shared_buffers": "16MB"}
 
 
 def test_a_server_with_little_room_for_locks_is_told_what_to_set(run: Run, tmp_path: Path) -> None:
-    with EmbeddedPostgres(tmp_path / "small", bin_dir=tested_bin_dir(), settings=_SMALL) as server:
+    with EmbeddedPostgres(tmp_path / "small", bin_dir=conftest.tested_bin_dir(), settings=_SMALL) as server:
         for words in (["migrate"], ["queues", "create", "orders"]):
             result = run(*words, "--database-url", server.url)
             assert result.exit_code == 0, result.output

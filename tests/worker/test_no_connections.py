@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
+from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
@@ -48,7 +49,8 @@ def taken() -> Iterator[ExitStack]:
 
 
 def _as(url: str, role: str) -> str:
-    return psycopg.conninfo.make_conninfo(url, user=role, password="x")
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=f"{role}:x@{parts.hostname}:{parts.port}"))
 
 
 def _take_all(url: str, stack: ExitStack) -> None:
