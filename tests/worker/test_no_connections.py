@@ -100,12 +100,11 @@ async def test_a_worker_that_finds_none_says_so_and_is_back_when_there_are_some(
     await worker.start()
     try:
         await _deliver(owner, 5)
-        _take_all(small.url, taken)
-        await owner.execute(_CUT)
-        _take_all(small.url, taken)
         await owner.execute("select pgsched.schedule('python:quick') from generate_series(1, 5)")
 
         async def says_why() -> bool:
+            await owner.execute(_CUT)
+            _take_all(small.url, taken)
             return any("connection slots" in str(fields["error"]) for fields in recorder.named("service.failed"))
 
         await until(says_why)
