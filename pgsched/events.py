@@ -2,13 +2,15 @@
 
 Rooms emit events by name with plain fields; who listens is decided at the top. A listener must not raise and must not
 wait: it runs inside the loop that emitted, but for ``loop.blocked``, which a thread emits while the loop stands
-still. Per-row events are never emitted on the hot path, only per batch.
+still. Of batches on the hot path observers are told (``observer``): they are typed, and there may be none.
 """
 
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+from pgsched.observer import Observer
 
 Field = str | int | float | bool | None
 Listener = Callable[[str, dict[str, Field]], None]
@@ -38,10 +40,11 @@ _WARNINGS = frozenset(
 
 
 class Events:
-    """Hands each event to every listener, in the order in which they are given."""
+    """Hands each event to every listener, in the order in which they are given. ``observers`` are told of batches."""
 
-    def __init__(self, *listeners: Listener) -> None:
+    def __init__(self, *listeners: Listener, observers: Sequence[Observer] = ()) -> None:
         self._listeners = listeners
+        self.observers = tuple(observers)
 
     def emit(self, event: str, **fields: Field) -> None:
         for listener in self._listeners:

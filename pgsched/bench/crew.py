@@ -42,10 +42,6 @@ class Crew:
         """How many executions all workers together have settled so far."""
         return sum(self.signals.counts)
 
-    def statements(self) -> int:
-        """How many statements all workers together have sent so far."""
-        return sum(self.signals.sent)
-
     def await_settled(self, count: int, *, within: float) -> None:
         """Returns once so many are settled, or the time is over, or nothing moves any more: the account then tells."""
         settled, moved = -1, time.monotonic()
@@ -80,7 +76,6 @@ def crew(settings: Settings, *, processes: int) -> Iterator[Crew]:
         go=_context.Event(),
         done=_context.Event(),
         counts=_context.Array("q", processes),
-        sent=_context.Array("q", processes),
         reports=_context.Queue(),
     )
     with tempfile.TemporaryDirectory(prefix="pgsched-bench-") as directory:

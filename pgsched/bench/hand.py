@@ -1,9 +1,8 @@
-"""One worker process of a benchmark: pgsched's own worker, with its handlers, its claims and its statements counted."""
+"""One worker process of a benchmark: pgsched's own worker, with handlers that count and an observer of its batches."""
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -15,22 +14,20 @@ import uvloop
 from pgsched.bench.report import Report, Trace
 from pgsched.delivery.python import App
 from pgsched.events import Events, logging_listener
+from pgsched.observer import BatchClaimed, BatchSettled, Observer
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
-from pgsched.store.live import executions
-
-_LOOK_EVERY = 0.005
 
 
 @dataclass(slots=True)
 class Signals:
-    """Between the crew and its hands. ``counts`` and ``sent`` have a place for each of them."""
+    """Between the crew and its hands. ``counts`` has a place for each of them: what it has
+    settled."""
 
     ready: Any
     go: Event
     done: Event
     counts: Any
-    sent: Any
     reports: Any
 
 
@@ -40,27 +37,23 @@ def work(settings: Settings, number: int, signals: Signals, traces: Path) -> Non
 
 
 async def _work(settings: Settings, number: int, signals: Signals, path: Path) -> None:
-    report = Report()
-    statements = _count_statements()
-    _time_claims(report)
+    report, loop = Report(), asyncio.get_running_loop()
     with path.open("wb") as file:
         trace = Trace(file)
         app = _handlers(report, trace, _ahead_of_server(settings))
-        worker = Worker(settings, app=app, events=Events(logging_listener(logging.getLogger("pgsched.bench"))))
+        events = Events(
+            logging_listener(logging.getLogger("pgsched.bench")),
+            observers=[_Counting(report, signals.counts, number)],
+        )
+        worker = Worker(settings, app=app, events=events)
         signals.ready.wait(60)
-        await asyncio.get_running_loop().run_in_executor(None, signals.go.wait)
-        cpu = time.process_time()
+        await loop.run_in_executor(None, signals.go.wait)
+        cpu, report.last = time.process_time(), time.monotonic()
         await worker.start()
-        report.last = time.monotonic()
-        while not signals.done.is_set():
-            await asyncio.sleep(_LOOK_EVERY)
-            signals.sent[number] = statements[0]
-            if worker.settler.settled_count != signals.counts[number]:
-                signals.counts[number], report.last = worker.settler.settled_count, time.monotonic()
+        await loop.run_in_executor(None, signals.done.wait)
         report.cpu_seconds = time.process_time() - cpu
         await worker.drain()
         trace.flush()
-    report.statements = statements[0]
     signals.reports.put(report)
 
 
@@ -98,32 +91,19 @@ def _ahead_of_server(settings: Settings) -> float:
     return ahead
 
 
-def _count_statements() -> list[int]:
-    """Counts what this process sends; begin and commit count as statements."""
-    count = [0]
-    execute, transaction = psycopg.AsyncCursor.execute, psycopg.AsyncConnection.transaction
+class _Counting(Observer):
+    """Notes what the worker tells of its batches, and lets the crew see how far it is."""
 
-    async def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
-        count[0] += 1
-        return await execute(self, *args, **kwargs)
+    def __init__(self, report: Report, settled: Any, number: int) -> None:
+        self._report, self._settled, self._number = report, settled, number
 
-    def counted_transaction(self: Any, *args: Any, **kwargs: Any) -> Any:
-        count[0] += 2
-        return transaction(self, *args, **kwargs)
+    def claimed(self, batch: BatchClaimed) -> None:
+        self._report.statements += batch.statements
+        if not batch.at_once:
+            self._report.claims.add(int(batch.seconds * 1e6), time.monotonic())
 
-    psycopg.AsyncCursor.execute = counted  # type: ignore[method-assign]
-    psycopg.AsyncConnection.transaction = counted_transaction  # type: ignore[method-assign]
-    return count
-
-
-def _time_claims(report: Report) -> None:
-    claim: Callable[..., Awaitable[Any]] = executions.claim
-
-    async def timed(*args: Any, **kwargs: Any) -> Any:
-        started = time.monotonic()
-        rows = await claim(*args, **kwargs)
-        ended = time.monotonic()
-        report.claims.add(int((ended - started) * 1e6), ended)
-        return rows
-
-    executions.claim = timed
+    def settled(self, batch: BatchSettled) -> None:
+        self._report.statements += batch.statements
+        if batch.rows:
+            self._settled[self._number] += batch.rows
+            self._report.last = time.monotonic()

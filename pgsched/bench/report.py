@@ -15,8 +15,8 @@ _WRITTEN_AT_ONCE = 16_384
 class Report:
     """What one worker process did.
 
-    ``last`` is the system-wide monotonic moment of its last settle; ``lateness`` is of each execution that said when
-    it was due, ``claims`` of each round trip that claimed.
+    ``last`` is the system-wide monotonic moment of its last settle, ``statements`` how many have claimed and settled;
+    ``lateness`` is of each execution that said when it was due, ``claims`` of each transaction that claimed.
     """
 
     delivered: int = 0

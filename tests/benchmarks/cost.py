@@ -19,9 +19,9 @@ from pgsched.store.core.connect import Connection, connect
 from pgsched.store.jobs.successors import plan_successors
 from tests.benchmarks.measuring.life import PARTITIONS, Life
 from tests.benchmarks.measuring.meter import Call, Meter
+from tests.benchmarks.measuring.statements import PRELOADED
 
 _WARMING = 32  # calls, so that each partition's plans and caches are there before anything is measured
-_PRELOADED = {"shared_preload_libraries": "pg_stat_statements", "pg_stat_statements.track_planning": "on"}
 _SINGLE = """
 select pgsched.schedule('python:noop', '{"order": 42, "merchant": "abcdefghij"}', delay => interval '1 hour')"""
 _JOBS = """
@@ -52,7 +52,7 @@ def run_cost(
     ``server_*`` figures are None where the server does not tell: see ``measured_by``. Raises AssertionError unless each
     row that was scheduled was claimed once and settled once.
     """
-    with ground(url, settings=_PRELOADED) as own, psycopg.connect(own, autocommit=True) as watcher:
+    with ground(url, settings=PRELOADED) as own, psycopg.connect(own, autocommit=True) as watcher:
         told, statements = asyncio.run(_measure(watcher, own, batches, calls, progress))
     return {"calls": calls, "measured_by": told, "statements": statements}
 

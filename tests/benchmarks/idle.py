@@ -4,24 +4,32 @@ import time
 from typing import Any
 
 import click
+import psycopg
 
 from pgsched.bench.crew import crew
 from pgsched.bench.ground import ground
 from pgsched.cli.bench import COUNT, on_server, tell, worker_processes
 from pgsched.settings import Settings
+from tests.benchmarks.measuring.statements import PRELOADED, counts_statements, statements_sent
 
 _SETTLING_IN = 3
 
 
 def run_idle(url: str | None, *, seconds: int, processes: int) -> dict[str, Any]:
-    """Statements a second of all workers together, begin and commit counted, after they have settled in."""
-    with ground(url) as own, crew(Settings(database_url=own), processes=processes) as workers:
-        workers.go.set()
-        time.sleep(_SETTLING_IN)
-        before, started = workers.statements(), time.monotonic()
-        time.sleep(seconds)
-        sent, passed = workers.statements() - before, time.monotonic() - started
-        workers.finish()
+    """Statements a second of all workers together, begin and commit counted, after they have settled in.
+
+    The server counts them. Raises AssertionError where it has not loaded pg_stat_statements.
+    """
+    with ground(url, settings=PRELOADED) as own, psycopg.connect(own, autocommit=True) as watcher:
+        if not counts_statements(watcher):
+            raise AssertionError("the server does not count statements: it has not loaded pg_stat_statements")
+        with crew(Settings(database_url=own), processes=processes) as workers:
+            workers.go.set()
+            time.sleep(_SETTLING_IN)
+            before, started = statements_sent(watcher), time.monotonic()
+            time.sleep(seconds)
+            sent, passed = statements_sent(watcher) - before, time.monotonic() - started
+            workers.finish()
     return {"seconds": seconds, "processes": processes, "statements_per_second": round(sent / passed, 2)}
 
 

@@ -1,48 +1,14 @@
 """Small rounds of the longer benchmarks: they run, and account for every execution. Their figures do not matter."""
 
-from pgsched.bench.callbacks import run_callbacks
-from pgsched.bench.drain import run_drain
-from pgsched.bench.lateness import run_lateness
 from pgsched.embedded import EmbeddedPostgres
+from tests.benchmarks.chaos import run_chaos
 from tests.benchmarks.cost import run_cost
 from tests.benchmarks.fleet import run_fleet
+from tests.benchmarks.idle import run_idle
 from tests.benchmarks.pinned import run_pinned
 from tests.benchmarks.recurring import run_recurring
 from tests.benchmarks.soak import run_soak
 from tests.benchmarks.waiting import run_waiting
-
-
-def test_a_drain_that_keeps_nothing_accounts_for_every_delivery(server: EmbeddedPostgres) -> None:
-    result = run_drain(server.url, count=2_000, processes=2, keep="nothing")
-    assert result["rate"] > 0
-    assert result["bare_rate"] > 0
-
-
-def test_a_drain_tells_where_the_time_went(server: EmbeddedPostgres) -> None:
-    result = run_drain(server.url, count=5_000, processes=1, bare=False)
-    parts = result["server_claim_cpu_us_per_execution"] + result["server_settle_cpu_us_per_execution"]
-    assert result["server_cpu_us_per_execution"] >= parts
-    assert result["worker_cpu_us_per_execution"] > 0
-
-
-def test_rounds_are_told_with_their_medians(server: EmbeddedPostgres) -> None:
-    result = run_drain(server.url, count=500, processes=1, bare=False, rounds=3)
-    assert result["rate"] == sorted(one["rate"] for one in result["rounds"])[1]
-
-
-def test_executions_can_be_scheduled_while_lateness_is_measured(server: EmbeddedPostgres) -> None:
-    result = run_lateness(server.url, rate=300, seconds=1, feed=True, lead=0.3)
-    assert result["count"] == 300
-    assert result["min_ms"] > -1
-    assert result["p50_ms"] <= result["p90_ms"] <= result["p99_ms"] <= result["p999_ms"] <= result["max_ms"]
-    assert result["claim_p99_ms"] > 0
-
-
-def test_every_callback_arrives_once_by_each_of_the_senders(server: EmbeddedPostgres) -> None:
-    result = run_callbacks(server.url, count=500, processes=2)
-    assert result["per_cpu_second"] > 0
-    assert result["client_alone_per_cpu_second"] > 0
-    assert result["bare_protocol_per_cpu_second"] > 0
 
 
 def test_recurring_jobs_leave_one_row_each_behind(server: EmbeddedPostgres) -> None:
@@ -91,3 +57,15 @@ def test_each_statement_has_its_cost_at_each_batch_size(server: EmbeddedPostgres
         assert told[name, 5]["rows_per_call"] == 5
         assert told[name, 20]["us_per_row"] > 0
     assert told["schedule_single", 1]["wal_bytes_per_row"] > 0
+
+
+def test_two_idle_workers_send_fewer_than_ten_statements_a_second() -> None:
+    assert run_idle(None, seconds=5, processes=2)["statements_per_second"] < 10
+
+
+def test_nothing_is_lost_while_workers_are_killed_and_the_server_restarts() -> None:
+    lines: list[str] = []
+    result = run_chaos(count=6_000, processes=3, seconds=15, progress=lines.append)
+    assert result["lost"] == result["settled_twice"] == 0, lines
+    assert result["kills"] >= 2
+    assert result["instants"] >= 10  # one a second from when the job was planned; that none is missing, the run asserts

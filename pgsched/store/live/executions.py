@@ -43,13 +43,15 @@ class Lease:
 
 class Claimed(NamedTuple):
     """What a claim took, those of it that run, and the earliest successor it planned in each partition (wire count);
-    ``sure_until`` is that of its lease, and ``parked`` what it could not do (``store.live.careful``)."""
+    ``sure_until`` is that of its lease, ``parked`` what it could not do (``store.live.careful``), and ``statements``
+    how many took them, with begin and commit."""
 
     taken: list[Execution]
     rows: list[Execution]
     planned: dict[int, int]
     sure_until: float = float("inf")
     parked: tuple[Parked, ...] = ()
+    statements: int = 0
 
 
 Admit = Callable[[Connection, list[Execution]], Awaitable[list[Execution]]]
@@ -102,7 +104,7 @@ async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], 
         with contextlib.suppress(psycopg.Error):
             await connection.rollback()
         raise
-    return Claimed(taken, running, planned)
+    return Claimed(taken, running, planned, statements=len(cursors) + 2)
 
 
 async def carry_on(
@@ -127,7 +129,7 @@ async def claim_at_once(connection: Connection, lease: Lease, share: Share, whos
     [claim] = _claims(lease, [share], whose)
     cursor = await connection.execute(*claim, binary=True)
     rows = [Execution._make(row) for row in await cursor.fetchall()]
-    return Claimed(rows, await with_own_tokens(connection, rows), {})
+    return Claimed(rows, await with_own_tokens(connection, rows), {}, statements=1)
 
 
 def _claims(lease: Lease, shares: Sequence[Share], whose: Whose) -> Iterator[tuple[LiteralString, dict[str, Any]]]:

@@ -7,7 +7,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import LiteralString
 
+from pgsched.domain.execution import Execution
 from pgsched.events import Events
+from pgsched.observer import BatchClaimed
 from pgsched.store.core.connect import Link
 from pgsched.store.core.isolation import is_of_a_row
 from pgsched.store.core.wire import LONG_AGO
@@ -37,6 +39,7 @@ class Leases:
         self.link, self._roster, self._clock, self._events, self._length = (
             link, roster, clock, events, length
         )  # fmt: skip
+        self._sure = SURE * length.total_seconds()
         self._unanswered: list[int] = []
         self._refused: dict[bytes, None] = {}
         self._looking_for: list[int] = []
@@ -52,12 +55,19 @@ class Leases:
         """A lease under a token that no claim has had, for rows that are due so far ahead."""
         token = self._roster.next_token()
         self._unanswered.append(token)
-        sure_until = time.monotonic() + SURE * self._length.total_seconds()
+        sure_until = time.monotonic() + self._sure
         return Lease(owner=self._roster.number, token=token, length=self._length, ahead=ahead, sure_until=sure_until)
 
-    def answered(self, lease: Lease) -> None:
-        """It is known what was leased."""
+    def answered(
+        self, lease: Lease, rows: Sequence[Execution] | None = None, *, statements: int = 3, at_once: bool = False
+    ) -> None:
+        """It is known what was leased. Observers are told of these rows, unless nothing was claimed (None)."""
         self._unanswered.remove(lease.token)
+        if rows is not None:
+            asked_at = lease.sure_until - self._sure
+            for observer in self._events.observers:
+                seconds = time.monotonic() - asked_at
+                observer.claimed(BatchClaimed(rows=len(rows), statements=statements, seconds=seconds, at_once=at_once))
 
     def tell(self, parked: Iterable[Parked]) -> None:
         """Rows were put away for whose sake a claim failed. What the database lets nobody do anything with is read
@@ -75,7 +85,7 @@ class Leases:
         if self._refused:
             whose = replace(whose, refused=tuple(self._refused))
         answer = await careful.claim(connection, lease, shares, now=now, admit=admit, whose=whose)
-        self.answered(lease)
+        self.answered(lease, answer.taken, statements=answer.statements)
         self.tell(answer.parked)
         return answer._replace(sure_until=lease.sure_until)
 
@@ -89,7 +99,7 @@ class Leases:
                 raise
             await self.give_back()  # also what was leased and could not be read
             return await self.claim([share], ahead, admit=None, whose=plain)
-        self.answered(lease)
+        self.answered(lease, answer.taken, statements=answer.statements, at_once=True)
         return answer._replace(sure_until=lease.sure_until)
 
     async def give_back(self, *, parts: int = 1) -> None:

@@ -318,7 +318,7 @@ class Gatekeeper(Service):
             locked = await self._lock(connection, wanted, held)
             passing = await self._pass(connection, rows, wanted, held, locked)
             passing = await with_own_tokens(connection, passing)
-        self.leases.answered(lease)
+        self.leases.answered(lease, rows if batch else None)
         self._dispatcher.submit(passing, lease.sure_until)
         if len(rows) < batch and name not in held.values():
             self._holding.pop(name, None)

@@ -1,5 +1,6 @@
 """Outcomes that are settled together."""
 
+from collections import Counter
 from collections.abc import Collection
 from typing import TypeVar
 
@@ -92,6 +93,18 @@ class Batch:
         pairs.extend((row.id, row.token) for rows in self.parked.values() for row in rows)
         pairs.extend((row.id, row.token) for rows in self.held.values() for row in rows)
         return pairs
+
+    def outcomes(self) -> Counter[str]:
+        """How many came to what: the status in which they end, or what becomes of them instead."""
+        found = Counter(row.status for rows in self.finished.values() for row in rows)
+        for groups in [*self.succeeded.values(), self.discarded]:
+            found["succeeded"] += sum(len(group.ids) for group in groups.values())
+        found["released"] = sum(len(group.ids) for group in self.released.values())
+        found["retrying"] = sum(map(len, self.retried.values()))
+        found["postponed"] = sum(map(len, self.postponed.values()))
+        found["deferred"] = sum(map(len, self.parked.values()))
+        found["held"] = sum(map(len, self.held.values()))
+        return +found
 
     def only(self, ids: Collection[bytes]) -> "Batch":
         """What it has of these rows."""

@@ -34,6 +34,7 @@ from pgsched.domain.outcome import (
 )
 from pgsched.domain.policy import Options
 from pgsched.events import Events
+from pgsched.observer import BatchDelivered, BatchSettled
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Link
 from pgsched.store.core.isolation import is_a_lock, is_of_a_row
@@ -150,8 +151,9 @@ class Settler(Service):
             pause = self._since + self._window - time.monotonic()
             if pause > 0 and self._gathering.count < self._batch and not self.stopping:
                 return min(pause, again)
-            self._sending, self._gathering = self._gathering.in_two(_MOST_KEYS)
-        await self._send(self._sending)
+            await self._send(self._take_gathered())
+        else:
+            await self._send(self._sending)
         return 0.0
 
     async def recover(self, error: Exception) -> None:
@@ -161,17 +163,23 @@ class Settler(Service):
     async def flush(self) -> None:
         """Settles all that has been decided; for the end of a drain. Raises what the database raises."""
         while self._sending is not None or self._gathering.count:
-            if self._sending is None:
-                self._sending, self._gathering = self._gathering, Batch()
-            await self._send(self._sending)
+            await self._send(self._sending or self._take_gathered())
         while self._locked.count or self._turns:  # noqa: ASYNC110  the database has no event for it; this is shutdown
             await asyncio.sleep(await self._try_again())
 
     async def close(self) -> None:
         await self._link.drop()
 
+    def _take_gathered(self) -> Batch:
+        batch, self._gathering = self._gathering.in_two(_MOST_KEYS)
+        self._sending = batch
+        for observer in self.events.observers:
+            seconds = time.monotonic() - self._since
+            observer.delivered(BatchDelivered(rows=batch.count, outcomes=batch.outcomes(), seconds=seconds))
+        return batch
+
     async def _send(self, batch: Batch) -> None:
-        connection = await self._link.get()
+        connection, started = await self._link.get(), time.monotonic()
         settled: Settled | None = None
         if time.monotonic() >= self._wary_until:
             try:
@@ -187,7 +195,7 @@ class Settler(Service):
             self._locked.add(batch.only(settled.locked))
             batch = batch.only({id for id, _ in batch.rows()} - settled.locked)
         self._sending = None
-        self._note(batch, settled)
+        self._note(batch, settled, started)
         full = batch.count >= self._batch
         self._window = min(_LONGEST_WINDOW, self._window * 2) if batch.count > 8 and not full else _SHORTEST_WINDOW
 
@@ -208,17 +216,20 @@ class Settler(Service):
         if not self._again.is_due and not self.stopping:
             return self._again.pause
         with self._again.work():
-            connection, batch = await self._link.get(), self._locked
+            connection, batch, started = await self._link.get(), self._locked, time.monotonic()
             settled = await Wary(connection, batch, self._owner()).settle()
             settled.fires += await let_turns(connection, self._turns)
             self._keep_apart(batch, settled)
             self._locked = batch.only(settled.locked)
-            self._note(batch.only({id for id, _ in batch.rows()} - settled.locked), settled)
+            self._note(batch.only({id for id, _ in batch.rows()} - settled.locked), settled, started)
         return self._again.pause if self._locked.count or self._turns else 60.0
 
-    def _note(self, batch: Batch, settled: Settled) -> None:
+    def _note(self, batch: Batch, settled: Settled, started: float) -> None:
         """These rows are out of this worker's hands."""
         self.settled_count += settled.count
+        for observer in self.events.observers:
+            seconds = time.monotonic() - started
+            observer.settled(BatchSettled(rows=settled.count, statements=settled.statements, seconds=seconds))
         refused = batch.count - settled.count - len(settled.parked)
         if refused > 0:
             self.events.emit("lease.refused", count=refused)

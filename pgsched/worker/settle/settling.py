@@ -27,10 +27,12 @@ Turn = tuple[int, str, str]
 
 @dataclass(slots=True)
 class Settled:
-    """What became of a batch: how many rows were settled; what was locked by others, or refused; whose turn it may be
-    now that nobody could say; and the instants, by partition, at which those fire whose turn it is."""
+    """What became of a batch: how many rows were settled, and by how many statements; what was locked by others, or
+    refused; whose turn it may be now that nobody could say; and the instants, by partition, at which those fire whose
+    turn it is."""
 
     count: int = 0
+    statements: int = 0
     locked: set[bytes] = field(default_factory=set)
     parked: list[Parked] = field(default_factory=list)
     turns: set[Turn] = field(default_factory=set)
@@ -66,6 +68,7 @@ async def settle(connection: Connection, batch: Batch, owner: int, *, turns: boo
         settled.fires += [(partition, instant) for (instant,) in await cursor.fetchall() if instant is not None]
     settled.count = sum(cursor.rowcount for cursor in cursors) + sum(map(len, batch.parked.values()))
     settled.count += sum(map(len, batch.held.values()))
+    settled.statements = len(cursors) + len(counted) + len(batch.parked) + len(batch.held) + len(nexts)
     for cursor in counted:
         row = await cursor.fetchone()
         settled.count += row[0] if row else 0
@@ -101,6 +104,7 @@ class Wary:
             part = batch.only(free)
             settled = await settle(self._connection, part, self._owner, turns=False)
         self._settled.count += settled.count
+        self._settled.statements += settled.statements
         self._settled.turns.update(part.keys.values())
         if part.count < batch.count:
             rest = batch.only({id for id, _ in batch.rows()} - free)
@@ -112,7 +116,9 @@ class Wary:
         if ended:
             try:
                 async with self._connection.transaction():
-                    self._settled.count += (await settle(self._connection, plain, self._owner, turns=False)).count
+                    settled = await settle(self._connection, plain, self._owner, turns=False)
+                self._settled.count += settled.count
+                self._settled.statements += settled.statements
                 self._settled.turns.update(plain.keys.values())
                 return
             except psycopg.Error as error:

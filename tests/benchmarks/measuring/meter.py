@@ -1,7 +1,6 @@
 """What a statement costs the server, told by everything that can tell: the clock, the backend's CPU, the log, and
 pg_stat_statements where it is loaded."""
 
-import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -11,6 +10,7 @@ import psycopg
 from pgsched.bench.drain import wal_bytes
 from pgsched.bench.server_cpu import backend_seconds
 from pgsched.store.core.connect import Connection
+from tests.benchmarks.measuring.statements import counts_statements, forget_statements
 
 # Planning counts as well where the server tracks it. Begin and commit are not counted here: they are statements of
 # their own, or none at all.
@@ -18,9 +18,6 @@ _STATEMENTS = """
 select sum(s.total_exec_time + s.total_plan_time) from pg_stat_statements s
  where s.dbid = (select oid from pg_database where datname = current_database()) and s.query !~* '^(begin|commit)'
    and s.query not like '%%pg_stat_statements%%' and s.query not like '%%pg_current_wal_insert_lsn%%'"""
-# Of this database alone: what was gathered of others is their owners'.
-_FORGET = """
-select pg_stat_statements_reset(0, (select oid from pg_database where datname = current_database()), 0)"""
 
 Call = Callable[[int], Awaitable[int]]
 
@@ -30,7 +27,7 @@ class Meter:
 
     def __init__(self, watcher: psycopg.Connection[Any], connection: Connection) -> None:
         self._watcher, self._connection = watcher, connection
-        self.has_statements = _load(watcher)
+        self.has_statements = counts_statements(watcher)
 
     async def measure(self, calls: int, call: Call) -> dict[str, Any]:
         """Calls so often with the number of the call; each answers with how many rows it was about.
@@ -39,7 +36,7 @@ class Meter:
         of a row.
         """
         if self.has_statements:
-            self._watcher.execute(_FORGET.encode())
+            forget_statements(self._watcher)
         log, cpu, started = wal_bytes(self._watcher), backend_seconds(self._connection), time.perf_counter()
         rows = 0
         for number in range(calls):
@@ -63,12 +60,3 @@ class Meter:
             return None
         row = self._watcher.execute(_STATEMENTS.encode(), []).fetchone()
         return float(row[0]) if row and row[0] is not None else None
-
-
-def _load(watcher: psycopg.Connection[Any]) -> bool:
-    """Whether pg_stat_statements can be asked: it must have been loaded with the server."""
-    with contextlib.suppress(psycopg.Error):
-        watcher.execute("create extension if not exists pg_stat_statements")
-        watcher.execute(_FORGET.encode())
-        return True
-    return False

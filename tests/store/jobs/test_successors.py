@@ -276,7 +276,7 @@ async def test_a_claim_at_once_leaves_recurring_rows_to_one_that_plans(db: Sessi
     partition = value(db, "select partition from pgsched.executions")
     lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
     answer = await executions.claim_at_once(worker, lease, Share(partition, LONG_AGO, 100))
-    assert (answer, waiting(db, recurring), counts(db)[0]) == (Claimed([], [], {}), [BEGAN], 1)
+    assert (answer, waiting(db, recurring), counts(db)[0]) == (Claimed([], [], {}, statements=1), [BEGAN], 1)
 
 
 async def test_what_a_claim_has_no_time_to_reckon_is_put_off_the_plainest_first(

@@ -1,0 +1,127 @@
+"""Observers are told of each batch that a worker claims, delivers and settles."""
+
+import asyncio
+from collections import Counter
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+
+from pgsched.delivery.python import App, Fail, Retry
+from pgsched.events import Events
+from pgsched.observer import BatchClaimed, BatchDelivered, BatchSettled, Observer
+from pgsched.scheduler import Worker
+from pgsched.settings import Settings
+from tests.worker.conftest import Connection, until_history
+
+MANY = """
+insert into pgsched.executions (target, payload, fire_at, options)
+select %s, %s, now(), %s from generate_series(1, %s)"""
+ONCE_MORE = '{"max_attempts": 2, "backoff": {"initial": "10ms"}}'
+
+
+class Noting(Observer):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.claims, self.settles = list[BatchClaimed](), list[BatchSettled]()
+        self.deliveries = list[BatchDelivered]()
+
+    def claimed(self, batch: BatchClaimed) -> None:
+        self.claims.append(batch)
+
+    def delivered(self, batch: BatchDelivered) -> None:
+        self.deliveries.append(batch)
+
+    def settled(self, batch: BatchSettled) -> None:
+        self.settles.append(batch)
+
+    @property
+    def outcomes(self) -> Counter[str]:
+        """All batches together."""
+        return sum((Counter(batch.outcomes) for batch in self.deliveries), Counter[str]())
+
+
+def an_app() -> App:
+    app = App()
+
+    @app.handler("do")
+    async def do(payload: Any) -> None:
+        match payload:
+            case "fail":
+                raise Fail("no")
+            case "retry":
+                raise Retry("not now")
+
+    return app
+
+
+@pytest.fixture
+def noting() -> Noting:
+    return Noting()
+
+
+async def run(url: str, db: Connection, observers: list[Observer], *, until: tuple[tuple[str, int], ...]) -> None:
+    """A worker, from its start until history has so many of each status, and its drain."""
+    settings = Settings(database_url=url, concurrency=20)
+    worker = Worker(settings, app=an_app(), events=Events(observers=observers))
+    async with AsyncExitStack() as stack:
+        await worker.start()
+        stack.push_async_callback(worker.drain)
+        for status, count in until:
+            await until_history(db, count, status=status)
+
+
+async def test_rows_are_told_of_by_the_batch_from_claim_to_settle(
+    db: Connection, database_url: str, noting: Noting
+) -> None:
+    await db.execute(MANY, ["python:do", "{}", None, 500])
+    await run(database_url, db, [noting], until=(("succeeded", 500),))
+    assert sum(batch.rows for batch in noting.claims) == sum(batch.rows for batch in noting.settles) == 500
+    assert noting.outcomes == {"succeeded": 500}
+    assert len(noting.deliveries) == len(noting.settles) < 100
+    assert all(batch.rows == sum(batch.outcomes.values()) for batch in noting.deliveries)
+
+
+async def test_each_batch_tells_its_statements_and_its_time(db: Connection, database_url: str, noting: Noting) -> None:
+    await db.execute(MANY, ["python:do", "{}", None, 100])
+    await run(database_url, db, [noting], until=(("succeeded", 100),))
+    assert all(batch.statements >= 3 or batch.at_once for batch in noting.claims)
+    assert all(batch.statements >= 1 for batch in noting.settles)
+    seconds = [batch.seconds for batch in noting.claims] + [batch.seconds for batch in noting.settles]
+    assert min(seconds + [batch.seconds for batch in noting.deliveries]) > 0
+
+
+async def test_outcomes_are_counted_by_what_becomes_of_the_rows(
+    db: Connection, database_url: str, noting: Noting
+) -> None:
+    await db.execute(MANY, ["python:do", '"fail"', None, 3])
+    await db.execute(MANY, ["python:do", '"retry"', ONCE_MORE, 2])
+    await db.execute(MANY, ["python:do", '"well"', None, 4])
+    await run(database_url, db, [noting], until=(("succeeded", 4), ("failed", 5)))
+    assert noting.outcomes == {"succeeded": 4, "failed": 5, "retrying": 2}
+
+
+async def test_what_a_drain_hands_back_is_told_as_released(db: Connection, database_url: str, noting: Noting) -> None:
+    app, begun = App(), asyncio.Event()
+
+    @app.handler("do")
+    async def do(payload: Any) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    settings = Settings(database_url=database_url, concurrency=1, drain_timeout=0.1)
+    worker = Worker(settings, app=app, events=Events(observers=[noting]))
+    await db.execute(MANY, ["python:do", "{}", None, 1])
+    await worker.start()
+    await begun.wait()
+    await worker.drain()
+    assert noting.outcomes == {"released": 1}
+
+
+async def test_several_observers_are_told_the_same(db: Connection, database_url: str) -> None:
+    one, other = Noting(), Noting()
+    await db.execute(MANY, ["python:do", "{}", None, 10])
+    await run(database_url, db, [one, other], until=(("succeeded", 10),))
+    assert [batch.rows for batch in one.claims] == [batch.rows for batch in other.claims]
+    assert one.outcomes == other.outcomes == {"succeeded": 10}
