@@ -21,8 +21,7 @@ from pgsched.settings import Settings
 
 @dataclass(slots=True)
 class Signals:
-    """Between the crew and its hands. ``counts`` has a place for each of them: what it has
-    settled."""
+    """Between the crew and its hands. ``counts`` has a place for each of them: how many it has settled."""
 
     ready: Any
     go: Event

@@ -16,7 +16,7 @@ from tests.worker.conftest import Connection, until_history
 
 MANY = """
 insert into pgsched.executions (target, payload, fire_at, options)
-select %s, %s, now(), %s from generate_series(1, %s)"""
+select %s, %s::jsonb, now(), %s::jsonb from generate_series(1, %s)"""
 ONCE_MORE = '{"max_attempts": 2, "backoff": {"initial": "10ms"}}'
 
 

@@ -113,7 +113,7 @@ class Trial(Service):
                 passing = await self._admit(connection, rows.pop(0), name)
             await gates.hold(connection, [(row, name) for row in rows])
             passing = await with_own_tokens(connection, passing)
-        self.leases.answered(lease)
+        self.leases.answered(lease, passing)
         self._batch = _FEWEST if passing or not found else min(self._batch * 4, _MOST)
         return passing[0] if passing else None
 

@@ -227,7 +227,7 @@ class Settler(Service):
     def _note(self, batch: Batch, settled: Settled, started: float) -> None:
         """These rows are out of this worker's hands."""
         self.settled_count += settled.count
-        for observer in self.events.observers:
+        for observer in self.events.observers if batch.count else ():
             seconds = time.monotonic() - started
             observer.settled(BatchSettled(rows=settled.count, statements=settled.statements, seconds=seconds))
         refused = batch.count - settled.count - len(settled.parked)
