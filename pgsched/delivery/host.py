@@ -1,15 +1,17 @@
 """The connections to one origin.
 
 A place is the right to one connection. It is held, in this order, by the exchange that opens the connection and by the
-open connection itself. Who finds every place taken and no connection parked does not begin (``places`` says who waits).
+open connection itself. Who finds every place taken and no connection parked does not begin (``places`` says who waits,
+and how clients share the connections).
 """
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
 
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.exchange import Exchange
-from pgsched.delivery.places import NoPlace, Places
+from pgsched.delivery.places import NoPlace, Places, alone
 from pgsched.delivery.url import Origin
 
 
@@ -42,8 +44,8 @@ class Host(Places):
     """At most ``most`` places. Leaves the roster when no place is taken and nobody waits, and is not used
     afterwards."""
 
-    def __init__(self, origin: Origin, roster: Roster, *, most: int) -> None:
-        super().__init__(f"connections to {origin.host}:{origin.port}", most)
+    def __init__(self, origin: Origin, roster: Roster, *, most: int, is_shared: Callable[[], bool] = alone) -> None:
+        super().__init__(f"connections to {origin.host}:{origin.port}", most, is_shared=is_shared)
         self.origin = origin
         self._roster = roster
         self._parked: list[Connection] = []
@@ -53,8 +55,12 @@ class Host(Places):
     def free(self) -> int:
         return self.most - self.taken + len(self._parked)
 
-    def begin(self, exchange: Exchange) -> None:
-        """Sends it on a parked connection, or gives it a place. Raises NoPlace where there is neither."""
+    def begin(self, exchange: Exchange, client: str) -> None:
+        """Sends it on a parked connection, or gives it a place. Raises NoPlace where there is neither, or others are to
+        have the rest. Whoever began it says that it is ``over``."""
+        if self.free_for(client) < 1:
+            raise NoPlace(self)
+        self._count(client)
         if exchange.once and self._parked:
             self._begin_afresh(exchange)
         elif self._parked:
@@ -62,12 +68,15 @@ class Host(Places):
             connection = self._parked.pop()
             del self._roster.parked[connection]
             connection.start(exchange)
-        elif self.taken < self.most:
+        else:
             self.taken += 1
             self._roster.places += 1
             exchange.offer_place()
-        else:
-            raise NoPlace(self)
+
+    def over(self, client: str) -> None:
+        """An exchange of this client's has ended, and nobody awaits it."""
+        self._discount(client)
+        self.tell()
 
     def _begin_afresh(self, exchange: Exchange) -> None:
         """Gives it a place of its own, if need be that of the connection parked for longest."""
@@ -99,7 +108,6 @@ class Host(Places):
             return
         self._parked.append(connection)
         self._roster.parked[connection] = now
-        self.tell()
 
     def unpark(self, connection: Connection) -> None:
         if self._roster.parked.pop(connection, None) is not None:
@@ -108,7 +116,6 @@ class Host(Places):
     def vacate(self) -> None:
         self.taken -= 1
         self._roster.places -= 1
-        self.tell()
         self.retire()
 
     def retire(self) -> None:

@@ -15,7 +15,7 @@ from pgsched.delivery.channel import outcome_of
 from pgsched.delivery.egress import Egress
 from pgsched.delivery.exchange import Exchange
 from pgsched.delivery.opener import Opener
-from pgsched.delivery.places import NoPlace
+from pgsched.delivery.places import NoPlace, alone
 from pgsched.delivery.pool import Pool
 from pgsched.delivery.proxy import WANTS_CREDENTIALS, Proxy, ProxyFailed, Tunneller
 from pgsched.delivery.request import compose
@@ -33,7 +33,8 @@ class HttpChannel:
     as the caller makes no more attempts than that at once. ``secrets`` answers with the keys that sign a client's
     callbacks, none where they are not signed; ``now`` is the database's time in seconds since 1970. ``tls`` replaces
     the default context, for authorities of one's own; ``certificates`` has the context of each host, or
-    ``client@host``, to which a certificate is shown. With a ``proxy`` every callback goes through it.
+    ``client@host``, to which a certificate is shown. With a ``proxy`` every callback goes through it. ``is_shared``
+    says whether there are several clients.
     """
 
     def __init__(
@@ -48,12 +49,13 @@ class HttpChannel:
         certificates: Mapping[str, ssl.SSLContext] | None = None,
         proxy: Proxy | None = None,
         rng: random.Random | None = None,
+        is_shared: Callable[[], bool] = alone,
     ) -> None:
         egress = Egress(allow_private=allow_private)
 
         def pool(tls: ssl.SSLContext | None) -> Pool:
-            opener = Tunneller(egress, proxy, tls=tls) if proxy else Opener(egress, tls=tls)
-            return Pool(opener, per_host=connections_per_host, connections=concurrency)
+            opener = Tunneller(egress, proxy, tls=tls) if proxy else Opener(egress, tls=tls, is_shared=is_shared)
+            return Pool(opener, per_host=connections_per_host, connections=concurrency, is_shared=is_shared)
 
         self._certificates, self._proxy = certificates or {}, proxy
         self._pool = pool(tls)
@@ -64,13 +66,13 @@ class HttpChannel:
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """One request. An answer whose head is not there within ``deadline`` seconds is a failure worth another
-        try. Raises NoPlace where all connections to the host are at work."""
+        try. Raises NoPlace where all connections to the host are at work, or others are to have the rest."""
         try:
             url = parse_url(execution.target)
             pool, asked, hop = self._pool, url, ""
             if self._detours:
                 pool, asked, hop = self._detour(url, execution.client_id)
-            pool.require_place(url.origin)
+            pool.require_place(url.origin, execution.client_id)
             request = compose(
                 execution,
                 asked,

@@ -3,10 +3,11 @@
 Who listens hears of it once, when its execution is done; who does not listen at that moment never does.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 from pgsched.delivery.channel import Verdict, outcome_of
-from pgsched.delivery.places import Places
+from pgsched.delivery.places import Places, alone
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Outcome, Settled
 from pgsched.domain.policy import Options
@@ -23,21 +24,21 @@ _OURS = "pgsched"
 class NotifyChannel:
     """Notifies the channels of notify: targets, in sessions of the worker's own login."""
 
-    def __init__(self, sessions: Sessions) -> None:
+    def __init__(self, sessions: Sessions, *, is_shared: Callable[[], bool] = alone) -> None:
         self._sessions = sessions
-        self._places = Places("sessions that notify", sessions.most)
+        self._places = Places("sessions that notify", sessions.most, is_shared=is_shared)
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """One notification; one without a payload is empty."""
         channel, payload = execution.target[_PREFIX:], execution.payload or b""
-        self._places.take()
+        self._places.take(execution.client_id)
         try:
             _check(channel, payload)
             await self._sessions.work("", partial(_notify, execution, channel, payload.decode()))
         except Exception as error:
             return outcome_of(error)
         finally:
-            self._places.give_back()
+            self._places.give_back(execution.client_id)
         return Settled()
 
     async def close(self) -> None:

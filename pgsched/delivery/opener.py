@@ -15,6 +15,7 @@ from pgsched.delivery.channel import Verdict
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.egress import AddressInfo, AddressRefused, Egress
 from pgsched.delivery.exchange import Unreachable
+from pgsched.delivery.places import alone
 from pgsched.delivery.resolver import Resolver
 from pgsched.delivery.tls import trusting
 from pgsched.delivery.url import Origin
@@ -25,14 +26,17 @@ _MOST_ADDRESSES = 16
 
 
 class Opener:
-    """Opens connections to where callbacks may go. ``tls`` replaces the default context: the system's authorities."""
+    """Opens connections to where callbacks may go. ``tls`` replaces the default context: the system's authorities;
+    ``is_shared`` says whether there are several clients."""
 
-    def __init__(self, egress: Egress, *, tls: ssl.SSLContext | None = None) -> None:
-        self._egress, self._resolver, self._tls = egress, Resolver(egress), tls
+    def __init__(
+        self, egress: Egress, *, tls: ssl.SSLContext | None = None, is_shared: Callable[[], bool] = alone
+    ) -> None:
+        self._egress, self._resolver, self._tls = egress, Resolver(egress, is_shared=is_shared), tls
 
     async def open(self, origin: Origin, new: Callable[[], Connection], client: str) -> Connection:
         """A connection made by ``new``, after the handshake. Raises AddressRefused or Unreachable, and NoPlace while
-        too many names are asked for on behalf of the client."""
+        too many names are asked for."""
         try:
             return await self._shake_hands(await self.reach(origin, client), origin, new)
         except Verdict:

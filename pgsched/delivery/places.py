@@ -1,40 +1,86 @@
-"""Places: what only so many attempts can use at once, such as threads, sessions, and the connections to one host.
+"""Places: what only so many attempts can use at once: lanes, threads, sessions, the connections to one host.
 
 An attempt that finds no place does not wait for one: it has not begun. Its channel raises NoPlace, and whoever wanted
 the delivery keeps the row until ``freed`` says that a place is free. So the time in which a row waits inside the
 worker is never taken for the target's, and a lane is never taken by a row that nobody is called for.
+
+An attempt cannot be taken back either, so a client whose attempts take long would have all places for as long as its
+timeouts last. Where there are several clients each may have three places for each one that is free: one alone has three
+quarters of them, a second one three quarters of the rest, and so on; the last is left for whoever comes.
 """
 
 from collections.abc import Callable
 
+_TO_ONE_FREE = 3
+
+
+def alone() -> bool:
+    """Places that nobody shares."""
+    return False
+
 
 class Places:
     """So many at once. ``freed``, while somebody waits, is told of each place that becomes free; ``name`` says in logs
-    what they are."""
+    what they are; ``is_shared`` says whether there are several clients."""
 
-    def __init__(self, name: str, most: int) -> None:
+    def __init__(self, name: str, most: int, *, is_shared: Callable[[], bool] = alone) -> None:
         self.name, self.most, self.taken = name, most, 0
         self.freed: Callable[[Places], None] | None = None
+        self._is_shared = is_shared
+        self._by_client: dict[str, int] = {}
 
     @property
     def free(self) -> int:
         """How many attempts could begin now."""
         return self.most - self.taken
 
-    def take(self) -> None:
-        """Raises NoPlace where all are taken."""
-        if self.taken >= self.most:
+    def taken_by(self, client: str) -> int:
+        """How many of them a client has."""
+        return self._by_client.get(client, 0)
+
+    def free_for(self, client: str) -> int:
+        """How many attempts of this client could begin now."""
+        return self._share_of(client, self.free)
+
+    def why(self, client: str) -> str | None:
+        """Why none may be free for this client for long, where that is of its own making."""
+        return None
+
+    def take(self, client: str) -> None:
+        """Raises NoPlace where all are taken, or others are to have the rest."""
+        if self.free_for(client) < 1:
             raise NoPlace(self)
         self.taken += 1
+        self._count(client)
 
-    def give_back(self) -> None:
+    def give_back(self, client: str) -> None:
         self.taken -= 1
+        self._discount(client)
         self.tell()
 
     def tell(self) -> None:
-        """A place is free."""
+        """A place may be free."""
         if self.freed is not None:
             self.freed(self)
+
+    def _share_of(self, client: str, free: int) -> int:
+        """Of so many that are free."""
+        if free <= 0:
+            return 0
+        if not self._is_shared():
+            return free
+        taken = self.taken_by(client)
+        return max((_TO_ONE_FREE * free - taken) // (_TO_ONE_FREE + 1), int(not taken))
+
+    def _count(self, client: str) -> None:
+        self._by_client[client] = self._by_client.get(client, 0) + 1
+
+    def _discount(self, client: str) -> None:
+        left = self._by_client.get(client, 0) - 1
+        if left > 0:
+            self._by_client[client] = left
+        else:
+            self._by_client.pop(client, None)
 
 
 class NoPlace(Exception):

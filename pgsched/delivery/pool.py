@@ -6,12 +6,13 @@ anything to sweep.
 """
 
 import asyncio
+from collections.abc import Callable
 
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.exchange import Exchange, NoAnswer
 from pgsched.delivery.host import Host, Roster
 from pgsched.delivery.opener import Opener
-from pgsched.delivery.places import NoPlace
+from pgsched.delivery.places import NoPlace, alone
 from pgsched.delivery.url import Origin
 
 _SWEEP_SECONDS = 0.05
@@ -25,10 +26,14 @@ _GOODBYE_SECONDS = 1.5
 
 class Pool:
     """Keeps at most ``per_host`` connections to an origin, and ``connections`` in all as long as no more exchanges than
-    that are going on at once: a new connection then takes the place of the one that has been parked for longest."""
+    that are going on at once: a new connection then takes the place of the one that has been parked for longest.
+    ``is_shared`` says whether there are several clients, who share the connections to an origin."""
 
-    def __init__(self, opener: Opener, *, per_host: int, connections: int) -> None:
+    def __init__(
+        self, opener: Opener, *, per_host: int, connections: int, is_shared: Callable[[], bool] = alone
+    ) -> None:
         self._opener, self._per_host, self._connections = opener, per_host, connections
+        self._is_shared = is_shared
         self._roster: Roster | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._sweeps_at = 0.0
@@ -40,8 +45,8 @@ class Pool:
         head, and so much of the body as is kept. ``bodiless`` says that the answer has none,
         ``once`` that the request is sent on a fresh connection, and no second time.
 
-        Raises DeliveryFailed, or AddressRefused; NoPlace, with nothing sent, where all connections to the origin are at
-        work, or too many names are asked for on behalf of the client. Cancelling it ends the connection that it had.
+        Raises DeliveryFailed, or AddressRefused; NoPlace, with nothing sent, where no connection to the origin is to be
+        had for the client, or too many names are asked for. Cancelling it ends the connection that it had.
         """
         roster = self._roster or self._start()
         loop = roster.loop
@@ -54,21 +59,23 @@ class Pool:
             expires=loop.time() + deadline,
         )
         host = roster.hosts.get(origin) or self._new_host(origin, roster)
+        host.begin(exchange, client)
         try:
-            host.begin(exchange)
             while await exchange.turn:
                 await self._open(host, exchange, roster, client)
         except BaseException:
             host.leave(exchange)
             raise
+        finally:
+            host.over(client)
         if exchange.error is not None:
             raise exchange.error
         return exchange
 
-    def require_place(self, origin: Origin) -> None:
+    def require_place(self, origin: Origin, client: str) -> None:
         """Raises NoPlace where an exchange could not begin now."""
         host = self._roster.hosts.get(origin) if self._roster else None
-        if host is not None and host.free <= 0:
+        if host is not None and host.free_for(client) < 1:
             raise NoPlace(host)
 
     async def close(self) -> None:
@@ -96,7 +103,7 @@ class Pool:
     def _new_host(self, origin: Origin, roster: Roster) -> Host:
         if self._timer is None:
             self._set_timer(roster)
-        return Host(origin, roster, most=self._per_host)
+        return Host(origin, roster, most=self._per_host, is_shared=self._is_shared)
 
     async def _open(self, host: Host, exchange: Exchange, roster: Roster, client: str) -> None:
         """A connection of its own for an exchange that has a place. The place is the connection's from then on."""

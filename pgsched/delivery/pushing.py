@@ -21,14 +21,19 @@ def capabilities(settings: Settings) -> frozenset[str]:
     return frozenset(found | ({SQL} if settings.sql_role else set()))
 
 
-def pushing_channels(settings: Settings, url: str, *, role_of: Callable[[str], str | None]) -> dict[str, Channel]:
-    """A channel for each of their schemes. ``role_of`` is the role of a client, where it has one of its own.
+def pushing_channels(
+    settings: Settings, url: str, *, role_of: Callable[[str], str | None], is_shared: Callable[[], bool]
+) -> dict[str, Channel]:
+    """A channel for each of their schemes. ``role_of`` is the role of a client, where it has one of its own;
+    ``is_shared`` says whether there are several clients.
 
     Raises InvalidSettings for a ``sql_login`` that cannot be meant.
     """
     calling = Sessions(url, settings.sql_login, most=_CALLING)
     return {
-        Scheme.SQL: SqlChannel(calling, role_of=lambda client: role_of(client) or settings.sql_role),
-        Scheme.NOTIFY: NotifyChannel(Sessions(url, "", most=_NOTIFYING)),
+        Scheme.SQL: SqlChannel(
+            calling, role_of=lambda client: role_of(client) or settings.sql_role, is_shared=is_shared
+        ),
+        Scheme.NOTIFY: NotifyChannel(Sessions(url, "", most=_NOTIFYING), is_shared=is_shared),
         Scheme.KAFKA: KafkaChannel(settings.kafka_brokers, json.loads(settings.kafka_config)),
     }

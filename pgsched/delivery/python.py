@@ -129,17 +129,17 @@ class PythonChannel:
 
     async def _in_transaction(self, handler: Handler, execution: Execution) -> Outcome:
         places = self._completion.places
-        places.take()
+        places.take(execution.client_id)
         try:
             async with self._completion.settle_in_transaction(execution) as connection:
                 await handler.function(**handler.arguments(execution), connection=connection)
         finally:
-            places.give_back()
+            places.give_back(execution.client_id)
         return Settled()
 
     async def _in_thread(self, handler: Handler, execution: Execution) -> Any:
-        self._threads.places.take()
-        return await self._threads.call(handler.function, lambda: handler.arguments(execution))
+        self._threads.take(execution.client_id)
+        return await self._threads.call(execution.client_id, handler.function, lambda: handler.arguments(execution))
 
 
 class UnknownHandler(Verdict):

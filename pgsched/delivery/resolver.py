@@ -3,23 +3,23 @@
 What is remembered is a hint where to connect, never a permission: that is given to each address when its socket is
 made.
 
-Whoever schedules chooses names, and whoever serves a name decides how long its answer takes. So no client has more
-than a quarter of the threads that ask, and while all are busy a name that was known a while ago is still good.
+Whoever schedules chooses names, and whoever serves a name decides how long its answer takes. So clients share the
+threads that ask (``places``), and while all are busy a name that was known a while ago is still good.
 """
 
 import asyncio
 import ipaddress
 import socket
 from collections import OrderedDict
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from pgsched.delivery.egress import AddressInfo, AddressRefused, Egress
-from pgsched.delivery.places import Places
+from pgsched.delivery.places import Places, alone
 
 _REMEMBERED_SECONDS = 30.0
 _MOST_NAMES = 4096
 _THREADS = 32
-_OF_ONE_CLIENT = 8
 _STILL_GOOD_SECONDS = 600.0
 
 
@@ -27,16 +27,16 @@ class Resolver:
     """Asks once for a name, however many want to know it, in threads of its own: names that take long to answer hold up
     other names, if anything, and no handler."""
 
-    def __init__(self, egress: Egress) -> None:
+    def __init__(self, egress: Egress, *, is_shared: Callable[[], bool] = alone) -> None:
         self._egress = egress
         self._remembered: OrderedDict[str, tuple[float, list[AddressInfo]]] = OrderedDict()
         self._asked: dict[str, asyncio.Future[list[AddressInfo]]] = {}
-        self._asking: dict[str, Places] = {}
+        self._places = Places("threads that ask for names", _THREADS, is_shared=is_shared)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="pgsched-resolver")
 
     async def resolve(self, host: str, port: int, client: str = "") -> list[AddressInfo]:
         """The allowed addresses of a name or numeric address, at least one. Raises AddressRefused when there are only
-        others, OSError when there are none, and NoPlace while too many names of this client are asked for."""
+        others, OSError when there are none, and NoPlace while too many names are asked for."""
         found = self._remembered_of(host)
         if found is None:
             found = await asyncio.shield(self._asked.get(host) or self._ask(host, client))
@@ -67,19 +67,14 @@ class Resolver:
 
     def _ask(self, host: str, client: str) -> asyncio.Future[list[AddressInfo]]:
         loop = asyncio.get_running_loop()
-        places = self._asking.get(client) or Places(f"names asked for client {client}", _OF_ONE_CLIENT)
-        places.take()
-        self._asking[client] = places
+        self._places.take(client)
         asked = self._asked[host] = loop.run_in_executor(self._threads, _addresses, host)
         asked.add_done_callback(lambda answered: self._remember(host, client, answered, loop.time()))
         return asked
 
     def _remember(self, host: str, client: str, answered: asyncio.Future[list[AddressInfo]], now: float) -> None:
         del self._asked[host]
-        places = self._asking[client]
-        places.give_back()
-        if not places.taken and places.freed is None:
-            del self._asking[client]
+        self._places.give_back(client)
         if answered.cancelled() or answered.exception() is not None:
             return
         self._remembered[host] = (now + _REMEMBERED_SECONDS, answered.result())

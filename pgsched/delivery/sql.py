@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 import psycopg
 
 from pgsched.delivery.channel import Verdict, outcome_of
-from pgsched.delivery.places import Places
+from pgsched.delivery.places import Places, alone
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Failed, Outcome, Settled
 from pgsched.domain.policy import Options
@@ -39,14 +39,16 @@ _FINAL = {
 class SqlChannel:
     """Calls sql: targets. ``role_of`` answers with the role as which a client's functions are called, if any."""
 
-    def __init__(self, sessions: Sessions, *, role_of: Callable[[str], str | None]) -> None:
+    def __init__(
+        self, sessions: Sessions, *, role_of: Callable[[str], str | None], is_shared: Callable[[], bool] = alone
+    ) -> None:
         self._sessions, self._role_of = sessions, role_of
-        self._places = Places("sessions in which functions are called", sessions.most)
+        self._places = Places("sessions in which functions are called", sessions.most, is_shared=is_shared)
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """One call, which the server ends after ``deadline`` seconds."""
         role = self._role_of(execution.client_id)
-        self._places.take()
+        self._places.take(execution.client_id)
         try:
             if role is None:
                 raise NoRole(execution.client_id)
@@ -58,7 +60,7 @@ class SqlChannel:
                 return outcome_of(CallFailed(error, execution.target[_PREFIX:], role or "", deadline))
             return outcome_of(error)
         finally:
-            self._places.give_back()
+            self._places.give_back(execution.client_id)
         return Settled()
 
     async def close(self) -> None:

@@ -1,53 +1,73 @@
 """Threads for handlers that are not async.
 
-A thread cannot be interrupted: a function whose attempt has ended may go on, and its thread is taken until it returns.
+A thread cannot be interrupted: a function whose attempt has ended may go on, and its thread with it. It is left behind
+then, and its place is another attempt's, in a fresh thread. Of threads that are left behind there may be twice as many
+as there are places, and clients share those too; a client that has its share of them keeps its places taken instead, so
+that what it has begun and never ends costs others no more than its share.
 """
 
 import asyncio
 import contextlib
 import contextvars
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from pgsched.delivery.places import Places
+from pgsched.delivery.places import NoPlace, Places, alone
 
 THREAD_NAME = "pgsched-handler"
+_LEFT_BEHIND = 2
+"""For each place. A thread that waits takes 20 to 100 kB of memory."""
 
 
-class Threads:
-    """At most ``most`` of them; ``places`` are as many, so that nothing is ever queued for one."""
+class Threads(Places):
+    """At most ``most`` functions at work whose attempts go on; nothing is ever queued for a thread."""
 
-    def __init__(self, most: int) -> None:
-        self._executor = ThreadPoolExecutor(most, thread_name_prefix=THREAD_NAME)
-        self.places = Places("threads for handlers that are not async", most)
+    def __init__(self, most: int, *, is_shared: Callable[[], bool] = alone) -> None:
+        super().__init__("threads for handlers that are not async", most, is_shared=is_shared)
+        self.left_behind = Places("threads that are left behind", _LEFT_BEHIND * most, is_shared=is_shared)
+        self._executor = ThreadPoolExecutor(most + self.left_behind.most, thread_name_prefix=THREAD_NAME)
 
-    async def call(self, function: Callable[..., Any], arguments: Callable[[], dict[str, Any]]) -> Any:
-        """Calls it in a thread that the caller has taken a place for; gives the place back when the function ends."""
+    async def call(self, client: str, function: Callable[..., Any], arguments: Callable[[], dict[str, Any]]) -> Any:
+        """Calls it in a thread that the caller has taken a place for; gives the place back."""
         run = contextvars.copy_context().run
         try:
             future = self._executor.submit(run, _call, function, arguments())
         except BaseException:
-            self.places.give_back()
+            self.give_back(client)
             raise
         try:
             return await asyncio.wrap_future(future)
         finally:
             if future.done():
-                self.places.give_back()
+                self.give_back(client)
             else:
-                future.add_done_callback(self._give_back_from(asyncio.get_running_loop()))
+                taken, loop = self._leave_behind(client), asyncio.get_running_loop()
+
+                def give_back(_: object) -> None:
+                    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                        loop.call_soon_threadsafe(taken.give_back, client)
+
+                future.add_done_callback(give_back)
+
+    def why(self, client: str) -> str | None:
+        if self.left_behind.free_for(client) > 0:
+            return None
+        count = self.left_behind.taken_by(client)
+        return f"{count} and more of this client's functions go on in their threads though their time is over"
 
     def shutdown(self) -> None:
         """Starts nothing more. Functions under way go on."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
-    def _give_back_from(self, loop: asyncio.AbstractEventLoop) -> Callable[[Future[Any]], None]:
-        def give_back(_: Future[Any]) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                loop.call_soon_threadsafe(self.places.give_back)
-
-        return give_back
+    def _leave_behind(self, client: str) -> Places:
+        """What a function that goes on without its attempt takes until it returns."""
+        try:
+            self.left_behind.take(client)
+        except NoPlace:
+            return self
+        self.give_back(client)
+        return self.left_behind
 
 
 def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:

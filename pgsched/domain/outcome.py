@@ -65,9 +65,10 @@ class Postponed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
     """The attempt did not take place or was cut short by the worker itself; it does not count. ``after`` is how long
-    the row is better left alone."""
+    the row is better left alone, and ``reason`` says to its owner why that is."""
 
     after: timedelta = timedelta(0)
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +108,11 @@ class Retry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postpone:
-    """The row is claimed again once ``after`` has passed, as if it had not been claimed before."""
+    """The row is claimed again once ``after`` has passed, as if it had not been claimed before. ``reason`` is what it
+    waits for, if that is worth saying."""
 
     after: timedelta
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,8 +173,8 @@ def decide(outcome: Outcome, attempt: int, options: Options, *, age: float, rng:
             return Finish(status=status, reason=reason, begun=False)
         case Postponed():
             return _after_postponing(outcome, attempt, options, age, rng)
-        case Released(after=after):
-            return Postpone(after=after) if after else HandBack()
+        case Released(after=after, reason=reason):
+            return Postpone(after=after, reason=reason) if after else HandBack()
         case Undeliverable(capability=capability):
             return Hold(gate=WORKER + capability)
         case Settled():

@@ -77,10 +77,10 @@ class Foundation:
         # Single statements that are rare share one connection; renewing must not wait behind one of them.
         self._chores, self._renewing = Link(url, "upkeep"), Link(url, "renew", raw=False)
         self.upkeep = self._make_upkeep()
-        self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS)
-        self._threads = Threads(min(settings.concurrency, settings.handler_threads))
+        self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS, is_shared=self._is_shared)
+        self._threads = Threads(min(settings.concurrency, settings.handler_threads), is_shared=self._is_shared)
         self._failures = Failures(self.events)
-        self._payloads = Payloads(Link(url, "payloads"), settings.in_hand_bytes)
+        self._payloads = Payloads(Link(url, "payloads"), settings.in_hand_bytes, is_shared=self._is_shared)
         self._beginnings = Beginnings(Link(url, "begin"))
         self.circuits = self._make_circuits()
         self.settler = self._make_settler()
@@ -135,7 +135,7 @@ class Foundation:
             payloads=self._payloads,
             shares=Shares(
                 lanes=self.settings.concurrency,
-                is_wanted=lambda: self.upkeep.directory.count > 1,
+                is_wanted=self._is_shared,
                 relieved=lambda: self.claimer.look(),
             ),
             stand_in=StandIn(
@@ -186,7 +186,12 @@ class Foundation:
             completion=self.completion,
             threads=self._threads,
             failures=self._failures,
+            is_shared=self._is_shared,
         )
+
+    def _is_shared(self) -> bool:
+        """Whether there are several clients."""
+        return self.upkeep.directory.count > 1
 
     def _left(self, rows: Sequence[tuple[bytes, int]]) -> None:
         self.gatekeeper.left(id for id, _ in rows)

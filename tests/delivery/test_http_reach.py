@@ -117,12 +117,12 @@ def slow_names(monkeypatch: pytest.MonkeyPatch, names: Names) -> Iterator[thread
 
 
 async def test_names_that_have_no_answer_take_no_more_than_their_clients_share(slow_names: threading.Event) -> None:
-    found = Resolver(Egress(allow_private=True))
+    found = Resolver(Egress(allow_private=True), is_shared=lambda: True)
     asking = [asyncio.create_task(found.resolve(f"slow-{n}.example", 80, "mallory")) for n in range(40)]
     answer = await found.resolve("shop.example", 80, "shop")
     assert [address for *_, address in answer] == [("127.0.0.1", 80)]
     refused = [task for task in asking if task.done()]
-    assert len(refused) == 32
+    assert len(refused) == 17  # of 31 threads that it leaves to them it may have 23
     assert all(isinstance(task.exception(), NoPlace) for task in refused)
     slow_names.set()
     await asyncio.gather(*set(asking) - set(refused))

@@ -247,17 +247,18 @@ async def settle_retried(connection: Connection, owner: int, partition: int, row
 
 
 class Postponed(NamedTuple):
-    """A row that waits for so many seconds without having been tried."""
+    """A row that waits for so many seconds without having been tried, and why, if its owner is to know."""
 
     id: bytes
     token: int
     seconds: float
+    reason: str | None = None
 
 
 async def postpone(connection: Connection, partition: int, rows: Sequence[Postponed]) -> Answer:
     """Puts rows off as if they had not been claimed. The answer's rowcount: how many were this worker's."""
-    ids, tokens, seconds = zip(*rows, strict=True)
-    parameters = {"ids": Uuids(ids), "tokens": Tokens(tokens), "seconds": list(seconds)}
+    ids, tokens, seconds, reasons = zip(*rows, strict=True)
+    parameters = {"ids": Uuids(ids), "tokens": Tokens(tokens), "seconds": list(seconds), "reasons": list(reasons)}
     return await connection.execute(statement_in("live/postpone", partition), parameters)
 
 

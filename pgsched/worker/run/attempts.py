@@ -137,7 +137,7 @@ class Attempts:
     async def shared(self, lane: Lane, row: Execution) -> None:
         """One where a client may not have all lanes."""
         try:
-            share = self._shares.take(row.client_id)
+            self._shares.take(row.client_id)
         except NoPlace as full:
             self._waiting.add(full.places, row, time.monotonic())
             return
@@ -147,7 +147,7 @@ class Attempts:
             else:
                 await self.plain(lane, row)
         finally:
-            share.give_back()
+            self._shares.give_back(row.client_id)
 
     async def large(self, lane: Lane, row: Execution) -> None:
         """One that reads first what the claim kept back; that is not the attempt's time."""

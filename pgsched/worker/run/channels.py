@@ -48,17 +48,19 @@ def make_channels(
     completion: Completion,
     threads: Threads,
     failures: Failures,
+    is_shared: Callable[[], bool],
 ) -> Channels:
-    """``secrets`` and ``role_of`` are what is known of a client. Raises InvalidSettings for a ``sql_login`` that
-    cannot be meant, and for certificates that cannot be read."""
+    """``secrets`` and ``role_of`` are what is known of a client, ``is_shared`` says whether there are several. Raises
+    InvalidSettings for a ``sql_login`` that cannot be meant, and for certificates that cannot be read."""
     http = HttpChannel(
         connections_per_host=settings.connections_per_host,
         concurrency=settings.concurrency,
         allow_private=settings.allow_private_targets,
         secrets=secrets,
         now=clock.epoch_seconds,
+        is_shared=is_shared,
         **ways_out(settings),
     )
     python = PythonChannel(app, completion=completion, threads=threads, failures=failures)
-    others = pushing_channels(settings, url, role_of=role_of)
+    others = pushing_channels(settings, url, role_of=role_of, is_shared=is_shared)
     return Channels(http=Sparing(http, circuits), python=python, others=others)

@@ -14,7 +14,6 @@ may have by now (``tenure``) is handed back.
 """
 
 import asyncio
-import random
 import time
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -30,6 +29,7 @@ from pgsched.worker.run.beginnings import Beginnings
 from pgsched.worker.run.lane import Lane
 from pgsched.worker.run.pace import Pace
 from pgsched.worker.run.payloads import Payloads
+from pgsched.worker.run.putting_off import PuttingOff
 from pgsched.worker.run.rounds import Rounds
 from pgsched.worker.run.shares import Shares
 from pgsched.worker.run.stand_in import Hand, StandIn
@@ -42,9 +42,6 @@ from pgsched.worker.run.watchdog import Watchdog
 _ROWS_BEFORE_YIELDING = 128
 _WATCH_EVERY = 0.05
 _DEAF_AFTER = 5.0
-_LONGEST_WAIT = 1.0  # for a place
-_LEFT_ALONE = 1.0, 2.0  # seconds for which others may have what waited for too long
-_TELL_EVERY = 10.0
 
 
 class Dispatcher:
@@ -74,7 +71,8 @@ class Dispatcher:
         self.concurrency = concurrency
         self._pace = Pace(concurrency=concurrency, ahead=ahead)
         self._events, self._payloads, self.shares = events, payloads, shares
-        self._waiting, self._told_at = Waiting(self._resume), float("-inf")
+        self._waiting = Waiting(self._resume)
+        self._putting_off = PuttingOff(self._waiting, settle, events)
         self.tenure = Tenure()
         self.in_hand: dict[bytes, Execution] = {}
         self._rounds = Rounds(lambda: shares.wanted)
@@ -306,19 +304,10 @@ class Dispatcher:
             self._hand_back_excess()
             if self._waiting.count:
                 self._waiting.look()
-                self._put_off_overdue(now)
+                self._putting_off.turn()
             self.shares.look(self._waiting.by_client())
 
     def _hand_back_excess(self) -> None:
         """When attempts have become slow, what was claimed for quick ones would wait here: others may have it."""
         for _ in range(len(self._rounds) - self.capacity):
             self._settle(self._rounds.take_last(), DEFAULT, Released(), 0.0)
-
-    def _put_off_overdue(self, now: float) -> None:
-        for places, rows in self._waiting.take_overdue(now - _LONGEST_WAIT):
-            for row in rows:
-                after = timedelta(seconds=random.uniform(*_LEFT_ALONE))
-                self._settle(row, DEFAULT, Released(after=after), 0.0)
-            if now - self._told_at >= _TELL_EVERY:
-                self._told_at = now
-                self._events.emit("places.taken", places=places.name, most=places.most, put_off=len(rows))

@@ -7,10 +7,10 @@ reading reserves the largest there may be, and takes what it turns out to be.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from pgsched.delivery.places import NoPlace, Places
+from pgsched.delivery.places import NoPlace, Places, alone
 from pgsched.domain.execution import Execution
 from pgsched.store.core.connect import Link
 from pgsched.store.live import payloads
@@ -23,8 +23,8 @@ _LARGE = 8_192
 class Payloads(Places):
     """``used`` bytes of ``bytes`` are in memory or reserved."""
 
-    def __init__(self, link: Link, most_bytes: int) -> None:
-        super().__init__("memory for large payloads", max(most_bytes // LARGEST, 1))
+    def __init__(self, link: Link, most_bytes: int, *, is_shared: Callable[[], bool] = alone) -> None:
+        super().__init__("memory for large payloads", max(most_bytes // LARGEST, 1), is_shared=is_shared)
         self._link, self._most_bytes = link, max(most_bytes, LARGEST)
         self._asked: list[tuple[Execution, asyncio.Future[Execution | None]]] = []
         self._reading: asyncio.Task[None] | None = None
@@ -34,6 +34,9 @@ class Payloads(Places):
     @property
     def free(self) -> int:
         return (self._most_bytes - self.used) // LARGEST
+
+    def taken_by(self, client: str) -> int:
+        return -(-self._by_client.get(client, 0) // LARGEST)
 
     @property
     def is_full(self) -> bool:
@@ -46,18 +49,16 @@ class Payloads(Places):
 
         Raises NoPlace where there are no bytes to spare, and what the database raises.
         """
-        if self.free < 1:
+        if self.free_for(row.client_id) < 1:
             raise NoPlace(self)
-        taken = LARGEST
-        self.used += taken
+        taken = self._reserve(row.client_id, LARGEST)
         try:
             found = await self._read(row)
             size = len(found.payload or b"") if found else 0
-            self._put_back(taken - size)
-            taken = size
+            taken -= self._let_go(row.client_id, taken - size)
             yield found
         finally:
-            self._put_back(taken)
+            self._let_go(row.client_id, taken)
 
     def keep(self, id: bytes, result: bytes) -> None:
         """A result is in memory until its row is settled."""
@@ -71,6 +72,20 @@ class Payloads(Places):
 
     async def close(self) -> None:
         await self._link.drop()
+
+    def _reserve(self, client: str, count: int) -> int:
+        self.used += count
+        self._by_client[client] = self._by_client.get(client, 0) + count
+        return count
+
+    def _let_go(self, client: str, count: int) -> int:
+        left = self._by_client.get(client, 0) - count
+        if left > 0:
+            self._by_client[client] = left
+        else:
+            self._by_client.pop(client, None)
+        self._put_back(count)
+        return count
 
     def _put_back(self, count: int) -> None:
         if count:

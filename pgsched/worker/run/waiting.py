@@ -1,8 +1,8 @@
 """Rows in hand that wait for a place (``delivery.places``), beside the lanes and not in one.
 
 They have not begun: no timeout runs, nothing counts as an attempt, and their leases are renewed as those of all rows
-in hand. A place that becomes free goes to each client that waits for it in turn. What has waited for too long is put
-off for a moment, so that what else is due has room here, and a worker that has places may be quicker to it.
+in hand. A place that becomes free goes in turn to each client that waits for it and may have one more. What has waited
+too long is put off (``putting_off``).
 """
 
 from collections import Counter, deque
@@ -48,9 +48,12 @@ class Waiting:
     def look(self) -> None:
         """Resumes as many as there are places; a row that was told of one may have ended before it took it."""
         self._resumed.clear()
-        for places in [*self._rows]:
-            for _ in range(places.free):
-                self._freed(places)
+        for places, clients in [*self._rows.items()]:
+            free = places.free
+            may = {client: min(places.free_for(client), free) for client in clients}
+            while free > 0 and (client := next((client for client in clients if may[client] > 0), None)) is not None:
+                free, may[client] = free - 1, may[client] - 1
+                self._resume_one(places, client)
 
     def take_overdue(self, before: float) -> Iterator[tuple[Places, list[Execution]]]:
         """What has waited since before that moment waits here no longer."""
@@ -73,12 +76,14 @@ class Waiting:
         return [row for clients in self._rows.values() for rows in clients.values() for _, row in rows]
 
     def _freed(self, places: Places) -> None:
-        clients = self._rows.get(places)
-        if not clients:
-            return
-        client, rows = next(iter(clients.items()))
+        client = next((client for client in self._rows.get(places, ()) if places.free_for(client) > 0), None)
+        if client is not None:
+            self._resume_one(places, client)
+
+    def _resume_one(self, places: Places, client: str) -> None:
+        clients = self._rows[places]
+        rows = clients.pop(client)
         since, row = rows.popleft()
-        del clients[client]
         if rows:
             clients[client] = rows  # behind the others
         self.count -= 1

@@ -71,7 +71,7 @@ class Batch:
     def postpone(self, row: Execution, postpone: Postpone) -> None:
         self.count += 1
         seconds = postpone.after.total_seconds()
-        self.postponed.setdefault(row.partition, []).append(Postponed(row.id, row.token, seconds))
+        self.postponed.setdefault(row.partition, []).append(Postponed(row.id, row.token, seconds, postpone.reason))
 
     def park(self, row: Execution, seconds: float) -> None:
         self.count += 1

@@ -3,14 +3,14 @@
 The handler's names are looked up by the ``search_path`` of the worker's role; what settles is ours and does not use it.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 from psycopg import AsyncConnection
 from psycopg_pool import AsyncConnectionPool
 
-from pgsched.delivery.places import Places
+from pgsched.delivery.places import Places, alone
 from pgsched.domain.execution import Execution
 from pgsched.domain.policy import parse_options
 from pgsched.errors import StaleLease
@@ -25,8 +25,10 @@ from pgsched.store.live.executions import Finished, Group
 class TransactionalCompletion:
     """Lends connections on which a completion commits."""
 
-    def __init__(self, url: str, *, connections: int) -> None:
-        self.places = Places("connections of handlers that commit with their completion", connections)
+    def __init__(self, url: str, *, connections: int, is_shared: Callable[[], bool] = alone) -> None:
+        self.places = Places(
+            "connections of handlers that commit with their completion", connections, is_shared=is_shared
+        )
         self._pool = AsyncConnectionPool[AsyncConnection[Any]](
             url,
             min_size=0,

@@ -112,7 +112,7 @@ async def test_what_waits_for_too_long_is_put_off_and_makes_room_for_others(
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
-async def test_a_thread_whose_handler_overran_is_taken_until_it_returns(
+async def test_a_function_that_overran_leaves_its_place_to_the_next(
     db: Connection, running: Running, go: threading.Event
 ) -> None:
     app, begun = App(), list[str]()
@@ -124,11 +124,29 @@ async def test_a_thread_whose_handler_overran_is_taken_until_it_returns(
 
     options = '{"timeout": "0.2s", "max_attempts": 1}'
     async with running(app, concurrency=3, handler_threads=1):
-        await db.execute("select pgsched.schedule('python:stuck', '\"first\"', options => %s::jsonb)", [options])
-        await until_history(db, 1, status="failed")
-        await db.execute("select pgsched.schedule('python:stuck', '\"second\"', options => %s::jsonb)", [options])
-        await until(lambda: value(db, "select 1 from pgsched.executions where lease_token is not null"))
-        assert begun == ["first"]
+        for count, name in enumerate(("first", "second"), 1):
+            await db.execute("select pgsched.schedule('python:stuck', %s, options => %s)", [f'"{name}"', options])
+            await until_history(db, count, status="failed")
+        assert begun == ["first", "second"]
+
+
+async def test_who_has_left_too_many_threads_behind_is_put_off_and_told_why(
+    db: Connection, running: Running, recorder: Recorder, go: threading.Event
+) -> None:
+    app, begun = App(), list[int]()
+
+    @app.handler("stuck")
+    def stuck() -> None:
+        begun.append(1)
+        go.wait(60)
+
+    async with running(app, concurrency=3, handler_threads=1):
+        await db.execute(MANY, ["python:stuck", '{"timeout": "0.2s", "max_attempts": 1}', 4])
+        await until_history(db, 3, status="failed", seconds=30)
+        found = await until(lambda: value(db, "select reason from pgsched.status where status = 'scheduled'"))
+        assert found == "2 and more of this client's functions go on in their threads though their time is over"
+        assert (await recorder.wait_for("places.taken"))["reason"] == found
+        assert len(begun) == 3
         go.set()
-        await until_history(db, 1)
-    assert begun == ["first", "second"]
+        await until_history(db, 1, seconds=30)
+    assert await value(db, "select max(attempt) from pgsched.history") == 1

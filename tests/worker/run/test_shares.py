@@ -7,7 +7,7 @@ import pytest
 
 from pgsched.delivery.places import NoPlace
 from pgsched.delivery.python import App
-from pgsched.worker.run.shares import Share, Shares
+from pgsched.worker.run.shares import Shares
 from tests.worker.conftest import Connection, Running, until, until_history, value
 
 
@@ -18,7 +18,7 @@ class Crew:
         self.shares = Shares(lanes=lanes, is_wanted=lambda: True, relieved=lambda: None)
         self.shares.idle = lambda: self.idle
         self.idle = lanes
-        self.taken: list[Share] = []
+        self.taken: list[str] = []
 
     def work(self, client: str) -> int:
         """How many lanes a client gets that takes all it may."""
@@ -26,10 +26,11 @@ class Crew:
         while self.idle:
             self.idle -= 1
             try:
-                self.taken.append(self.shares.take(client))
+                self.shares.take(client)
             except NoPlace:
                 self.idle += 1
                 break
+            self.taken.append(client)
             count += 1
         return count
 
@@ -43,8 +44,8 @@ def test_each_client_has_three_lanes_for_one_that_is_idle(lanes: int, each: list
 def test_what_is_given_back_others_may_have() -> None:
     crew = Crew(4)
     assert crew.work("a") == 3
-    for share in crew.taken:
-        share.give_back()
+    for client in crew.taken:
+        crew.shares.give_back(client)
     crew.idle = 4
     assert crew.work("b") == 3
 
