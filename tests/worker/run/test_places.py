@@ -50,7 +50,7 @@ async def test_waiting_for_a_connection_is_not_the_targets_time(
 
     async with receiving(slow) as receiver:
         async with running(concurrency=8, connections_per_host=1, sideline_after=1):
-            await db.execute(MANY, [f"{receiver.url}/slow", BRIEF, 8])
+            await db.execute(MANY, [f"{receiver.url}/slow", '{"timeout": "1s"}', 8])
             await until_history(db, 8, seconds=30)
         assert len(receiver.requests) == 8
         assert receiver.connections == 1
