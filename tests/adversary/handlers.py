@@ -25,6 +25,17 @@ async def note(payload: Any, context: Context) -> None:
     _note("note", context)
 
 
+@app.handler("note_in_a_thread")
+def note_in_a_thread(payload: Any, context: Context) -> None:
+    _note("note", context)
+
+
+@app.handler("note_with_a_connection")
+async def note_with_a_connection(payload: Any, context: Context, connection: Any) -> None:
+    await connection.execute("select 1")
+    _note("note", context)
+
+
 @app.handler("tick")
 async def tick(payload: Any, context: Context) -> None:
     """One run of the first client's job."""
@@ -57,6 +68,17 @@ async def mallory_fails(payload: Any) -> None:
 def mallory_sleeps(payload: Any) -> None:
     """It keeps a thread."""
     time.sleep(3)
+
+
+@app.handler("mallory_keeps_a_thread")
+def mallory_keeps_a_thread(payload: Any) -> None:
+    """It goes on long after its time."""
+    time.sleep(15)
+
+
+@app.handler("mallory_keeps_a_connection")
+async def mallory_keeps_a_connection(payload: Any, connection: Any) -> None:
+    await asyncio.sleep(60)
 
 
 @app.handler("mallory_blocks")
