@@ -12,9 +12,12 @@ from psycopg import AsyncConnection
 
 from pgsched.delivery.places import Places
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Failed, Outcome
+from pgsched.domain.outcome import LONGEST_ERROR, Failed, Outcome
 from pgsched.domain.policy import Options
 from pgsched.errors import PgschedError
+
+MOST_CAUSES = 20
+"""Exceptions of a chain that are looked at: a chain may be endless."""
 
 
 class Channel(Protocol):
@@ -57,20 +60,45 @@ def outcome_of(error: BaseException) -> Outcome:
 
     A stale lease needs no outcome of its own: whatever is settled under its token is refused.
     """
+    return declared(error) or Failed(error=describe(error), retryable=True)
+
+
+def declared(error: BaseException) -> Outcome | None:
+    """The outcome that an exception, or what it was raised from, knows itself."""
     cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, Verdict):
-            return cause.outcome
-        cause = cause.__cause__
-    return Failed(error=describe(error), retryable=True)
+    for _ in range(MOST_CAUSES):
+        if cause is None:
+            break
+        if issubclass(type(cause), Verdict):
+            found = vars(cause).get("outcome")
+            return found if isinstance(found, Outcome) else None
+        cause = cause_of(cause)
+    return None
+
+
+def cause_of(error: BaseException) -> BaseException | None:
+    """From what it was raised; its class may say something else of it."""
+    return _CAUSE.__get__(error)  # type: ignore[no-any-return]
 
 
 def describe(error: BaseException) -> str:
-    """An exception in one line: its class and what it says. Never raises."""
+    """An exception in one line: its class and what it says, which may be code of a handler's. Never raises, and answers
+    with no more than is kept of an error."""
     try:
-        said = str(error)
-    except Exception:
+        said = cut(str(error))
+    except BaseException:
         said = "(it cannot say what it means)"
-    if isinstance(error, PgschedError):
+    kind = type(error)
+    if issubclass(kind, PgschedError):
         return said
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    name = cut(_NAME.__get__(kind))
+    return cut(f"{name}: {said}") if said else name
+
+
+def cut(text: str) -> str:
+    """As much of a text as is kept; a plain string, whatever it was."""
+    return str.__getitem__(text, slice(LONGEST_ERROR))
+
+
+_CAUSE = BaseException.__dict__["__cause__"]
+_NAME = type.__dict__["__name__"]

@@ -1,15 +1,21 @@
 """Says in the log why handlers failed: each failed attempt with its traceback, as long as there are not too many.
 
 The row keeps the last line of it, as its reason; where in the application that came from is known here only.
+
+What an exception says is code of the handler's: it may be hundreds of megabytes, take long, or raise in turn, and a
+chain of causes may be thousands long or lead back to its beginning. So each is asked once, where it was caught
+(``Raised``), and only the first of a chain are looked at.
 """
 
 import time
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pgsched.delivery.channel import describe
+from pgsched.delivery.channel import cause_of, declared, describe
 from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import Failed, Outcome
 from pgsched.events import Events
 
 LONGEST_TRACEBACK = 6_000
@@ -17,7 +23,23 @@ LONGEST_TRACEBACK = 6_000
 _AT_ONCE, _A_SECOND = 10.0, 1.0
 _LONGEST_REASON = 500
 _DEEPEST = 40
+_MOST_TOLD = 8
 _OURS = str(Path(__file__).parent)
+_CONTEXT = BaseException.__dict__["__context__"]
+_IS_SUPPRESSED = BaseException.__dict__["__suppress_context__"]
+_GROUPED = BaseExceptionGroup.__dict__["exceptions"]
+
+
+class Raised:
+    """An exception, what it stands for, and what it and those behind it say. To be made where it was caught: in the
+    handler's thread, where it has one."""
+
+    __slots__ = ("error", "outcome", "said")
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+        self.said = [(one, how, describe(one)) for one, how in _behind(error)]
+        self.outcome: Outcome = declared(error) or Failed(error=self.said[0][2], retryable=True)
 
 
 @dataclass(slots=True)
@@ -37,7 +59,7 @@ class Failures:
         self._events = events
         self._allowances: dict[str, _Allowance] = {}
 
-    def note(self, execution: Execution, error: BaseException, reason: str | None = None) -> None:
+    def note(self, execution: Execution, error: BaseException | Raised, reason: str | None = None) -> None:
         """An attempt failed by this exception; ``reason`` is why, where the exception does not say it."""
         allowance = self._allowance_of(execution.target)
         if allowance.left < 1.0:
@@ -45,15 +67,16 @@ class Failures:
             return
         allowance.left -= 1.0
         untold, allowance.untold = allowance.untold, 0
+        raised = error if isinstance(error, Raised) else Raised(error)
         self._events.emit(
             "handler.failed",
             target=execution.target,
             execution=execution.uuid,
             client=execution.client_id,
             attempt=execution.attempt,
-            reason=(reason or describe(error))[:_LONGEST_REASON],
+            reason=(reason or raised.said[0][2])[:_LONGEST_REASON],
             untold=untold,
-            traceback=_traceback(error),
+            traceback=_traceback(raised),
         )
 
     def _allowance_of(self, target: str) -> _Allowance:
@@ -66,13 +89,39 @@ class Failures:
         return found
 
 
-def _traceback(error: BaseException) -> str:
-    """From where the application's own code begins. Never raises."""
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None and at.tb_frame.f_code.co_filename.startswith(_OURS):
-        at = at.tb_next
+def _behind(error: BaseException) -> Iterator[tuple[BaseException, str]]:
+    """The exception and the first of those that it came from or consists of, each once, with how it belongs there."""
+    waiting, seen = [(error, "")], {id(error)}
+    for one, how in waiting:
+        yield one, how
+        found = [(inner, "one of its group") for inner in _grouped(one)]
+        if (cause := cause_of(one)) is not None:
+            found.append((cause, "raised from"))
+        elif not _IS_SUPPRESSED.__get__(one) and (context := _CONTEXT.__get__(one)) is not None:
+            found.append((context, "raised while this was handled"))
+        for other, relation in found[: _MOST_TOLD - len(waiting)]:
+            if id(other) not in seen:
+                seen.add(id(other))
+                waiting.append((other, relation))
+
+
+def _grouped(error: BaseException) -> tuple[BaseException, ...]:
+    return _GROUPED.__get__(error)[:_MOST_TOLD] if issubclass(type(error), BaseExceptionGroup) else ()
+
+
+def _traceback(raised: Raised) -> str:
+    """From where the application's own code begins; what an exception came from stands before it. Never raises."""
     try:
-        lines = traceback.TracebackException(type(error), error, at, limit=-_DEEPEST, compact=True).format()
-        return "".join(lines)[-LONGEST_TRACEBACK:]
+        parts = [_part(error, how, said, is_first=error is raised.error) for error, how, said in raised.said]
+        return "\n".join(reversed(parts))[-LONGEST_TRACEBACK:]
     except Exception:
         return "(no traceback can be made of it)"
+
+
+def _part(error: BaseException, how: str, said: str, *, is_first: bool) -> str:
+    at = error.__traceback__
+    while is_first and at is not None and at.tb_next is not None and at.tb_frame.f_code.co_filename.startswith(_OURS):
+        at = at.tb_next
+    frames = "".join(traceback.format_tb(at, limit=-_DEEPEST))
+    opening = "" if is_first else f"({how}) "
+    return f"{opening}Traceback (most recent call last):\n{frames}{said}\n"

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import orjson
 
-from pgsched.delivery.channel import Completion, Verdict, outcome_of
-from pgsched.delivery.failures import Failures
+from pgsched.delivery.channel import Completion, Verdict, cut
+from pgsched.delivery.failures import Failures, Raised
 from pgsched.delivery.handlers import Handler
 from pgsched.delivery.places import NoPlace
 from pgsched.delivery.threads import Threads
@@ -38,10 +38,13 @@ class Retry(Verdict):
 
     Without ``after`` this attempt has failed, and the next comes when the policy says. With ``after``, from 1 second to
     24 hours, the handler is called again once so long has passed, and nothing has failed: the attempt does not count,
-    as long as the execution's instant is less than seven days past.
+    as long as the execution's instant is less than seven days past. An ``after`` that is no timedelta is a TypeError.
     """
 
     def __init__(self, reason: str = "the handler asked for another try", *, after: timedelta | None = None) -> None:
+        if after is not None and not isinstance(after, timedelta):
+            raise TypeError(f"after is a timedelta, and not {type(after).__name__}")
+        reason = cut(str(reason))
         failed = Failed(error=reason, retryable=True)
         super().__init__(reason, failed if after is None else Postponed(after=after, reason=reason))
 
@@ -50,6 +53,7 @@ class Fail(Verdict):
     """Raised by a handler: this execution has failed, and no further attempt would change that."""
 
     def __init__(self, reason: str = "the handler gave up") -> None:
+        reason = cut(str(reason))
         super().__init__(reason, Failed(error=reason, retryable=False))
 
 
@@ -114,18 +118,22 @@ class PythonChannel:
                 result = await handler.function()
             else:
                 result = await handler.function(**handler.arguments(execution))
-            return _DONE if result is None else Succeeded(result=_encode(result))
+            if result is None:
+                return _DONE
+            return self._ended_by(result, execution) if type(result) is Raised else Succeeded(result=_encode(result))
         except (NoPlace, asyncio.CancelledError):
             raise
         except BaseException as error:
             # A handler that calls exit() ends its attempt, not the worker.
-            outcome = outcome_of(error)
-            if isinstance(outcome, Failed):
-                self._failures.note(execution, error)
-            return outcome
+            return self._ended_by(Raised(error), execution)
 
     async def close(self) -> None:
         """Nothing is held open."""
+
+    def _ended_by(self, raised: Raised, execution: Execution) -> Outcome:
+        if isinstance(raised.outcome, Failed):
+            self._failures.note(execution, raised)
+        return raised.outcome
 
     async def _in_transaction(self, handler: Handler, execution: Execution) -> Outcome:
         places = self._completion.places

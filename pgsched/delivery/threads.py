@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from pgsched.delivery.failures import Raised
 from pgsched.delivery.places import NoPlace, Places, alone
 
 THREAD_NAME = "pgsched-handler"
@@ -71,8 +72,8 @@ class Threads(Places):
 
 
 def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """What it returns, or Raised: what an exception says is found out here, and not on the event loop."""
     try:
         return function(**arguments)
-    except StopIteration as error:
-        # A future cannot carry it, and whoever waits would wait for ever.
-        raise RuntimeError("the handler raised StopIteration") from error
+    except BaseException as error:
+        return Raised(error)

@@ -95,6 +95,30 @@ async def mallory_answers(payload: Any) -> Any:
     return {"large": "x" * 3_000_000, "nan": float("nan")} if payload else object()
 
 
+class _Wordy(Exception):
+    def __str__(self) -> str:
+        return "x" * 300_000_000
+
+
+@app.handler("mallory_raises_in_a_thread")
+def mallory_raises_in_a_thread(payload: Any) -> None:
+    """An exception without end: in its text, or in what it was raised from."""
+    if payload == "text":
+        raise _Wordy
+    first = last = ValueError("first")
+    for number in range(1 if payload == "circle" else 20_000):
+        later = ValueError(f"number {number}")
+        later.__cause__, last = last, later
+    if payload == "circle":
+        first.__cause__ = last
+    raise last
+
+
+@app.handler("mallory_raises")
+async def mallory_raises(payload: Any) -> None:
+    mallory_raises_in_a_thread(payload)
+
+
 @app.handler("mallory_leaves")
 async def mallory_leaves(payload: Any) -> None:
     raise SystemExit(3)

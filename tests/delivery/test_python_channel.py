@@ -194,6 +194,26 @@ async def test_a_result_over_the_limit_fails_for_good(app: App, threads: Threads
     assert not outcome.retryable
 
 
+async def test_an_after_that_is_no_timedelta_fails_the_attempt(app: App, threads: Threads) -> None:
+    @app.handler("work")
+    async def work() -> None:
+        raise Retry("busy", after="5 minutes")  # type: ignore[arg-type]
+
+    outcome = await run(app, threads)
+    assert outcome == Failed(error="TypeError: after is a timedelta, and not str", retryable=True)
+
+
+@pytest.mark.parametrize("kind", [Retry, Fail])
+async def test_a_reason_is_cut_to_what_is_kept_of_it(app: App, threads: Threads, kind: type[Retry | Fail]) -> None:
+    @app.handler("work")
+    async def work() -> None:
+        raise kind("x" * 3_000_000)
+
+    outcome = await run(app, threads)
+    assert isinstance(outcome, Failed)
+    assert outcome.error == "x" * 2000
+
+
 class Mute(Exception):
     def __str__(self) -> str:
         raise RuntimeError

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 import psycopg
 
-from pgsched.delivery.channel import Channel
+from pgsched.delivery.channel import Channel, describe
 from pgsched.delivery.failures import Failures
 from pgsched.delivery.places import NoPlace
 from pgsched.domain.execution import KEPT_BACK, Execution
@@ -100,7 +100,7 @@ class Attempts:
             if isinstance(outcome, Failed) and row.target.startswith(_PYTHON):
                 self._failures.note(row, error, outcome.error)
         except BaseException as error:  # a lane outlives whatever a handler raises
-            outcome = Failed(error=f"{type(error).__name__}: {error}", retryable=True)
+            outcome = Failed(error=describe(error), retryable=True)
         finally:
             lane.execution, lane.expires, lane.expired, lane.only = None, float("inf"), False, False
         seconds = time.monotonic() - lane.started

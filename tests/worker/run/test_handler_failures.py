@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from pgsched.delivery.failures import LONGEST_TRACEBACK, Failures
+from pgsched.delivery.failures import LONGEST_TRACEBACK, Failures, Raised
 from pgsched.delivery.python import App, Fail, Retry
+from pgsched.delivery.threads import THREAD_NAME
 from pgsched.events import Events, logging_listener
 from tests.delivery.receiver import execution
 from tests.worker.conftest import Connection, Recorder, Running, until_history, value
@@ -115,6 +118,136 @@ def test_a_traceback_is_bounded(recorder: Recorder, error: Exception) -> None:
     [told] = recorder.named("handler.failed")
     assert len(str(told["traceback"])) <= LONGEST_TRACEBACK
     assert len(str(told["reason"])) <= 500
+
+
+def chain(length: int) -> Exception:
+    error = ValueError("the first")
+    for number in range(length):
+        later = ValueError(f"number {number}")
+        later.__cause__, error = error, later
+    return error
+
+
+def endless() -> Exception:
+    first, second = ValueError("first"), ValueError("second")
+    first.__cause__, second.__cause__ = second, first
+    return first
+
+
+def nested(depth: int) -> Exception:
+    error: Exception = ValueError("the innermost")
+    for _ in range(depth):
+        error = ExceptionGroup("a group", [error, ValueError("beside it")])
+    return error
+
+
+class Told:
+    """How often it was asked what it says."""
+
+    count = 0
+
+
+class Large(Exception):
+    def __str__(self) -> str:
+        Told.count += 1
+        return "x" * 50_000_000
+
+
+def silent() -> Exception:
+    class Nameless(type):
+        def __getattribute__(cls, name: str) -> Any:
+            raise RuntimeError(name)
+
+    class Silent(Exception, metaclass=Nameless):
+        def __str__(self) -> str:
+            raise KeyboardInterrupt
+
+    return Silent()
+
+
+ODD: dict[str, Callable[[], Exception]] = {
+    "a chain": lambda: chain(20_000),
+    "an endless chain": endless,
+    "nested groups": lambda: nested(3_000),
+    "no words": silent,
+    "many words": Large,
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_an_exception_without_end_is_a_failure_like_any_other(
+    db: Connection, running: Running, recorder: Recorder, kind: str, is_async: bool
+) -> None:
+    app, make = App(), ODD[kind]
+
+    def work() -> None:
+        raise make()
+
+    async def work_async() -> None:
+        raise make()
+
+    app.handler("work")(work_async if is_async else work)
+    async with running(app):
+        await db.execute("select pgsched.schedule('python:work', options => %s::jsonb)", [ONCE])
+        await until_history(db, 1, status="failed")
+        told = await recorder.wait_for("handler.failed")
+    assert len(str(told["traceback"])) <= LONGEST_TRACEBACK
+
+
+def test_an_exception_is_asked_once_what_it_says(recorder: Recorder) -> None:
+    Told.count = 0
+    Failures(Events(recorder)).note(execution("python:work"), Raised(Large()))
+    assert Told.count == 1
+
+
+async def test_what_a_function_raised_is_described_in_its_thread(
+    db: Connection, running: Running, recorder: Recorder
+) -> None:
+    app, described_in = App(), list[str]()
+
+    class Wordy(Exception):
+        def __str__(self) -> str:
+            described_in.append(threading.current_thread().name)
+            return "no"
+
+    @app.handler("work")
+    def work() -> None:
+        raise Wordy from Wordy()
+
+    async with running(app):
+        await db.execute("select pgsched.schedule('python:work', options => %s::jsonb)", [ONCE])
+        await recorder.wait_for("handler.failed")
+    assert len(described_in) == 2
+    assert all(name.startswith(THREAD_NAME) for name in described_in)
+
+
+def test_a_traceback_shows_from_what_an_exception_was_raised(recorder: Recorder) -> None:
+    def fetch() -> None:
+        raise TimeoutError("the bank does not answer")
+
+    def charge() -> None:
+        try:
+            fetch()
+        except TimeoutError as error:
+            raise ValueError("not charged") from error
+
+    with pytest.raises(ValueError, match="not charged") as raised:
+        charge()
+    Failures(Events(recorder)).note(execution("python:work"), raised.value)
+    told = str(recorder.named("handler.failed")[0]["traceback"])
+    assert (
+        told.index("in fetch") < told.index("TimeoutError: the bank") < told.index("in charge", told.index("in fetch"))
+    )
+    assert told.endswith("ValueError: not charged\n")
+
+
+def test_a_traceback_shows_the_members_of_a_group(recorder: Recorder) -> None:
+    group = ExceptionGroup("two of three", [ValueError("one"), LookupError("another")])
+    Failures(Events(recorder)).note(execution("python:work"), group)
+    told = str(recorder.named("handler.failed")[0]["traceback"])
+    assert "ValueError: one" in told
+    assert "LookupError: another" in told
 
 
 FORGED = "no\n2026-01-01 WARNING pgsched worker.lost worker=1\x1b[2J\u202e\x9b\u2028 client=other"
