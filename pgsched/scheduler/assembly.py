@@ -1,11 +1,13 @@
 """What supplies a worker with rows: claims, gates, notifications, renewals; put together on its foundation."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from pgsched.delivery.python import App
 from pgsched.events import Events
 from pgsched.scheduler.foundation import Foundation, Trials
 from pgsched.settings import Settings
+from pgsched.store.admin.workers import Worker as Introduced
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.live.warming import warm_claims
 from pgsched.worker.claim.claimer import Claimer
@@ -17,7 +19,6 @@ from pgsched.worker.claim.selection import Selection
 from pgsched.worker.claim.sweeper import Sweeper
 from pgsched.worker.claim.waker import Waker
 from pgsched.worker.gates.capabilities import Capabilities
-from pgsched.worker.gates.capabilities import Host as CapabilitiesHost
 from pgsched.worker.gates.gatekeeper import Gatekeeper
 from pgsched.worker.renewer import Renewer
 from pgsched.worker.run.trial import Trial
@@ -31,16 +32,11 @@ class Assembly(Foundation):
         super().__init__(settings, app=app, events=events, trials=trials)
         self.capabilities = self._make_capabilities()
         self.gatekeeper = self._make_gatekeeper()
-        self.fairness = Fairness(
-            weight=self.upkeep.directory.weight,
-            queue_weight=self.upkeep.directory.queue_weight,
-            is_wanted=lambda: self.upkeep.directory.count > 1,
-        )
+        self.fairness = Fairness(self.upkeep.directory)
         self.selection = Selection(self.gatekeeper, self.fairness, self.capabilities, self.dispatcher.shares)
         self.rear = self._make_rear()
         self.claimer = self._make_claimer()
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
-        self.waker = self._make_waker()
         self.renewer = Renewer(
             self._renewing,
             self.roster,
@@ -49,20 +45,39 @@ class Assembly(Foundation):
             lease=self._lease,
             rejoin=self._rejoin,
         )
-        self.witness = Witness(self._chores, self.events, start=trials.start, wanted=lambda: self.capabilities.to_try)
+        self.waker = self._make_waker()
+        self.witness = Witness(self._chores, self.events, self.capabilities, start=trials.start)
         self.trial = self._make_trial(trials) if trials.tell else None
+        self._connect()
+
+    def _connect(self) -> None:
+        """Who listens to whom."""
+        for expected in (self.settler.expected, self.rear.expected):
+            expected.connect(self.claimer.expect)
+        self.dispatcher.room.connect(self.claimer.wake)
+        for changed in (self.relieved, self.capabilities.changed, self.upkeep.reaper.reaped):
+            changed.connect(self.claimer.look)
+        self.in_hand.left.connect(self.gatekeeper.left)
+        self.in_hand.left.connect(self.circuits.forget)
+        if self.trial is not None:
+            self.in_hand.eased.connect(self.trial.wake)
+        self.circuits.changed.connect(self.gatekeeper.look)
+        self.capabilities.found.connect(self.gatekeeper.feed_from)
+        self.settler.held.connect(self.capabilities.note_held)
+        for ended in (self.settler.ended, self.upkeep.reaper.reaped):
+            ended.connect(self.upkeep.releaser.settled)
+        self.upkeep.reaper.seen.connect(self._share)
+
+    def _share(self, alive: Sequence[Introduced]) -> None:
+        self.capabilities.note_others(alive, self.roster.number)
+        if self.roster.share(alive):
+            self.claimer.reopen()
 
     def _leases(self, link: Link) -> Leases:
         return Leases(link, self.roster, self.clock, self.events, self._lease)
 
     def _make_capabilities(self) -> Capabilities:
-        host = CapabilitiesHost(
-            number=lambda: self.roster.number,
-            own=lambda: self.roster.own,
-            feed=lambda names: self.gatekeeper.feed_from(names),
-            changed=lambda: self.claimer.look(),
-        )
-        return Capabilities(self._chores, self.events, mine=self._delivers, host=host)
+        return Capabilities(self._chores, self.events, self.roster, mine=self._delivers)
 
     def _make_gatekeeper(self) -> Gatekeeper:
         return Gatekeeper(
@@ -72,9 +87,10 @@ class Assembly(Foundation):
             self.dispatcher,
             self.clock,
             self.events,
+            book=self.book,
             capabilities=self.capabilities,
-            is_late=self.dispatcher.is_late,
-            probing=self.circuits.sent,
+            circuits=self.circuits,
+            terms=self.terms,
         )
 
     def _make_rear(self) -> Rear:
@@ -88,13 +104,10 @@ class Assembly(Foundation):
             gates=self.gatekeeper,
             fairness=self.fairness,
             selection=self.selection,
-            expect=lambda partition, instant: self.claimer.expect(partition, instant),
         )
 
     def _make_claimer(self) -> Claimer:
-        link = Link(
-            self._url, "claim", warm=lambda new: warm_claims(new, self.roster.partitions), patience=CLAIMING_PATIENCE
-        )
+        link = Link(self._url, "claim", warm=self._warm_claims, patience=CLAIMING_PATIENCE)
         return Claimer(
             self._leases(link),
             self.roster,
@@ -104,12 +117,19 @@ class Assembly(Foundation):
             batch=self.settings.batch,
             ahead=self._ahead,
             poll=timedelta(seconds=self.settings.poll_interval),
-            supplied=lambda: self.upkeep.directory.loaded and self.gatekeeper.loaded and self.capabilities.known,
+            supplied=self._is_supplied,
             gates=self.gatekeeper,
             fairness=self.fairness,
             rear=self.rear,
             selection=self.selection,
         )
+
+    async def _warm_claims(self, connection: Connection) -> None:
+        await warm_claims(connection, self.roster.partitions)
+
+    def _is_supplied(self) -> bool:
+        """Whether everything is known that claims depend on."""
+        return self.upkeep.directory.loaded and self.gatekeeper.loaded and self.capabilities.known
 
     def _make_trial(self, trials: Trials) -> Trial:
         assert trials.tell is not None
@@ -122,10 +142,13 @@ class Assembly(Foundation):
             self.events,
             gates=self.gatekeeper,
             mine=self._delivers,
-            supplied=lambda: self.upkeep.directory.loaded,
+            supplied=self._is_loaded,
             tell=trials.tell,
             over=trials.over,
         )
+
+    def _is_loaded(self) -> bool:
+        return self.upkeep.directory.loaded
 
     def _make_waker(self) -> Waker:
         return Waker(
@@ -153,7 +176,7 @@ class Assembly(Foundation):
                 "turns": self._turns_changed,
                 "workers": self.upkeep.reaper.wake,
             },
-            ended=lambda id: self.renewer.doubt(id),
+            ended=self.renewer.doubt,
             now=self.clock.now,
         )
 

@@ -1,7 +1,6 @@
 """What a worker stands on: its sessions, the upkeep, and the way of a claimed row from its lane to its settle."""
 
 import os
-import random
 import secrets
 import socket
 from collections.abc import Callable, Sequence
@@ -17,16 +16,18 @@ from pgsched.domain.execution import Execution
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
 from pgsched.settings import Settings
-from pgsched.store.admin import workers
-from pgsched.store.core.connect import Link, signed
+from pgsched.signals import Signal
+from pgsched.store.core.connect import Connection, Link, signed
 from pgsched.store.live.warming import warm_settles
-from pgsched.upkeep.services import Host, Upkeep
+from pgsched.upkeep.services import Upkeep
 from pgsched.worker.claim.claimer import Claimer
 from pgsched.worker.claim.rear import Rear
 from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.gates.book import Book
 from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.gates.circuits import Circuits
 from pgsched.worker.gates.gatekeeper import Gatekeeper
+from pgsched.worker.in_hand import InHand
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.beginnings import Beginnings
 from pgsched.worker.run.channels import make_channels
@@ -34,6 +35,7 @@ from pgsched.worker.run.dispatcher import Dispatcher
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.shares import Shares
 from pgsched.worker.run.stand_in import StandIn
+from pgsched.worker.run.terms import Terms
 from pgsched.worker.run.trial import Trial
 from pgsched.worker.run.witness import Start
 from pgsched.worker.settle.completion import TransactionalCompletion
@@ -69,10 +71,9 @@ class Foundation:
         self.settings, self.events, self._url = settings, events or Events(), url
         self._lease = timedelta(seconds=settings.lease)
         self._ahead = timedelta(seconds=settings.look_ahead)
-        self.clock = DatabaseClock()
+        self.clock, self.in_hand, self.book = DatabaseClock(), InHand(), Book()
         self._app = app or App()
-        fixed = capabilities(settings)
-        self._delivers = lambda: self._app.capabilities | fixed
+        self._fixed_capabilities = capabilities(settings)
         self.roster = self._make_roster(instance, trials)
         # Single statements that are rare share one connection; renewing must not wait behind one of them.
         self._chores, self._renewing = Link(url, "upkeep"), Link(url, "renew", raw=False)
@@ -85,6 +86,8 @@ class Foundation:
         self.circuits = self._make_circuits()
         self.settler = self._make_settler()
         self.channels = self._make_channels()
+        self.terms = Terms(self.clock, self.upkeep.directory.defaults)
+        self.relieved: Signal[[]] = Signal()
         self.dispatcher = self._make_dispatcher()
 
     def _make_roster(self, instance: str, trials: Trials) -> Roster:
@@ -99,80 +102,60 @@ class Foundation:
         )
 
     def _make_upkeep(self) -> Upkeep:
-        host = Host(
-            number=lambda: self.roster.number,
-            next_token=self.roster.next_token,
-            now=self.clock.now,
-            own=lambda: self.roster.own,
-            minded=lambda: self.roster.minded,
-            seen=self._seen,
-            reaped=self._reaped,
-            renew=self.roster.renew,
-        )
-        return Upkeep(self.settings, self._url, self.events, self._chores, host)
+        return Upkeep(self.settings, self._url, self.events, self._chores, self.roster, self.clock)
 
     def _make_circuits(self) -> Circuits:
         return Circuits(
             self._chores,
             self.events,
+            self.book,
             after=self.settings.sideline_after,
             rate=self.settings.recovery_rate,
-            any_gates=lambda: self.gatekeeper.is_needed,
-            changed=lambda: self.gatekeeper.look(),
         )
 
     def _make_dispatcher(self) -> Dispatcher:
         return Dispatcher(
             self.channels,
             self.clock,
+            self.in_hand,
+            self.terms,
             concurrency=self.settings.concurrency,
             ahead=self.settings.look_ahead,
             settle=self.settler.add,
-            room=lambda: self.claimer.wake(),
-            defaults=self.upkeep.directory.defaults,
             events=self.events,
             failures=self._failures,
             payloads=self._payloads,
             shares=Shares(
                 lanes=self.settings.concurrency,
                 is_wanted=self._is_shared,
-                relieved=lambda: self.claimer.look(),
+                relieved=self.relieved,
             ),
             stand_in=StandIn(
                 self._url,
                 self.roster,
                 self.events,
                 lease=self._lease,
-                unanswered=lambda: [token for claiming in self._claiming for token in claiming.leases.unanswered],
+                unanswered=self._unanswered,
                 announces=self.settings.notify,
             ),
             beginnings=self._beginnings,
         )
 
     def _make_settler(self) -> Settler:
+        link = Link(self._url, "settle", warm=self._warm_settles, patience=SETTLING_PATIENCE)
         return Settler(
-            Link(
-                self._url,
-                "settle",
-                warm=lambda new: warm_settles(new, self.roster.partitions),
-                patience=SETTLING_PATIENCE,
-            ),
+            link,
             self.clock,
             self.events,
-            owner=lambda: self.roster.number,
-            keeps_success=self.upkeep.directory.keeps_success,
-            circuits=self.circuits,
-            settled=lambda id, token: self.dispatcher.settled(id, token),
-            left=self._left,
-            apart=lambda ids: self.dispatcher.set_apart(ids),
-            in_hand=lambda id: self.dispatcher.in_hand.get(id),
-            retrying=lambda partition, delay: self.claimer.expect(partition, self.clock.now() + int(delay * 1e6)),
-            returned=lambda partition, instant: self.claimer.expect(partition, instant),
-            held=lambda gate: self.capabilities.note_held(gate),
-            ended=lambda: self.upkeep.releaser.settled(),
+            self.roster,
+            self.upkeep.directory,
+            self.circuits,
+            self.in_hand,
             batch=self.settings.batch,
-            rng=random.Random(),
         )
+
+    async def _warm_settles(self, connection: Connection) -> None:
+        await warm_settles(connection, self.roster.partitions)
 
     def _make_channels(self) -> Channels:
         return make_channels(
@@ -189,24 +172,15 @@ class Foundation:
             is_shared=self._is_shared,
         )
 
+    def _delivers(self) -> frozenset[str]:
+        """What this worker can deliver at the moment: an application may register handlers later."""
+        return self._app.capabilities | self._fixed_capabilities
+
     def _is_shared(self) -> bool:
-        """Whether there are several clients."""
-        return self.upkeep.directory.count > 1
+        return self.upkeep.directory.are_several
 
-    def _left(self, rows: Sequence[tuple[bytes, int]]) -> None:
-        self.gatekeeper.left(id for id, _ in rows)
-        self.circuits.forget(id for id, _ in rows)
-        if self.trial is not None:
-            self.trial.wake()
-
-    def _seen(self, alive: list[workers.Worker]) -> None:
-        self.capabilities.note_others(alive, self.roster.number)
-        if self.roster.share(alive):
-            self.claimer.reopen()
-
-    def _reaped(self) -> None:
-        self.claimer.look()
-        self.upkeep.releaser.settled()
+    def _unanswered(self) -> list[int]:
+        return [token for claiming in self._claiming for token in claiming.leases.unanswered]
 
     @property
     def _claiming(self) -> Sequence[Claimer | Rear | Gatekeeper | Trial]:

@@ -74,9 +74,9 @@ class Directory(Service):
                 self.events.emit("client.invalid", client=client.client_id, reason="signing_secret is not base64")
 
     @property
-    def count(self) -> int:
-        """How many clients are known."""
-        return len(self._keep)
+    def are_several(self) -> bool:
+        """Whether more than one client is known."""
+        return len(self._keep) > 1
 
     def weight(self, client_id: str) -> int:
         """This client's part of what a saturated worker does."""

@@ -5,12 +5,11 @@ the living workers, once a second while there is a queue with a maximum. Countin
 it never takes more than a tenth of the time. What comes in between two counts comes in above the maximum.
 """
 
-from collections.abc import Callable
-
 from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Link
 from pgsched.store.gates import levels
+from pgsched.upkeep.host import Numbered
 
 _ONE_IN = 10
 
@@ -22,14 +21,14 @@ class Levels(Service):
     rest = 3.0  # whoever may connect may wake it
 
     def __init__(
-        self, link: Link, events: Events, *, worker: Callable[[], int], every: float = 1.0, look_every: float = 60.0
+        self, link: Link, events: Events, host: Numbered, *, every: float = 1.0, look_every: float = 60.0
     ) -> None:
         super().__init__(events, link)
-        self._link, self._worker, self._every, self._look_every = link, worker, every, look_every
+        self._link, self._host, self._every, self._look_every = link, host, every, look_every
         self._cycle = DutyCycle(_ONE_IN)
 
     async def turn(self) -> float:
-        if not (worker := self._worker()):
+        if not (worker := self._host.number):
             return self._every
         if pause := self._cycle.pause:
             return pause

@@ -20,6 +20,7 @@ from pgsched.store.live import looking
 from pgsched.store.live.executions import Lease
 from pgsched.store.pull import pulled
 from pgsched.store.pull.pulled import Passing
+from pgsched.upkeep.host import Clock, Host
 
 _LOOK_EVERY = 5.0
 _AHEAD = timedelta(seconds=1)
@@ -34,8 +35,6 @@ _ONE_IN = 20
 
 
 class PulledQueues(Service):
-    """``number`` and ``next_token`` are the worker's; ``now`` is the database's time as a wire count."""
-
     name = "pulled"
 
     def __init__(
@@ -43,17 +42,16 @@ class PulledQueues(Service):
         chores: Link,
         link: Link,
         events: Events,
+        host: Host,
+        clock: Clock,
         *,
         lease: timedelta,
-        number: Callable[[], int],
-        next_token: Callable[[], int],
-        now: Callable[[], int],
         ended_by: Callable[[], float | None],
     ) -> None:
         """``ended_by``: by when leases count as run out (``Liveness``)."""
         super().__init__(events, link, chores)
         self._chores, self._link = chores, link
-        self._lease, self._number, self._next_token, self._now = lease, number, next_token, now
+        self._host, self._clock, self._lease = host, clock, lease
         self._ended_by = ended_by
         self._queues: list[int] = []
         self._looked_at = float("-inf")
@@ -64,11 +62,11 @@ class PulledQueues(Service):
 
     async def turn(self) -> float:
         now = time.monotonic()
-        if now - self._looked_at >= _LOOK_EVERY and self._number():
-            self._queues = await pulled.queues(await self._chores.get(), worker=self._number())
+        if now - self._looked_at >= _LOOK_EVERY and self._host.number:
+            self._queues = await pulled.queues(await self._chores.get(), worker=self._host.number)
             self._looked_at = now
         if not self._queues:
-            return _LOOK_EVERY if self._number() else _EVERY
+            return _LOOK_EVERY if self._host.number else _EVERY
         full = [queue for queue in self._queues if await self._pass_on(queue)]
         if self._holding.is_due:
             with self._holding.work():
@@ -85,10 +83,10 @@ class PulledQueues(Service):
     async def _pass_on(self, queue: int) -> bool:
         """Whether there may be more at once."""
         sweeps = time.monotonic() - self._swept_at.get(queue, float("-inf")) >= _SWEEP_EVERY
-        low = LONG_AGO if sweeps else self._now() - _BACK
-        lease = Lease(owner=self._number(), token=self._next_token(), length=self._lease, ahead=_AHEAD)
+        low = LONG_AGO if sweeps else self._clock.now() - _BACK
+        lease = Lease(owner=self._host.number, token=self._host.next_token(), length=self._lease, ahead=_AHEAD)
         what = Passing(queue, low, _BATCH)
-        passed, parked = await pulled.pass_on_without(await self._link.get(), lease, what, now=self._now())
+        passed, parked = await pulled.pass_on_without(await self._link.get(), lease, what, now=self._clock.now())
         for one in parked:
             self.events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)
         if sweeps and passed < _BATCH:

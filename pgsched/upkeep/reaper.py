@@ -9,16 +9,18 @@ left edge; where a backlog stands before them, each look reads on from where the
 """
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
+from pgsched.signals import Signal
 from pgsched.store.admin import workers
 from pgsched.store.admin.workers import Worker, partitions_from
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.pull import pulled
+from pgsched.upkeep.host import Host
 from pgsched.upkeep.liveness import CATCH_UP, Liveness
 from pgsched.upkeep.walk import Walk
 
@@ -31,7 +33,10 @@ _NOBODY = 0  # whose number no worker has: for leases that ran out
 
 
 class Reaper(Service):
-    """Watches the other workers once a second; more closely while one of them is missing."""
+    """Watches the other workers once a second; more closely while one of them is missing.
+
+    ``seen`` tells which workers there are, each second; ``reaped`` that rows were taken back, and may be claimed.
+    """
 
     name = "reaper"
     rest = 3.0  # whoever may connect may wake it
@@ -42,20 +47,16 @@ class Reaper(Service):
         watching: Link,
         link: Link,
         events: Events,
+        host: Host,
         *,
         lease: float,
-        number: Callable[[], int],
-        renew: Callable[[Connection], Awaitable[bool]],
-        minded: Callable[[], Sequence[int]],
-        seen: Callable[[list[Worker]], None],
-        reaped: Callable[[], None],
         every: float = 1.0,
     ) -> None:
         """``watching`` is for short statements alone: an answer that comes late is taken for a disturbance."""
         super().__init__(events, watching, link)
-        self._watching, self._link = watching, link
-        self._number, self._renew = number, renew
-        self._minded, self._seen, self._reaped = minded, seen, reaped
+        self._watching, self._link, self._host = watching, link, host
+        self.seen: Signal[[Sequence[Worker]]] = Signal()
+        self.reaped: Signal[[]] = Signal()
         self._every = every
         # While an old snapshot is held open a look at the edges reads what is dead, too.
         self._edges = DutyCycle(_EDGES_ONE_IN, every=max(lease / 6, every), at_most=lease)
@@ -71,8 +72,8 @@ class Reaper(Service):
         sent = time.monotonic()
         found = await workers.watch(connection)
         self.liveness.observe(found, sent, time.monotonic())
-        self._seen(found)
-        if not any(worker.id == self._number() and not worker.lost for worker in found):
+        self.seen(found)
+        if not any(worker.id == self._host.number and not worker.lost for worker in found):
             self.liveness.interrupt()
         else:
             await self._judge(connection, found)
@@ -90,7 +91,7 @@ class Reaper(Service):
     async def _judge(self, connection: Connection, found: Sequence[Worker]) -> None:
         if self.liveness.needs_proof:
             await self._prove(connection)
-        condemned = set(self.liveness.lost()) - {self._number()}
+        condemned = set(self.liveness.lost()) - {self._host.number}
         if lost := [worker for worker in found if worker.id in condemned and not worker.lost]:
             self._declared.update(await workers.declare_lost(connection, lost))
             self.wake()
@@ -98,7 +99,7 @@ class Reaper(Service):
     async def _prove(self, connection: Connection) -> None:
         """Shows that writes are possible, by one of its own."""
         sent = time.monotonic()
-        if await self._renew(connection):
+        if await self._host.renew(connection):
             self.liveness.prove(sent, time.monotonic())
         else:
             self.liveness.interrupt()
@@ -131,13 +132,13 @@ class Reaper(Service):
             self._declared.discard(id)
         elif count := await pulled.reap(connection, walk.partitions, depth=_EDGE, ended_by=walk.ended_by):
             self.events.emit("deferred.reaped", count=count)
-            self._reaped()
+            self.reaped()
         for one in walk.parked:
             self.events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)
         if walk.returned or walk.failed:
             workers_lost = ",".join(map(str, walk.owners))
             self.events.emit("lease.reaped", returned=walk.returned, failed=walk.failed, workers=workers_lost)
-            self._reaped()
+            self.reaped()
 
     async def _look_at_edges(self) -> None:
         """What had run out when it was found, and still has, is taken back once a living owner had time to renew."""
@@ -154,7 +155,7 @@ class Reaper(Service):
                 await self._look_for_run_out(by)
 
     async def _look_for_run_out(self, ended_by: float) -> None:
-        marks = {partition: self._marks.get(partition, LONG_AGO) for partition in self._minded()}
+        marks = {partition: self._marks.get(partition, LONG_AGO) for partition in self._host.partitions_to_reap}
         if not marks:
             return
         found = await looking.expired(await self._link.get(), marks, _EDGE, ended_by=ended_by)

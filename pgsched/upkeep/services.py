@@ -1,17 +1,15 @@
 """What keeps the database in order, put together; each worker process has all of it."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.settings import Settings
-from pgsched.store.admin.workers import Worker
-from pgsched.store.core.connect import Connection, Link
+from pgsched.store.core.connect import Link
 from pgsched.upkeep.backfiller import Backfiller
 from pgsched.upkeep.days import Days
 from pgsched.upkeep.directory import Directory
+from pgsched.upkeep.host import Clock, Host
 from pgsched.upkeep.levels import Levels
 from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.pulled import PulledQueues
@@ -22,58 +20,32 @@ from pgsched.upkeep.turns import Turns
 from pgsched.upkeep.zones import Zones
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
-    """The worker in whose process this is: what it is asked, and what it is told."""
-
-    number: Callable[[], int]
-    next_token: Callable[[], int]
-    now: Callable[[], int]
-    """The database's time, a wire count."""
-    own: Callable[[], Sequence[int]]
-    minded: Callable[[], Sequence[int]]
-    seen: Callable[[list[Worker]], None]
-    reaped: Callable[[], None]
-    renew: Callable[[Connection], Awaitable[bool]]
-
-
 class Upkeep:
     """Single statements are rare chores, and share the worker's connection for them. What plans and moves many rows are
     transactions, each on a connection of its own."""
 
-    def __init__(self, settings: Settings, url: str, events: Events, chores: Link, host: Host) -> None:
+    def __init__(self, settings: Settings, url: str, events: Events, chores: Link, host: Host, clock: Clock) -> None:
         lease = timedelta(seconds=settings.lease)
         roles = ("plan", "backfill", "zones", "replay")
         planning, backfilling, rezoning, replaying = (Link(url, role, raw=False) for role in roles)
         pulling, watching = Link(url, "pulled"), Link(url, "watch", raw=False)
         self._links = (planning, backfilling, rezoning, replaying, pulling, watching)
-        self.reaper = Reaper(
-            watching,
-            chores,
-            events,
-            lease=settings.lease,
-            number=host.number,
-            renew=host.renew,
-            minded=host.minded,
-            seen=host.seen,
-            reaped=host.reaped,
-        )
+        self.reaper = Reaper(watching, chores, events, host, lease=settings.lease)
         self.directory = Directory(chores, events)
         self.planner = Planner(planning, events)
         self.releaser = Releaser(chores, events)
-        self.levels = Levels(chores, events, worker=host.number)
-        self.turns = Turns(chores, events, partitions=host.own)
+        self.levels = Levels(chores, events, host)
+        self.turns = Turns(chores, events, host)
         self.pulled = PulledQueues(
             chores,
             pulling,
             events,
+            host,
+            clock,
             lease=lease,
-            number=host.number,
-            next_token=host.next_token,
-            now=host.now,
             ended_by=self.reaper.liveness.ended_by,
         )
-        self.zones = Zones(chores, rezoning, events, worker=host.number)
+        self.zones = Zones(chores, rezoning, events, host)
         self.backfiller = Backfiller(chores, backfilling, events)
         self.replayer = Replayer(chores, replaying, events)
         self.days = Days(chores, events, kept=settings.history_days, audit_kept=settings.audit_days)

@@ -5,12 +5,11 @@ is told by notification, and looked for here; so is what was deleted by hand, or
 its predecessor ended elsewhere. Nothing is read where nobody waits.
 """
 
-from collections.abc import Callable, Sequence
-
 from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import ordering
+from pgsched.upkeep.host import Host
 
 _ONE_IN = 20
 _KEYS = 500  # of a partition that one turn looks at
@@ -26,13 +25,13 @@ class Turns(Service):
         self,
         link: Link,
         events: Events,
+        host: Host,
         *,
-        partitions: Callable[[], Sequence[int]],
         every: float = 2.0,
         idle_every: float = 10.0,
     ) -> None:
         super().__init__(events, link)
-        self._link, self._partitions = link, partitions
+        self._link, self._host = link, host
         self.every, self.idle_every = every, idle_every
         self._cycle = DutyCycle(_ONE_IN)
         self._marks: dict[int, ordering.Key] = {}
@@ -50,7 +49,7 @@ class Turns(Service):
 
     async def _let_stuck(self, connection: Connection) -> bool:
         """Looks at a part of the keys of each partition, from where the last look ended; whether there are more."""
-        own = self._partitions()
+        own = self._host.own
         if not self._marks:
             self._marks = dict.fromkeys(own, ordering.FIRST)
         for partition, mark in list(self._marks.items()):

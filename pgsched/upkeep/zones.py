@@ -7,7 +7,6 @@ meanwhile may be misplaced again: it leaves a note, upon which the next to start
 """
 
 import contextlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -18,6 +17,7 @@ from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Link
 from pgsched.store.jobs import sweeping, zone_rules
+from pgsched.upkeep.host import Numbered
 
 _BATCH = 50
 _BUSY = 2.0  # seconds until a job is looked at again that somebody had in hand
@@ -45,13 +45,13 @@ class Zones(Service):
         chores: Link,
         link: Link,
         events: Events,
+        host: Numbered,
         *,
-        worker: Callable[[], int],
         version: str | None = None,
         every: float = 60.0,
     ) -> None:
         super().__init__(events, chores)
-        self._chores, self._link, self._worker, self._every = chores, link, worker, every
+        self._chores, self._link, self._host, self._every = chores, link, host, every
         self._version = version or version_in_use()
         self._round: _Round | None = None
         self._has_looked = self._has_told = False
@@ -59,7 +59,7 @@ class Zones(Service):
     async def turn(self) -> float:
         if self._version is None:
             return self._every
-        if not self._worker():
+        if not self._host.number:
             return _BUSY
         if self._round is None:
             self._round = await self._look(self._version)
@@ -92,7 +92,7 @@ class Zones(Service):
     async def _go_on(self, version: str, round: _Round) -> float:
         connection = await self._link.get()
         if not round.locked:
-            round.locked = await zone_rules.try_lock(connection, self._worker())
+            round.locked = await zone_rules.try_lock(connection, self._host.number)
         if not round.locked:  # another process is at it
             await self._start_over()
             return _BUSY
@@ -125,5 +125,5 @@ class Zones(Service):
         locked, self._round = self._round is not None and self._round.locked, None
         if locked:
             with contextlib.suppress(psycopg.Error, OSError):  # it is free again once this worker is forgotten
-                await zone_rules.unlock(await self._link.get(), self._worker())
+                await zone_rules.unlock(await self._link.get(), self._host.number)
         await self._link.drop()

@@ -41,7 +41,7 @@ class Renewer(Service):
 
     def doubt(self, id: bytes) -> None:
         """Somebody says that the run of this execution was ended in the database. Whoever may connect may say so."""
-        if id in self._dispatcher.in_hand:
+        if id in self._dispatcher.in_hand.rows:
             self._doubted.add(id)
             self.wake()
 
@@ -56,7 +56,7 @@ class Renewer(Service):
             self._dispatcher.hand_back()
             await self._rejoin(connection)
         groups: dict[int, Group] = defaultdict(lambda: Group([], []))
-        for row in self._dispatcher.in_hand.values():
+        for row in self._dispatcher.in_hand.rows.values():
             group = groups[row.partition]
             group.ids.append(row.id)
             group.tokens.append(row.token)
@@ -68,7 +68,7 @@ class Renewer(Service):
     async def _stop_ended(self, connection: Connection) -> None:
         """Ends the attempts at doubted rows that are indeed not this worker's any more."""
         doubted, self._doubted = self._doubted, set()
-        rows = [row for id in doubted if (row := self._dispatcher.in_hand.get(id))]
+        rows = [row for id in doubted if (row := self._dispatcher.in_hand.rows.get(id))]
         if rows:
             leased = await executions.still_leased(
                 connection, Group([row.id for row in rows], [row.token for row in rows])

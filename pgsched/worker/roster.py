@@ -60,7 +60,7 @@ class Roster:
         return f"pgsched_worker_{self.instance}"
 
     @property
-    def minded(self) -> list[int]:
+    def partitions_to_reap(self) -> list[int]:
         """Its share, and those that nobody claims from."""
         return self.own + [partition for partition in self.partitions if partition not in self.open]
 

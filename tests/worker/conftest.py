@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -21,6 +22,13 @@ Connection = psycopg.AsyncConnection[Any]
 _MAKE_DAYS = """
 select case when pgsched_internal.make_day(d.parent, d.day) then pgsched_internal.attach_day(d.parent, d.day) end
   from pgsched_internal.days_to_make(14) d"""
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A worker of which only its number is asked."""
+
+    number: int
 
 
 class Recorder:

@@ -9,11 +9,12 @@ is one among the others again.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from pgsched.domain.execution import Execution
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Share
+from pgsched.worker.clients import Clients
 
 _OVERDUE = 100_000  # microseconds by which a full claim's last row is late where there is more than can be done
 _MOST_APART = 16
@@ -56,10 +57,8 @@ class Backlog:
 class Fairness:
     """Which clients are claimed from apart, and what share of the room each has."""
 
-    def __init__(
-        self, *, weight: Callable[[str], int], queue_weight: Callable[[int], int], is_wanted: Callable[[], bool]
-    ) -> None:
-        self._weight, self._queue_weight, self._is_wanted = weight, queue_weight, is_wanted
+    def __init__(self, clients: Clients) -> None:
+        self._known = clients
         self._apart: dict[str, Backlog] = {}
         self._others: Counter[str] = Counter()
 
@@ -75,15 +74,15 @@ class Fairness:
 
     def observe(self, taken: Sequence[Execution], asked: int, now: int) -> None:
         """A claim for all the others took these rows, having asked for so many."""
-        if not self._is_wanted():
+        if not self._known.are_several:
             self._apart.clear()
             return
         self._others = Counter(row.client_id for row in taken)
         if not taken or len(taken) < asked or now - max(row.fire_at for row in taken) < _OVERDUE:
             return
-        whole = sum(map(self._weight, {*self._others, *self._apart}))
+        whole = sum(map(self._known.weight, {*self._others, *self._apart}))
         for client, count in self._others.items():
-            share = self._weight(client) / whole
+            share = self._known.weight(client) / whole
             if (count > _TOLERANCE * share * len(taken) or len(self._others) == 1) and len(self._apart) < _MOST_APART:
                 self._apart[client] = Backlog(client)
 
@@ -91,14 +90,14 @@ class Fairness:
         """The room of each of these queues (partition // 16), all of which have something due."""
         if len(queues) == 1:
             return dict.fromkeys(queues, free)
-        whole = sum(map(self._queue_weight, queues))
-        return {queue: max(free * self._queue_weight(queue) // whole, 1) for queue in queues}
+        whole = sum(map(self._known.queue_weight, queues))
+        return {queue: max(free * self._known.queue_weight(queue) // whole, 1) for queue in queues}
 
     def budgets(self, free: int) -> Iterator[tuple[Backlog, int]]:
         """How much of the room each client that is claimed from apart has; the rest is for all the others."""
-        whole = sum(map(self._weight, self._apart)) + self._weight_of_others()
+        whole = sum(map(self._known.weight, self._apart)) + self._weight_of_others()
         for backlog in list(self._apart.values()):
-            backlog.deficit = min(backlog.deficit + free * self._weight(backlog.client) / whole, free)
+            backlog.deficit = min(backlog.deficit + free * self._known.weight(backlog.client) / whole, free)
             if backlog.deficit >= 1:
                 yield backlog, int(backlog.deficit)
 
@@ -109,4 +108,4 @@ class Fairness:
             self._apart.pop(backlog.client, None)
 
     def _weight_of_others(self) -> int:
-        return sum(map(self._weight, self._others.keys() - self._apart.keys()))
+        return sum(map(self._known.weight, self._others.keys() - self._apart.keys()))

@@ -6,11 +6,11 @@ moment back from the time. What stands further back is read here, in parts, for 
 """
 
 import time
-from collections.abc import Callable
 from datetime import timedelta
 
 from pgsched.events import Events
 from pgsched.service import Service
+from pgsched.signals import Signal
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Share
@@ -30,7 +30,10 @@ _NO_ROOM, _NOTHING_TO_DO = 0.005, 10.0
 
 
 class Rear(Service):
-    """Reads the partitions whose marks it was given, in turn, up to the time. Marks are instants (wire counts)."""
+    """Reads the partitions whose marks it was given, in turn, up to the time. Marks are instants (wire counts).
+
+    ``expected`` tells of rows that a claim has planned: their partition and instant.
+    """
 
     name = "rear"
 
@@ -46,12 +49,12 @@ class Rear(Service):
         gates: Gatekeeper,
         fairness: Fairness,
         selection: Selection,
-        expect: Callable[[int, int], object],
     ) -> None:
         super().__init__(events, leases.link)
         self.leases, self._roster = leases, roster
         self._dispatcher, self._clock = dispatcher, clock
-        self._batch, self._gates, self._fairness, self._expect = batch, gates, fairness, expect
+        self._batch, self._gates, self._fairness = batch, gates, fairness
+        self.expected: Signal[[int, int]] = Signal()
         self._selection = selection
         self._marks: dict[int, int] = {}
         self._swept_at, self._seconds = float("-inf"), 0.0
@@ -109,7 +112,7 @@ class Rear(Service):
         answer = await self.leases.claim([share], timedelta(microseconds=ahead), admit=self._gates.admit, whose=whose)
         self._dispatcher.submit(answer.rows, answer.sure_until)
         for partition, instant in answer.planned.items():
-            self._expect(partition, instant)
+            self.expected(partition, instant)
         if len(answer.taken) < share.batch:
             return None
         self._fairness.observe(answer.taken, share.batch, now)

@@ -13,15 +13,16 @@ read past it, and a turn of this service holds it, in a share of the time.
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from pgsched.domain.capability import SQL, WORKER, left_to_others, needs
 from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
+from pgsched.signals import Signal
 from pgsched.store.admin import workers
 from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE, Worker
 from pgsched.store.core.connect import Link
 from pgsched.store.gates import gates
+from pgsched.worker.roster import Roster
 
 _EVERY, _NOT_YET = 1.0, 0.1
 _LOOK_EVERY, _LOOK_SELDOM = 2.0, 10.0
@@ -32,24 +33,20 @@ _READ_PAST_FOR = 5.0
 _HELD_AT_ONCE, _HOLDING_ONE_IN, _SOONEST = 500, 10, 0.1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
-    """The worker in whose process this is: its number, 0 while it has none; its partitions; what it is told."""
-
-    number: Callable[[], int]
-    own: Callable[[], Sequence[int]]
-    feed: Callable[[Sequence[str]], None]
-    changed: Callable[[], None]
-
-
 class Capabilities(Service):
-    """``mine`` answers with what this worker can deliver at the moment: an application may register handlers later."""
+    """``mine`` answers with what this worker can deliver at the moment: an application may register handlers later.
+
+    ``changed`` tells that claims are to leave other things to others than before, ``found`` of gates that hold
+    something back that this worker can deliver.
+    """
 
     name = "capabilities"
 
-    def __init__(self, link: Link, events: Events, *, mine: Callable[[], frozenset[str]], host: Host) -> None:
+    def __init__(self, link: Link, events: Events, roster: Roster, *, mine: Callable[[], frozenset[str]]) -> None:
         super().__init__(events, link)
-        self._link, self._own_ones, self._host = link, mine, host
+        self._link, self._own_ones, self._roster = link, mine, roster
+        self.changed: Signal[[]] = Signal()
+        self.found: Signal[[Sequence[str]]] = Signal()
         self.mine = mine()
         """What this worker can deliver, as it was a moment ago."""
         self.known = False
@@ -90,7 +87,7 @@ class Capabilities(Service):
         is_news = left != self.left or not self.known
         self.left, self.known = left, True
         if is_news:
-            self._host.changed()
+            self.changed()
 
     def _note_changes(self, others: dict[int, frozenset[str]]) -> None:
         if others != self._others:
@@ -138,7 +135,7 @@ class Capabilities(Service):
             self.wake()
 
     async def turn(self) -> float:
-        if not self._host.number():
+        if not self._roster.number:
             return _NOT_YET
         self.mine = self._own_ones()
         await self._declare()
@@ -154,7 +151,7 @@ class Capabilities(Service):
 
     async def _declare(self) -> None:
         """Says what this worker can deliver, where that has changed."""
-        saying = (self._host.number(), self.mine)
+        saying = (self._roster.number, self.mine)
         if saying != self._declared:
             await workers.declare(await self._link.get(), saying[0], sorted(saying[1]))
             self._declared, self._looked_at = saying, float("-inf")
@@ -170,11 +167,11 @@ class Capabilities(Service):
         names = [WORKER + capability for capability in self.mine]
         self.holding = tuple(await gates.holding_among(await self._link.get(), names)) if names else ()
         if self.holding:
-            self._host.feed(self.holding)
+            self.found(self.holding)
 
     async def _hold(self) -> None:
         """Holds some of what is due and cannot be delivered."""
-        connection, own, left = await self._link.get(), self._host.own(), _HELD_AT_ONCE
+        connection, own, left = await self._link.get(), self._roster.own, _HELD_AT_ONCE
         for _ in own:
             self._turn = (self._turn + 1) % len(own)
             left -= await gates.hold_undeliverable(connection, own[self._turn], self.missed, batch=left)

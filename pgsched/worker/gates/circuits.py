@@ -7,7 +7,7 @@ then; how that ends decides.
 
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -22,8 +22,10 @@ from pgsched.domain.outcome import Failed, Outcome, Released, error_text
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.service import Service
+from pgsched.signals import Signal
 from pgsched.store.core.connect import Link
 from pgsched.store.gates import circuits
+from pgsched.worker.gates.book import Book
 
 _CLOSE_EVERY = 5.0
 _PAUSE = 1.0  # seconds: what was claimed before that has been handed back, and claims meet the gate
@@ -39,7 +41,7 @@ class _Verdict:
 
 
 class Circuits(Service):
-    """``note`` counts an outcome; a turn writes what follows from it."""
+    """``note`` counts an outcome; a turn writes what follows from it, and ``changed`` tells that it did."""
 
     name = "circuits"
 
@@ -47,15 +49,14 @@ class Circuits(Service):
         self,
         link: Link,
         events: Events,
+        book: Book,
         *,
         after: int,
         rate: int,
-        any_gates: Callable[[], bool],
-        changed: Callable[[], None],
     ) -> None:
         super().__init__(events, link)
-        self._link, self._after, self._rate = link, after, rate
-        self._any_gates, self._changed = any_gates, changed
+        self._link, self._book, self._after, self._rate = link, book, after, rate
+        self.changed: Signal[[]] = Signal()
         self._windows: dict[str, Window] = {}
         self._probes: dict[bytes, str] = {}
         self._opened: dict[str, float] = {}
@@ -142,7 +143,7 @@ class Circuits(Service):
         self._opened = {name: until for name, until in self._opened.items() if now < until}
         self._windows = {name: window for name, window in self._windows.items() if now - window.began <= WINDOW}
         self._look_at_what_is_watched()
-        if self._any_gates() and now - self._closed_at >= _CLOSE_EVERY:
+        if self._book.names and now - self._closed_at >= _CLOSE_EVERY:
             self._closed_at = now
             for name in await circuits.close(await self._link.get(), after=timedelta(seconds=RECOVERED)):
                 self.events.emit("target.recovered", gate=name)
@@ -157,7 +158,7 @@ class Circuits(Service):
             connection, verdict.name, rate=self._rate, asked=verdict.asked, probe=verdict.probe, reason=verdict.reason
         ):
             self.events.emit("target.sidelined", gate=verdict.name, reason=verdict.reason[:200])
-        self._changed()
+        self.changed()
 
 
 class Sparing:

@@ -11,7 +11,7 @@ due, by the batch, in a share of its time.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 
@@ -31,10 +31,12 @@ from pgsched.worker.claim.leases import Leases
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.gates.book import Book
 from pgsched.worker.gates.capabilities import Capabilities
+from pgsched.worker.gates.circuits import Circuits
 from pgsched.worker.gates.held import Held
 from pgsched.worker.gates.tally import Tally
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.dispatcher import Dispatcher
+from pgsched.worker.run.terms import Terms
 
 _MOST_HOLDING = 1_000
 _LOOK_EVERY = 0.5
@@ -60,15 +62,15 @@ class Gatekeeper(Service):
         clock: DatabaseClock,
         events: Events,
         *,
+        book: Book,
         capabilities: Capabilities,
-        is_late: Callable[[Execution], bool],
-        probing: Callable[[bytes, str], None],
+        circuits: Circuits,
+        terms: Terms,
     ) -> None:
         super().__init__(events, leases.link, chores)
         self._chores, self.leases, self._link = chores, leases, leases.link
         self._roster, self._dispatcher, self._clock = roster, dispatcher, clock
-        self._capabilities, self._is_late, self._probing = capabilities, is_late, probing
-        self.book = Book()
+        self.book, self._capabilities, self._circuits, self._terms = book, capabilities, circuits, terms
         self._holding: dict[str, Held] = {}
         self._seen: set[str] = set()
         self._seen_to = ""
@@ -130,13 +132,13 @@ class Gatekeeper(Service):
         """Those that this worker cannot deliver."""
         found: dict[bytes, str] = {}
         for row in rows:
-            if row.id not in held and (gate := self._capabilities.gate_of(row.target)) and not self._is_late(row):
+            if row.id not in held and (gate := self._capabilities.gate_of(row.target)) and not self._terms.is_late(row):
                 found[row.id] = gate
                 self._capabilities.note_held(gate)
         return found
 
     def _gates_of(self, rows: Iterable[Execution]) -> dict[bytes, list[str]]:
-        return {row.id: names for row in rows if (names := self.book.gates_of(row)) and not self._is_late(row)}
+        return {row.id: names for row in rows if (names := self.book.gates_of(row)) and not self._terms.is_late(row)}
 
     async def _lock(
         self, connection: Connection, wanted: dict[bytes, list[str]], held: dict[bytes, str]
@@ -166,7 +168,7 @@ class Gatekeeper(Service):
         for row, appointment in zip(gated, given, strict=True):
             if appointment.behind is None:
                 for name in appointment.probes:
-                    self._probing(row.id, name)
+                    self._circuits.sent(row.id, name)
                 passing.append(row._replace(fire_at=appointment.start))
             else:
                 held[row.id] = appointment.behind.name
@@ -258,7 +260,7 @@ class Gatekeeper(Service):
     def _recount(self) -> None:
         if time.monotonic() - self._recounted_at >= _READ_EVERY:
             self._recounted_at = time.monotonic()
-            self.left(self._tally.strays(self._dispatcher.in_hand.keys()))
+            self.left(self._tally.strays(self._dispatcher.in_hand.rows.keys()))
 
     async def _note_left(self) -> None:
         changed, self._tally.changed = self._tally.changed, set()

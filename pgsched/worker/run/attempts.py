@@ -6,7 +6,7 @@ payload that cannot be read. None of these counts as an attempt.
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
 
 import psycopg
@@ -20,6 +20,7 @@ from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme
 from pgsched.errors import InvalidInput
 from pgsched.events import Events
+from pgsched.worker.in_hand import InHand
 from pgsched.worker.run.beginnings import Beginnings
 from pgsched.worker.run.lane import Lane
 from pgsched.worker.run.pace import WEIGHT, Pace
@@ -50,7 +51,7 @@ class Attempts:
         channel: Channel,
         settle: Settle,
         *,
-        in_hand: Mapping[bytes, Execution],
+        in_hand: InHand,
         terms: Terms,
         tenure: Tenure,
         pace: Pace,
@@ -88,7 +89,7 @@ class Attempts:
             else:
                 outcome = late or await self._channel.deliver(row, options, timeout)
         except NoPlace as full:
-            self._waiting.add(full.places, self._in_hand.get(row.id, row), started)  # without what was kept back
+            self._waiting.add(full.places, self._in_hand.rows.get(row.id, row), started)  # without what was kept back
             return
         except InvalidInput as error:
             outcome = Failed(error=str(error), retryable=False)
@@ -107,7 +108,7 @@ class Attempts:
         if late is None:
             pace = self._pace
             pace.typical += (seconds - pace.typical) * WEIGHT
-        if type(outcome) is Succeeded and outcome.result is not None and row.id in self._in_hand:
+        if type(outcome) is Succeeded and outcome.result is not None and row.id in self._in_hand.rows:
             self._payloads.keep(row.id, outcome.result)
         self._settle(row, options, outcome, seconds)
 

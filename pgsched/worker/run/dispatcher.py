@@ -15,7 +15,6 @@ may have by now (``tenure``) is handed back.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from pgsched.delivery.channel import Channel
@@ -23,7 +22,9 @@ from pgsched.delivery.failures import Failures
 from pgsched.domain.execution import KEPT_BACK, Execution
 from pgsched.domain.outcome import Released
 from pgsched.events import Events
+from pgsched.signals import Signal
 from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.in_hand import InHand
 from pgsched.worker.run.attempts import Attempts, Settle, ended_by_drain
 from pgsched.worker.run.beginnings import Beginnings
 from pgsched.worker.run.lane import Lane
@@ -45,18 +46,19 @@ _DEAF_AFTER = 5.0
 
 
 class Dispatcher:
-    """Delivers claimed rows and hands each outcome to ``settle``, exactly once for each row."""
+    """Delivers claimed rows and hands each outcome to ``settle``, exactly once for each row. ``room`` tells whoever has
+    asked in vain how much is ``free``."""
 
     def __init__(
         self,
         channel: Channel,
         clock: DatabaseClock,
+        in_hand: InHand,
+        terms: Terms,
         *,
         concurrency: int,
         ahead: float,
         settle: Settle,
-        room: Callable[[], None],
-        defaults: Callable[[str, int], tuple[bytes, ...]],
         events: Events,
         failures: Failures,
         payloads: Payloads,
@@ -65,24 +67,23 @@ class Dispatcher:
         beginnings: Beginnings | None = None,
     ) -> None:
         self._stand_in = stand_in
-        self._clock, self._settle, self._room = clock, settle, room
-        terms = Terms(clock, defaults)
-        self.is_late = terms.is_late
+        self._clock, self._settle, self.in_hand = clock, settle, in_hand
+        self.room: Signal[[]] = Signal()
+        in_hand.left.connect(payloads.note_left)
+        in_hand.eased.connect(self._look_for_room)
         self.concurrency = concurrency
         self._pace = Pace(concurrency=concurrency, ahead=ahead)
         self._events, self._payloads, self.shares = events, payloads, shares
         self._waiting = Waiting(self._resume)
         self._putting_off = PuttingOff(self._waiting, settle, events)
         self.tenure = Tenure()
-        self.in_hand: dict[bytes, Execution] = {}
         self._rounds = Rounds(lambda: shares.wanted)
         self._ready = self._rounds.now
         self._upcoming = Upcoming(clock, ahead=ahead, due=self._rounds.add, rung=self._wake_lane)
         self._hand = Hand(
-            tenure=self.tenure, in_hand=self.in_hand, ready=self._rounds, upcoming=self._upcoming, waiting=self._waiting
+            tenure=self.tenure, in_hand=in_hand, ready=self._rounds, upcoming=self._upcoming, waiting=self._waiting
         )
         self._watchdog = self._make_watchdog(events)
-        self._apart: set[bytes] = set()  # what has ended, and cannot be recorded yet
         self._lanes = [Lane() for _ in range(concurrency)]
         self._idle: list[Lane] = []
         shares.idle = self._idle.__len__
@@ -91,7 +92,7 @@ class Dispatcher:
         self._attempts = Attempts(
             channel,
             settle,
-            in_hand=self.in_hand,
+            in_hand=in_hand,
             terms=terms,
             tenure=self.tenure,
             pace=self._pace,
@@ -143,15 +144,15 @@ class Dispatcher:
         waiting = self._waiting.count
         if not self.shares.wanted:  # else claims pass over those who have many waiting
             waiting = min(waiting, self.concurrency)
-        return self.capacity - len(self.in_hand) + self._upcoming.far + waiting + len(self._apart)
+        return self.capacity - len(self.in_hand) + self._upcoming.far + waiting + len(self.in_hand.unrecorded)
 
     def submit(self, rows: list[Execution], sure_until: float = float("inf")) -> None:
         """Takes claimed rows, whose leases hold until then (monotonic): those that are due start now, the others at
         their instant."""
         self.tenure.claimed(sure_until)
         now, start = self._clock.now(), self._rounds.add if self.shares.wanted else self._ready.append
+        self.in_hand.take(rows)
         for row in rows:
-            self.in_hand[row.id] = row
             if row.fire_at <= now:
                 start(row)
             else:
@@ -159,28 +160,10 @@ class Dispatcher:
         self._wake_lane()
         self._upcoming.set_alarm()
 
-    def settled(self, id: bytes, token: int) -> None:
-        """The row is out of this process's hands."""
-        held = self.in_hand.get(id)
-        if held is not None and held.token == token:
-            del self.in_hand[id]
-            if self._payloads.results:
-                self._payloads.settled(id)
-            self._apart.discard(id)
-            if self._wants_room and len(self.in_hand) <= self.capacity // 2:
-                self._wants_room = False
-                self._room()
-
-    def set_apart(self, ids: Iterable[bytes]) -> None:
-        """These have ended, but somebody has locked them, so that it cannot be recorded yet: they stay in hand, take no
-        room, and need what they carry no more."""
-        for id in ids:
-            if id in self.in_hand and id not in self._apart:
-                self.in_hand[id] = self.in_hand[id]._replace(payload=None)
-                self._apart.add(id)
-        if self._wants_room and self._places_left > self.capacity // 2:
+    def _look_for_room(self) -> None:
+        if self._wants_room and self._places_left >= self.capacity // 2:
             self._wants_room = False
-            self._room()
+            self.room()
 
     def stop_row(self, id: bytes) -> None:
         """Ends the attempt at a row that is not this worker's any more; its outcome will not count."""

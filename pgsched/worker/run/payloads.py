@@ -7,7 +7,7 @@ reading reserves the largest there may be, and takes what it turns out to be.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from pgsched.delivery.places import NoPlace, Places, alone
@@ -66,9 +66,11 @@ class Payloads(Places):
             self.used += len(result)
             self.results[id] = len(result)
 
-    def settled(self, id: bytes) -> None:
+    def note_left(self, ids: Sequence[bytes]) -> None:
+        """These rows are out of hand, and so are their results."""
         if self.results:
-            self._put_back(self.results.pop(id, 0))
+            for id in ids:
+                self._put_back(self.results.pop(id, 0))
 
     async def close(self) -> None:
         await self._link.drop()

@@ -15,7 +15,7 @@ stopped. Then the others find the worker silent, and the loop, when it goes on, 
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -28,6 +28,7 @@ from pgsched.store.core.connect import connect_now
 from pgsched.store.live import standing_in
 from pgsched.store.live.standing_in import Connection
 from pgsched.worker.claim.leases import SURE
+from pgsched.worker.in_hand import InHand
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.tenure import Tenure
 from pgsched.worker.run.upcoming import Upcoming
@@ -43,7 +44,7 @@ class Hand:
     """What the dispatcher has in hand, as a thread may look at it."""
 
     tenure: Tenure
-    in_hand: Mapping[bytes, Execution]
+    in_hand: InHand
     ready: Iterable[Execution]
     upcoming: Upcoming
     waiting: Waiting
@@ -58,7 +59,7 @@ class Hand:
     def begun(self, given_up: Iterable[Execution]) -> list[Execution]:
         """What is in hand besides."""
         others = {row.id for row in given_up}
-        return _copied(lambda: [row for row in list(self.in_hand.values()) if row.id not in others])
+        return _copied(lambda: [row for row in list(self.in_hand.rows.values()) if row.id not in others])
 
 
 class StandIn:

@@ -20,6 +20,7 @@ from pgsched.service import Service
 from pgsched.store.core.connect import Link
 from pgsched.store.gates import gates
 from pgsched.store.live import parking
+from pgsched.worker.gates.capabilities import Capabilities
 
 _EVERY = 1.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
@@ -48,15 +49,13 @@ Start = Callable[[], Awaitable[Ended]]
 
 
 class Witness(Service):
-    """``wanted`` answers with the capabilities for which it is this worker's turn to start the process."""
+    """Starts the process where it is this worker's turn to (``Capabilities.to_try``)."""
 
     name = "witness"
 
-    def __init__(
-        self, link: Link, events: Events, *, start: Start | None, wanted: Callable[[], frozenset[str]]
-    ) -> None:
+    def __init__(self, link: Link, events: Events, capabilities: Capabilities, *, start: Start | None) -> None:
         super().__init__(events, link)
-        self._link, self._start, self._wanted = link, start, wanted
+        self._link, self._start, self._capabilities = link, start, capabilities
         self._process: asyncio.Task[Ended] | None = None
         self._pause, self._not_before = 0.0, float("-inf")
 
@@ -75,7 +74,7 @@ class Witness(Service):
         return _EVERY
 
     async def _is_any_held(self) -> bool:
-        names = sorted(ALONE + name for name in self._wanted())
+        names = sorted(ALONE + name for name in self._capabilities.to_try)
         return bool(names and await gates.holding_among(await self._link.get(), names))
 
     async def _run(self, start: Start) -> Ended:

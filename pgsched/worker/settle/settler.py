@@ -15,7 +15,7 @@ batch is full, and never longer than the longest window.
 import asyncio
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from typing import LiteralString, assert_never
 
 from pgsched.domain.execution import Execution
@@ -36,11 +36,15 @@ from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.observer import BatchDelivered, BatchSettled
 from pgsched.service import DutyCycle, Service
+from pgsched.signals import Signal
 from pgsched.store.core.connect import Link
 from pgsched.store.core.isolation import is_a_lock, is_of_a_row
 from pgsched.store.jobs.definitions import counts_failures
+from pgsched.worker.clients import Clients
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.gates.circuits import Circuits
+from pgsched.worker.in_hand import InHand
+from pgsched.worker.roster import Roster
 from pgsched.worker.settle.batch import Batch
 from pgsched.worker.settle.settling import Settled, Turn, Wary, let_turns, settle
 
@@ -50,11 +54,16 @@ _LONGEST_WINDOW = 0.05
 _SHORTEST_WINDOW = 0.001
 _AGAIN, _AGAIN_ONE_IN = 0.1, 5
 _WARY = 1.0
+_MICROSECOND = timedelta(microseconds=1)
 _MOST_KEYS = 64  # as many let the next of theirs have its turn: claims of the same partitions wait for that
 
 
 class Settler(Service):
-    """Takes outcomes from the dispatcher, decides what becomes of each row, and makes it so."""
+    """Takes outcomes from the dispatcher, decides what becomes of each row, and makes it so.
+
+    ``expected`` tells of rows that fire again: their partition and instant. ``held`` tells of the gate at which a row
+    waits for another worker, ``ended`` that rows have ended.
+    """
 
     name = "settler"
 
@@ -63,27 +72,20 @@ class Settler(Service):
         link: Link,
         clock: DatabaseClock,
         events: Events,
-        *,
-        owner: Callable[[], int],
-        keeps_success: Callable[[str], bool],
+        roster: Roster,
+        clients: Clients,
         circuits: Circuits,
-        settled: Callable[[bytes, int], None],
-        left: Callable[[Sequence[tuple[bytes, int]]], None],
-        apart: Callable[[Iterable[bytes]], None],
-        in_hand: Callable[[bytes], Execution | None],
-        retrying: Callable[[int, float], object],
-        returned: Callable[[int, int], object],
-        held: Callable[[str], object],
-        ended: Callable[[], object],
+        in_hand: InHand,
+        *,
         batch: int,
-        rng: random.Random,
     ) -> None:
         super().__init__(events, link)
-        self._link, self._clock, self._owner, self._keeps_success = link, clock, owner, keeps_success
-        self._settled, self._in_hand, self._retrying, self._returned = settled, in_hand, retrying, returned
-        self._ended, self._circuits, self._left, self._set_apart = ended, circuits, left, apart
-        self._held = held
-        self._batch, self._rng = batch, rng
+        self._link, self._clock, self._roster, self._clients = link, clock, roster, clients
+        self._circuits, self._in_hand, self._batch = circuits, in_hand, batch
+        self.expected: Signal[[int, int]] = Signal()
+        self.held: Signal[[str]] = Signal()
+        self.ended: Signal[[]] = Signal()
+        self._rng = random.Random()
         self._gathering = Batch()
         self._sending: Batch | None = None
         self._locked = Batch()
@@ -95,8 +97,7 @@ class Settler(Service):
 
     def add(self, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
         """Takes the outcome of a row. One of a lease that this process has itself replaced does not count."""
-        held = self._in_hand(row.id)
-        if held is None or held.token != row.token:
+        if not self._in_hand.has(row):
             self.events.emit("lease.refused", count=1)
             return
         batch = self._gathering
@@ -113,7 +114,7 @@ class Settler(Service):
         plain = type(outcome) is Succeeded and outcome.result is None and options.on_success is None
         if plain and not (row.job_id is not None and counts_failures(row.job_id)):
             assert isinstance(outcome, Succeeded)
-            if self._keeps_success(row.client_id):
+            if self._clients.keeps_success(row.client_id):
                 batch.succeed(row, outcome.status_code)
             else:
                 batch.discard(row)
@@ -125,23 +126,25 @@ class Settler(Service):
                 batch.finish(row, decision, seconds)
             case Retry():
                 batch.retry(row, decision, seconds)
-                self._retrying(row.partition, decision.after.total_seconds())
+                self._expect(row, decision.after)
             case Postpone(after=after):
                 batch.postpone(row, decision)
-                self._retrying(row.partition, after.total_seconds())
+                self._expect(row, after)
             case Park(seconds=seconds):
                 batch.park(row, seconds)
             case HandBack():
                 batch.release(row)
             case Hold(gate=gate):
                 batch.hold(row, gate)
-                self._held(gate)
+                self.held(gate)
             case Leave():
-                self._settled(row.id, row.token)
-                self._left([(row.id, row.token)])
-                self._ended()
+                self._in_hand.leave([(row.id, row.token)])
+                self.ended()
             case _:
                 assert_never(decision)
+
+    def _expect(self, row: Execution, after: timedelta) -> None:
+        self.expected(row.partition, self._clock.now() + after // _MICROSECOND)
 
     async def turn(self) -> float:
         again = await self._try_again() if self._sending is None else 0.0
@@ -183,14 +186,14 @@ class Settler(Service):
         settled: Settled | None = None
         if time.monotonic() >= self._wary_until:
             try:
-                settled = await settle(connection, batch, self._owner())
+                settled = await settle(connection, batch, self._roster.number)
             except Exception as error:
                 if not is_of_a_row(error):
                     raise
                 if is_a_lock(error):
                     self._wary_until = time.monotonic() + _WARY
         if settled is None:
-            settled = await Wary(connection, batch, self._owner()).settle()
+            settled = await Wary(connection, batch, self._roster.number).settle()
             self._keep_apart(batch, settled)
             self._locked.add(batch.only(settled.locked))
             batch = batch.only({id for id, _ in batch.rows()} - settled.locked)
@@ -205,7 +208,7 @@ class Settler(Service):
         if settled.locked or settled.turns:
             self._wary_until = time.monotonic() + _WARY
             self._again.postpone(_AGAIN)
-            self._set_apart(settled.locked)
+            self._in_hand.keep_unrecorded(settled.locked)
         for parked in settled.parked:
             self.events.emit("execution.parked", execution=parked.id.hex(), how=parked.how, reason=parked.reason)
 
@@ -217,7 +220,7 @@ class Settler(Service):
             return self._again.pause
         with self._again.work():
             connection, batch, started = await self._link.get(), self._locked, time.monotonic()
-            settled = await Wary(connection, batch, self._owner()).settle()
+            settled = await Wary(connection, batch, self._roster.number).settle()
             settled.fires += await let_turns(connection, self._turns)
             self._keep_apart(batch, settled)
             self._locked = batch.only(settled.locked)
@@ -233,10 +236,7 @@ class Settler(Service):
         refused = batch.count - settled.count - len(settled.parked)
         if refused > 0:
             self.events.emit("lease.refused", count=refused)
-        rows = batch.rows()
-        for id, token in rows:
-            self._settled(id, token)
-        self._left(rows)
+        self._in_hand.leave(batch.rows())
         for partition, instant in [*batch.returning.items(), *settled.fires]:
-            self._returned(partition, instant)
-        self._ended()
+            self.expected(partition, instant)
+        self.ended()

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pytest
 
@@ -19,9 +20,23 @@ def rows(client: str, count: int, *, at: int = OVERDUE, partition: int = 0) -> l
     return [blank._replace(fire_at=at + number) for number in range(count)]
 
 
+@dataclass
+class Clients:
+    weights: dict[str, int]
+    are_several: bool = True
+
+    def weight(self, client_id: str) -> int:
+        return self.weights.get(client_id, 1)
+
+    def queue_weight(self, queue: int) -> int:
+        return 1
+
+    def keeps_success(self, client_id: str) -> bool:
+        return True
+
+
 def fairness(weights: dict[str, int] | None = None, *, wanted: bool = True) -> Fairness:
-    known = weights or {}
-    return Fairness(weight=lambda client: known.get(client, 1), queue_weight=lambda _: 1, is_wanted=lambda: wanted)
+    return Fairness(Clients(weights or {}, are_several=wanted))
 
 
 def served(shares: Fairness, clients: Sequence[str], *, turns: int, free: int = 100) -> Counter[str]:
@@ -114,10 +129,10 @@ def test_no_more_than_sixteen_are_claimed_from_apart() -> None:
 
 
 def test_all_are_together_again_when_fairness_is_no_longer_wanted() -> None:
-    wanted = [True]
-    shares = Fairness(weight=lambda _: 1, queue_weight=lambda _: 1, is_wanted=lambda: wanted[0])
+    clients = Clients({})
+    shares = Fairness(clients)
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
-    wanted[0] = False
+    clients.are_several = False
     shares.observe([], 0, NOW)
     assert shares.clients == ()
 

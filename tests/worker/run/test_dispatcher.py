@@ -19,9 +19,11 @@ from pgsched.events import Events
 from pgsched.scheduler import Worker
 from pgsched.store.core.connect import Link
 from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.in_hand import InHand
 from pgsched.worker.run.dispatcher import Dispatcher
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.shares import Shares
+from pgsched.worker.run.terms import Terms
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 pytestmark = pytest.mark.timed
@@ -58,7 +60,7 @@ class Settled:
 
     def take(self, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
         self.outcomes.append((row.id, outcome))
-        self.dispatcher.settled(row.id, row.token)
+        self.dispatcher.in_hand.leave([(row.id, row.token)])
         self._arrived.set()
 
     def of(self, kind: type[Outcome]) -> list[bytes]:
@@ -98,17 +100,18 @@ async def dispatcher(
     made = Dispatcher(
         gate,
         clock,
+        InHand(),
+        Terms(clock, lambda client, partition: (b'{"relevant_for": "60s"}',) if client == "brief" else ()),
         concurrency=LANES,
         ahead=AHEAD,
         settle=settled.take,
-        room=room.set,
-        defaults=lambda client, partition: (b'{"relevant_for": "60s"}',) if client == "brief" else (),
         events=Events(recorder),
         failures=Failures(Events(recorder)),
         payloads=Payloads(Link("postgresql://nobody@127.0.0.1:1/none", "payloads"), 1 << 26),
         shares=Shares(lanes=LANES, is_wanted=lambda: False, relieved=lambda: None),
     )
     settled.dispatcher = made
+    made.room.connect(room.set)
     made.start()
     yield made
     gate.opened.set()

@@ -58,7 +58,7 @@ async def test_no_more_bytes_are_in_memory_than_there_may_be(db: Connection, run
             return worker.dispatcher._waiting.count > 0 and len(begun) > 1
 
         await until(has_waited)
-        in_hand = list(worker.dispatcher.in_hand.values())
+        in_hand = list(worker.dispatcher.in_hand.rows.values())
         assert {row.payload for row in in_hand} == {KEPT_BACK}
         assert worker.dispatcher._payloads.used <= 3 * MEBIBYTE
         assert len(begun) <= 3

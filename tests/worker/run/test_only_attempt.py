@@ -71,7 +71,7 @@ async def test_one_that_others_have_by_then_is_not_called(
         monkeypatch.setattr(worker._beginnings, "note", too_late)
         await db.execute(ONCE, ["python:note"])
         await until(lambda: value(db, "select lease_owner = 99 from pgsched.executions"))
-        await until(lambda: _is_empty(worker.dispatcher.in_hand))
+        await until(lambda: _is_empty(worker.dispatcher.in_hand.rows))
     assert not called
     assert await value(db, "select lease_token = 99 from pgsched.executions")
 

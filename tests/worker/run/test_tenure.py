@@ -14,9 +14,11 @@ from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.store.core.connect import Link
 from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.in_hand import InHand
 from pgsched.worker.run.dispatcher import Dispatcher
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.shares import Shares
+from pgsched.worker.run.terms import Terms
 from tests.worker.conftest import Recorder
 from tests.worker.run.test_dispatcher import Settled, rows
 
@@ -52,8 +54,8 @@ async def dispatcher(channel: Blocking, settled: Settled, recorder: Recorder) ->
     clock = DatabaseClock()
     clock.observe(0, time.monotonic(), time.monotonic())
     made = Dispatcher(
-        channel, clock, concurrency=2, ahead=0.02, settle=settled.take, room=lambda: None,
-        defaults=lambda client, partition: (), events=Events(recorder),
+        channel, clock, InHand(), Terms(clock, lambda client, partition: ()), concurrency=2, ahead=0.02,
+        settle=settled.take, events=Events(recorder),
         failures=Failures(Events(recorder)),
         payloads=Payloads(Link("postgresql://nobody@127.0.0.1:1/none", "payloads"), 1 << 26),
         shares=Shares(lanes=2, is_wanted=lambda: False, relieved=lambda: None),

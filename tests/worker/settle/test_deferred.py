@@ -49,7 +49,7 @@ async def test_answered_202_it_runs_until_it_is_completed(db: Connection, runnin
         id = await put(db, slow.url)
         await parked(db)
         assert await value(db, "select status::text from pgsched.status where id = %s::uuid", id) == "running"
-        assert worker.dispatcher.in_hand == {}
+        assert worker.dispatcher.in_hand.rows == {}
         await value(db, COMPLETE, id, token_of(slow.requests[0]), '{"done": 1}')
     assert await value(db, "select result from pgsched.history where status = 'succeeded'") == {"done": 1}
 

@@ -1,0 +1,31 @@
+"""What the upkeep asks of the worker in whose process it runs: its roster and its clock have the answers."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from pgsched.store.core.connect import Connection
+
+
+class Numbered(Protocol):
+    @property
+    def number(self) -> int:
+        """The worker's, 0 while it has none."""
+
+
+class Host(Numbered, Protocol):
+    @property
+    def own(self) -> Sequence[int]:
+        """The partitions that are this worker's share."""
+
+    @property
+    def partitions_to_reap(self) -> Sequence[int]:
+        """Its share, and those that nobody claims from."""
+
+    def next_token(self) -> int: ...
+
+    async def renew(self, connection: Connection, /) -> bool: ...
+
+
+class Clock(Protocol):
+    def now(self) -> int:
+        """The database's time, a wire count."""
