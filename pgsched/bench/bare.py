@@ -56,19 +56,19 @@ async def _drain(url: str, number: int, processes: int, keep: str, ready: Any) -
     finished: asyncio.Queue[tuple[int, list[bytes]] | None] = asyncio.Queue(2)
     ready.wait(60)
     started, count = time.monotonic(), 0
-    settler = asyncio.create_task(_settle(settling, keep, finished))
-    open_partitions = list(range(number, 16, processes))
-    while open_partitions:
-        for partition in list(open_partitions):
-            cursor = await claiming.execute(_CLAIM, {"partition": partition, "batch": _BATCH}, binary=True)
-            rows = await cursor.fetchall()
-            if not rows:
-                open_partitions.remove(partition)
-                continue
-            count += len(rows)
-            await finished.put((partition, [row[0] for row in rows]))
-    await finished.put(None)
-    await settler
+    async with asyncio.TaskGroup() as both:  # what fails to settle ends the claims as well
+        both.create_task(_settle(settling, keep, finished))
+        open_partitions = list(range(number, 16, processes))
+        while open_partitions:
+            for partition in list(open_partitions):
+                cursor = await claiming.execute(_CLAIM, {"partition": partition, "batch": _BATCH}, binary=True)
+                rows = await cursor.fetchall()
+                if not rows:
+                    open_partitions.remove(partition)
+                    continue
+                count += len(rows)
+                await finished.put((partition, [row[0] for row in rows]))
+        await finished.put(None)
     ended = time.monotonic()
     await claiming.close()
     await settling.close()
@@ -78,7 +78,7 @@ async def _drain(url: str, number: int, processes: int, keep: str, ready: Any) -
 async def _settle(
     connection: psycopg.AsyncConnection[Any], keep: str, finished: asyncio.Queue[tuple[int, list[bytes]] | None]
 ) -> None:
-    name = "settle_succeeded" if keep == "all" else "settle_discarded"
+    name = "live/settle_succeeded" if keep == "all" else "live/settle_discarded"
     code = {"code": None} if keep == "all" else {}
     while (batch := await finished.get()) is not None:
         partition, ids = batch
