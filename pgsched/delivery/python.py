@@ -113,14 +113,12 @@ class PythonChannel:
             if handler.wants_connection:
                 return await self._in_transaction(handler, execution)
             if not handler.is_async:
-                result = await self._in_thread(handler, execution)
-            elif handler.wants_nothing:
+                return await self._in_thread(handler, execution)
+            if handler.wants_nothing:
                 result = await handler.function()
             else:
                 result = await handler.function(**handler.arguments(execution))
-            if result is None:
-                return _DONE
-            return self._ended_by(result, execution) if type(result) is Raised else Succeeded(result=_encode(result))
+            return _success(result)
         except (NoPlace, asyncio.CancelledError):
             raise
         except BaseException as error:
@@ -145,9 +143,17 @@ class PythonChannel:
             places.give_back(execution.client_id)
         return Settled()
 
-    async def _in_thread(self, handler: Handler, execution: Execution) -> Any:
+    async def _in_thread(self, handler: Handler, execution: Execution) -> Outcome:
+        """What it is given and what it returns is read and written in the thread, too."""
         self._threads.take(execution.client_id)
-        return await self._threads.call(execution.client_id, handler.function, lambda: handler.arguments(execution))
+        answer = await self._threads.call(
+            execution.client_id, lambda: _success(handler.function(**handler.arguments(execution)))
+        )
+        return self._ended_by(answer, execution) if isinstance(answer, Raised) else answer
+
+
+def _success(result: Any) -> Succeeded:
+    return _DONE if result is None else Succeeded(result=_encode(result))
 
 
 class UnknownHandler(Verdict):

@@ -4,6 +4,9 @@ A thread cannot be interrupted: a function whose attempt has ended may go on, an
 then, and its place is another attempt's, in a fresh thread. Of threads that are left behind there may be twice as many
 as there are places, and clients share those too; a client that has its share of them keeps its places taken instead, so
 that what it has begun and never ends costs others no more than its share.
+
+Where every place has come to be kept in that way no function can begin any more: then the process is ``spent``, and is
+to be started anew.
 """
 
 import asyncio
@@ -11,29 +14,35 @@ import contextlib
 import contextvars
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TypeVar
 
 from pgsched.delivery.failures import Raised
 from pgsched.delivery.places import NoPlace, Places, alone
 
 THREAD_NAME = "pgsched-handler"
+_Answer = TypeVar("_Answer")
+_PATIENCE = 30.0
 _LEFT_BEHIND = 2
 """For each place. A thread that waits takes 20 to 100 kB of memory."""
 
 
 class Threads(Places):
-    """At most ``most`` functions at work whose attempts go on; nothing is ever queued for a thread."""
+    """At most ``most`` functions at work whose attempts go on; nothing is ever queued for a thread. ``spent`` is called
+    when every place has been kept for half a minute by functions whose attempts are over."""
 
-    def __init__(self, most: int, *, is_shared: Callable[[], bool] = alone) -> None:
+    def __init__(
+        self, most: int, *, is_shared: Callable[[], bool] = alone, spent: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__("threads for handlers that are not async", most, is_shared=is_shared)
+        self._spent, self._kept = spent, 0
         self.left_behind = Places("threads that are left behind", _LEFT_BEHIND * most, is_shared=is_shared)
         self._executor = ThreadPoolExecutor(most + self.left_behind.most, thread_name_prefix=THREAD_NAME)
 
-    async def call(self, client: str, function: Callable[..., Any], arguments: Callable[[], dict[str, Any]]) -> Any:
+    async def call(self, client: str, function: Callable[[], _Answer]) -> _Answer | Raised:
         """Calls it in a thread that the caller has taken a place for; gives the place back."""
         run = contextvars.copy_context().run
         try:
-            future = self._executor.submit(run, _call, function, arguments())
+            future = self._executor.submit(run, _call, function)
         except BaseException:
             self.give_back(client)
             raise
@@ -43,13 +52,13 @@ class Threads(Places):
             if future.done():
                 self.give_back(client)
             else:
-                taken, loop = self._leave_behind(client), asyncio.get_running_loop()
+                returned, loop = self._leave_behind(client), asyncio.get_running_loop()
 
-                def give_back(_: object) -> None:
+                def tell(_: object) -> None:
                     with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                        loop.call_soon_threadsafe(taken.give_back, client)
+                        loop.call_soon_threadsafe(returned, client)
 
-                future.add_done_callback(give_back)
+                future.add_done_callback(tell)
 
     def why(self, client: str) -> str | None:
         if self.left_behind.free_for(client) > 0:
@@ -61,19 +70,30 @@ class Threads(Places):
         """Starts nothing more. Functions under way go on."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
-    def _leave_behind(self, client: str) -> Places:
-        """What a function that goes on without its attempt takes until it returns."""
+    def _leave_behind(self, client: str) -> Callable[[str], None]:
+        """Its attempt is over, and the function goes on. Answers with what is to be called when it returns."""
         try:
             self.left_behind.take(client)
         except NoPlace:
-            return self
+            self._kept += 1
+            if self._kept == self.most:
+                asyncio.get_running_loop().call_later(_PATIENCE, self._look)
+            return self._give_back_kept
         self.give_back(client)
-        return self.left_behind
+        return self.left_behind.give_back
+
+    def _give_back_kept(self, client: str) -> None:
+        self._kept -= 1
+        self.give_back(client)
+
+    def _look(self) -> None:
+        if self._kept >= self.most:
+            self._spent()
 
 
-def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+def _call(function: Callable[[], _Answer]) -> _Answer | Raised:
     """What it returns, or Raised: what an exception says is found out here, and not on the event loop."""
     try:
-        return function(**arguments)
+        return function()
     except BaseException as error:
         return Raised(error)

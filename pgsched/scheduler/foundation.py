@@ -79,7 +79,10 @@ class Foundation:
         self._chores, self._renewing = Link(url, "upkeep"), Link(url, "renew", raw=False)
         self.upkeep = self._make_upkeep()
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS, is_shared=self._is_shared)
-        self._threads = Threads(min(settings.concurrency, settings.handler_threads), is_shared=self._is_shared)
+        self._over = trials.over
+        self._threads = Threads(
+            min(settings.concurrency, settings.handler_threads), is_shared=self._is_shared, spent=self._spent
+        )
         self._failures = Failures(self.events)
         self._payloads = Payloads(Link(url, "payloads"), settings.in_hand_bytes, is_shared=self._is_shared)
         self._beginnings = Beginnings(Link(url, "begin"))
@@ -175,6 +178,13 @@ class Foundation:
     def _delivers(self) -> frozenset[str]:
         """What this worker can deliver at the moment: an application may register handlers later."""
         return self._app.capabilities | self._fixed_capabilities
+
+    def _spent(self) -> None:
+        """No function that is not async can begin here any more."""
+        reason = "none of the functions in them returns: the process drains, to be started anew"
+        self.events.emit("places.taken", places=self._threads.name, most=self._threads.most, reason=reason)
+        if self._over is not None:
+            self._over()
 
     def _is_shared(self) -> bool:
         return self.upkeep.directory.are_several

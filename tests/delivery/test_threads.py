@@ -1,0 +1,84 @@
+"""Threads whose functions outlast their attempts."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+
+import pytest
+
+from pgsched.delivery import threads as module
+from pgsched.delivery.places import NoPlace
+from pgsched.delivery.threads import Threads
+
+
+class Stuck:
+    """Functions that do not return before they are let go."""
+
+    def __init__(self, threads: Threads) -> None:
+        self.threads, self.begun, self.go = threads, 0, threading.Event()
+
+    async def begin(self, client: str = "shop") -> None:
+        """One whose attempt is given up while it goes on. Raises NoPlace."""
+        begun = threading.Event()
+
+        def work() -> None:
+            begun.set()
+            self.go.wait(60)
+
+        self.threads.take(client)
+        attempt = asyncio.create_task(self.threads.call(client, work))
+        await asyncio.to_thread(begun.wait, 30)
+        attempt.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await attempt
+        self.begun += 1
+
+    async def fill(self, client: str = "shop") -> int:
+        """As many as there can be; how many."""
+        before = self.begun
+        while self.threads.free_for(client):
+            await self.begin(client)
+        with pytest.raises(NoPlace):
+            await self.begin(client)
+        return self.begun - before
+
+
+@pytest.fixture
+async def stuck() -> AsyncIterator[Stuck]:
+    made = Stuck(Threads(4, is_shared=lambda: True))
+    yield made
+    made.go.set()
+    made.threads.shutdown()
+
+
+async def test_of_the_threads_left_behind_a_client_has_its_share_too(stuck: Stuck) -> None:
+    assert await stuck.fill("mallory") == 6 + 3
+    assert stuck.threads.free_for("shop") == 1
+    assert await stuck.fill("shop") == 1 + 1
+    assert stuck.threads.why("mallory") is not None
+    assert stuck.threads.why("bank") is None
+
+
+async def test_what_returns_gives_back_what_it_had(stuck: Stuck) -> None:
+    await stuck.fill("mallory")
+    back = asyncio.Event()
+    stuck.threads.freed = lambda _: back.set() if not stuck.threads.taken else None
+    stuck.go.set()
+    await asyncio.wait_for(back.wait(), 30)
+    assert stuck.threads.free == 4
+
+
+async def test_a_process_none_of_whose_threads_comes_back_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    spent = asyncio.Event()
+    stuck = Stuck(Threads(2, spent=spent.set))
+    try:
+        for _ in range(5):
+            await stuck.begin()
+        await asyncio.sleep(0.01)
+        assert not spent.is_set()
+        await stuck.begin()
+        await asyncio.wait_for(spent.wait(), 30)
+    finally:
+        stuck.go.set()
+        stuck.threads.shutdown()
