@@ -18,6 +18,7 @@ from pgsched.worker.claim.rear import Rear
 from pgsched.worker.claim.selection import Selection
 from pgsched.worker.claim.sweeper import Sweeper
 from pgsched.worker.claim.waker import Waker
+from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.gates.gatekeeper import Gatekeeper
 from pgsched.worker.renewer import Renewer
@@ -31,9 +32,10 @@ class Assembly(Foundation):
     def __init__(self, settings: Settings, *, app: App | None, events: Events | None, trials: Trials) -> None:
         super().__init__(settings, app=app, events=events, trials=trials)
         self.capabilities = self._make_capabilities()
+        self.admission = self._make_admission()
         self.gatekeeper = self._make_gatekeeper()
         self.fairness = Fairness(self.upkeep.directory)
-        self.selection = Selection(self.gatekeeper, self.fairness, self.capabilities, self.dispatcher.shares)
+        self.selection = Selection(self.admission, self.fairness, self.capabilities, self.dispatcher.shares)
         self.rear = self._make_rear()
         self.claimer = self._make_claimer()
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
@@ -57,7 +59,8 @@ class Assembly(Foundation):
         self.dispatcher.room.connect(self.claimer.wake)
         for changed in (self.relieved, self.capabilities.changed, self.upkeep.reaper.reaped):
             changed.connect(self.claimer.look)
-        self.in_hand.left.connect(self.gatekeeper.left)
+        self.in_hand.left.connect(self.admission.left)
+        self.admission.has_news.connect(self.gatekeeper.wake)
         self.in_hand.left.connect(self.circuits.forget)
         if self.trial is not None:
             self.in_hand.eased.connect(self.trial.wake)
@@ -79,6 +82,16 @@ class Assembly(Foundation):
     def _make_capabilities(self) -> Capabilities:
         return Capabilities(self._chores, self.events, self.roster, mine=self._delivers)
 
+    def _make_admission(self) -> Admission:
+        return Admission(
+            self.roster,
+            self.clock,
+            book=self.book,
+            capabilities=self.capabilities,
+            circuits=self.circuits,
+            terms=self.terms,
+        )
+
     def _make_gatekeeper(self) -> Gatekeeper:
         return Gatekeeper(
             self._chores,
@@ -87,10 +100,8 @@ class Assembly(Foundation):
             self.dispatcher,
             self.clock,
             self.events,
-            book=self.book,
+            admission=self.admission,
             capabilities=self.capabilities,
-            circuits=self.circuits,
-            terms=self.terms,
         )
 
     def _make_rear(self) -> Rear:
@@ -101,7 +112,7 @@ class Assembly(Foundation):
             self.clock,
             self.events,
             batch=self.settings.batch,
-            gates=self.gatekeeper,
+            admission=self.admission,
             fairness=self.fairness,
             selection=self.selection,
         )
@@ -118,7 +129,7 @@ class Assembly(Foundation):
             ahead=self._ahead,
             poll=timedelta(seconds=self.settings.poll_interval),
             supplied=self._is_supplied,
-            gates=self.gatekeeper,
+            admission=self.admission,
             fairness=self.fairness,
             rear=self.rear,
             selection=self.selection,
@@ -140,7 +151,8 @@ class Assembly(Foundation):
             self.dispatcher,
             self.clock,
             self.events,
-            gates=self.gatekeeper,
+            admission=self.admission,
+            gatekeeper=self.gatekeeper,
             mine=self._delivers,
             supplied=self._is_loaded,
             tell=trials.tell,

@@ -34,7 +34,7 @@ from pgsched.worker.claim.sight import Sight
 from pgsched.worker.claim.stride import Stride
 from pgsched.worker.claim.watch import Watch
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.gates.gatekeeper import Gatekeeper
+from pgsched.worker.gates.admission import Admission
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.dispatcher import Dispatcher
 
@@ -61,7 +61,7 @@ class Claimer(Service):
         ahead: timedelta,
         poll: timedelta,
         supplied: Callable[[], bool],
-        gates: Gatekeeper,
+        admission: Admission,
         fairness: Fairness,
         rear: Rear,
         selection: Selection,
@@ -72,7 +72,7 @@ class Claimer(Service):
         self._batch, self._ahead = batch, ahead
         self._ahead_us = int(ahead.total_seconds() * 1e6)
         self._poll = poll.total_seconds()
-        self._supplied, self._gates, self._fairness, self._rear = supplied, gates, fairness, rear
+        self._supplied, self._admission, self._fairness, self._rear = supplied, admission, fairness, rear
         self._selection = selection
         self._sight, self._watch, self._stride = Sight(), Watch(), Stride()
         self._front = Front(self._sight, rear, roster, clock)
@@ -139,7 +139,7 @@ class Claimer(Service):
         pause = self._room_pause(free) or (self._gathering_pause(wanted) if wanted else 0.0)
         if pause > 0:
             return pause
-        self._fairness.leave(self._gates.passed_over)
+        self._fairness.leave(self._admission.passed_over)
         for backlog, budget in self._fairness.budgets(free):
             if backlog.client in self._dispatcher.shares.crowded:
                 continue
@@ -229,7 +229,7 @@ class Claimer(Service):
     async def _claim(self, shares: list[Share], *, look: bool = True) -> int:
         """Claims and submits; how many rows."""
         now, whose = self._clock.now(), self._selection.whose
-        plain = (whose is EVERYBODY or whose.is_by_target) and not self._gates.is_needed
+        plain = (whose is EVERYBODY or whose.is_by_target) and not self._admission.is_needed
         at_once = plain and len(shares) == 1 and self._sight.is_heard(shares[0].partition, now)
         self._sight.asking()
         answer = await self._ask(shares, whose, at_once=at_once)
@@ -246,8 +246,8 @@ class Claimer(Service):
             answer = await self.leases.claim_at_once(shares[0], self._ahead, whose=whose)
         else:
             started = time.monotonic()
-            answer = await self.leases.claim(shares, self._ahead, admit=self._gates.admit, whose=whose)
-            self._stride.took(time.monotonic() - started, self._gates.admitted)
+            answer = await self.leases.claim(shares, self._ahead, admit=self._admission.admit, whose=whose)
+            self._stride.took(time.monotonic() - started, self._admission.admitted)
         self._claimed_at = time.monotonic()
         self._dispatcher.submit(answer.rows, answer.sure_until)
         return answer

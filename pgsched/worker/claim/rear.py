@@ -19,7 +19,7 @@ from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.claim.leases import Leases
 from pgsched.worker.claim.selection import Selection
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.gates.gatekeeper import Gatekeeper
+from pgsched.worker.gates.admission import Admission
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.dispatcher import Dispatcher
 
@@ -46,14 +46,14 @@ class Rear(Service):
         events: Events,
         *,
         batch: int,
-        gates: Gatekeeper,
+        admission: Admission,
         fairness: Fairness,
         selection: Selection,
     ) -> None:
         super().__init__(events, leases.link)
         self.leases, self._roster = leases, roster
         self._dispatcher, self._clock = dispatcher, clock
-        self._batch, self._gates, self._fairness = batch, gates, fairness
+        self._batch, self._admission, self._fairness = batch, admission, fairness
         self.expected: Signal[[int, int]] = Signal()
         self._selection = selection
         self._marks: dict[int, int] = {}
@@ -109,7 +109,9 @@ class Rear(Service):
     async def _claim(self, share: Share, ahead: int, whose: Whose) -> int | None:
         """Claims, and submits; where the last row stands if there may be more."""
         now = self._clock.now()
-        answer = await self.leases.claim([share], timedelta(microseconds=ahead), admit=self._gates.admit, whose=whose)
+        answer = await self.leases.claim(
+            [share], timedelta(microseconds=ahead), admit=self._admission.admit, whose=whose
+        )
         self._dispatcher.submit(answer.rows, answer.sure_until)
         for partition, instant in answer.planned.items():
             self.expected(partition, instant)

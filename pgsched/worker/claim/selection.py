@@ -3,23 +3,23 @@ targets only other workers can deliver, or none."""
 
 from pgsched.store.live.whose import EVERYBODY, Whose
 from pgsched.worker.claim.fairness import Fairness
+from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.capabilities import Capabilities
-from pgsched.worker.gates.gatekeeper import Gatekeeper
 from pgsched.worker.run.shares import Shares
 
 
 class Selection:
     """Put together anew for each claim and each look."""
 
-    def __init__(self, gates: Gatekeeper, fairness: Fairness, capabilities: Capabilities, shares: Shares) -> None:
-        self._gates, self._fairness, self._capabilities = gates, fairness, capabilities
+    def __init__(self, admission: Admission, fairness: Fairness, capabilities: Capabilities, shares: Shares) -> None:
+        self._admission, self._fairness, self._capabilities = admission, fairness, capabilities
         self._shares = shares
 
     @property
     def whose(self) -> Whose:
         """The rows of all who are not claimed from apart, nor have too much waiting here, without what a gate would
         hold."""
-        held, apart = self._gates.passed_over, self._fairness.clients
+        held, apart = self._admission.passed_over, self._fairness.clients
         if self._shares.crowded:
             apart = tuple({*apart, *self._shares.crowded})
         left, missed = self._capabilities.left, self._capabilities.missed
@@ -34,9 +34,9 @@ class Selection:
     @property
     def is_partial(self) -> bool:
         """Whether due rows are read past."""
-        return bool(self._gates.passed_over or self._capabilities.left or self._capabilities.missed)
+        return bool(self._admission.passed_over or self._capabilities.left or self._capabilities.missed)
 
     @property
     def passed_over(self) -> frozenset[str]:
         """What is read past until it is held: there may be any number of it."""
-        return frozenset((*self._gates.passed_over, *self._capabilities.missed))
+        return frozenset((*self._admission.passed_over, *self._capabilities.missed))

@@ -22,6 +22,7 @@ from pgsched.store.gates.gates import Suspects
 from pgsched.store.live import looking
 from pgsched.worker.claim.leases import Leases
 from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.gatekeeper import Gatekeeper
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.dispatcher import Dispatcher
@@ -44,7 +45,8 @@ class Trial(Service):
         clock: DatabaseClock,
         events: Events,
         *,
-        gates: Gatekeeper,
+        admission: Admission,
+        gatekeeper: Gatekeeper,
         mine: Callable[[], frozenset[str]],
         supplied: Callable[[], bool],
         tell: Callable[[Execution], None],
@@ -53,7 +55,13 @@ class Trial(Service):
     ) -> None:
         super().__init__(events, leases.link)
         self.leases, self._roster, self._dispatcher, self._clock = leases, roster, dispatcher, clock
-        self._gates, self._mine, self._supplied, self._tell = gates, mine, supplied, tell
+        self._admission, self._gatekeeper, self._mine, self._supplied, self._tell = (
+            admission,
+            gatekeeper,
+            mine,
+            supplied,
+            tell,
+        )
         self._over, self._patience = over, patience
         self._idle_since: float | None = None
         self._turn = 0
@@ -62,7 +70,7 @@ class Trial(Service):
     async def turn(self) -> float:
         if not self._roster.number or not self._supplied():
             return _NOT_YET
-        await self._gates.keep_up()
+        await self._gatekeeper.keep_up()
         if self._dispatcher.in_hand:
             return _IN_HAND  # woken when it has left
         await self.leases.give_back()
@@ -120,7 +128,7 @@ class Trial(Service):
     async def _admit(self, connection: Connection, row: Execution, name: str) -> list[Execution]:
         """It alone, unless it may not pass; then it stays here, and is not fed on from a gate where others would be run
         beside it."""
-        passing = await self._gates.admit(connection, [row])
+        passing = await self._admission.admit(connection, [row])
         if not passing:
             await gates.keep_at(connection, row, name)
         return passing

@@ -131,7 +131,7 @@ async def test_any_number_of_unknown_names_keeps_no_other_gate_from_being_fed(ru
     )
     async with running(app) as worker:
         await until_history(db, 20)
-        assert not [name for name in worker.gatekeeper._holding if name.startswith("worker:")]
+        assert not [name for name in worker.admission.holding if name.startswith("worker:")]
 
 
 async def test_the_order_of_a_key_is_kept_over_the_hold(running: Running, db: Connection) -> None:

@@ -147,11 +147,11 @@ async def test_what_was_counted_in_vain_is_not_counted_twice(
     async with running(counting_app()[0]) as worker, await connect(database_url, "claim") as connection:
         await until(lambda: asyncio.sleep(0, worker.gatekeeper.loaded and worker.roster.number))
         async with connection.transaction(force_rollback=True):
-            await worker.gatekeeper.admit(connection, [row])
+            await worker.admission.admit(connection, [row])
         async with connection.transaction():
-            await worker.gatekeeper.admit(connection, [row])
+            await worker.admission.admit(connection, [row])
         assert await value(db, "select running from pgsched_internal.gate_use") >= 1
-        worker.gatekeeper.left([row.id])
+        worker.admission.left([row.id])
         await until(lambda: value(db, "select running = 0 from pgsched_internal.gate_use"))
 
 

@@ -1,0 +1,167 @@
+"""Which claimed executions may pass their gates, and where the others are held; part of a claim's transaction."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from pgsched.domain.execution import Execution
+from pgsched.domain.gate import CLIENT, ORDER, Gate
+from pgsched.domain.passing import AHEAD, JUST_IN_TIME, Appointment, appoint
+from pgsched.signals import Signal
+from pgsched.store.core.connect import Connection
+from pgsched.store.gates import gates, ordering
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.gates.book import Book
+from pgsched.worker.gates.capabilities import Capabilities
+from pgsched.worker.gates.circuits import Circuits
+from pgsched.worker.gates.held import Held
+from pgsched.worker.gates.tally import Tally
+from pgsched.worker.roster import Roster
+from pgsched.worker.run.terms import Terms
+
+SOONEST, LATEST = 0.01, 0.5
+"""Seconds until a gate that holds something is looked at again, at least and at most."""
+
+
+class Admission:
+    """``holding`` are the gates that hold something back, as far as this worker knows; ``tally`` counts what it has in
+    hand of what passed. ``has_news`` tells that a gate is to be looked at."""
+
+    def __init__(
+        self,
+        roster: Roster,
+        clock: DatabaseClock,
+        *,
+        book: Book,
+        capabilities: Capabilities,
+        circuits: Circuits,
+        terms: Terms,
+    ) -> None:
+        self._roster, self._clock = roster, clock
+        self.book, self._capabilities, self._circuits, self._terms = book, capabilities, circuits, terms
+        self.holding: dict[str, Held] = {}
+        self.tally = Tally()
+        self.has_news: Signal[[]] = Signal()
+        self.admitted = 0
+        """How many rows the last claim had of which it had to be looked at whether they may pass."""
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is any gate."""
+        return bool(self.book.names)
+
+    @property
+    def passed_over(self) -> tuple[str, ...]:
+        """The clients whose due one-shots claims leave alone."""
+        return tuple(name.removeprefix(CLIENT) for name in self.holding if name.startswith(CLIENT))
+
+    async def admit(self, connection: Connection, rows: list[Execution]) -> list[Execution]:
+        """Those of a claim's rows that start now or within the look-ahead, each with the instant at which it may. The
+        others are held, in the claim's transaction."""
+        self.admitted = 0
+        if not self.book.names and all(row.ordering_key is None for row in rows):
+            return rows
+        self.admitted = len(rows)
+        held = await self.queue_up(connection, rows)
+        held |= self.undeliverable(rows, held)
+        wanted = self.gates_of(row for row in rows if row.id not in held)
+        for id, names in wanted.items():
+            if holding := [name for name in names if name in self.holding]:
+                held[id] = min(holding, key=self.book.width)
+        if not wanted and not held:
+            return rows
+        return await self.let_pass(connection, rows, wanted, held, await self.lock(connection, wanted, held))
+
+    async def queue_up(self, connection: Connection, rows: list[Execution]) -> dict[bytes, str]:
+        """Those whose turn it is not."""
+        ordered = [row for row in rows if row.ordering_key is not None]
+        heads = await ordering.whose_turn(connection, ordered) if ordered else set()
+        return {row.id: ORDER for row in ordered if row.id not in heads}
+
+    def undeliverable(self, rows: Iterable[Execution], held: Mapping[bytes, str]) -> dict[bytes, str]:
+        """Those that this worker cannot deliver."""
+        found: dict[bytes, str] = {}
+        for row in rows:
+            if row.id not in held and (gate := self._capabilities.gate_of(row.target)) and not self._terms.is_late(row):
+                found[row.id] = gate
+                self._capabilities.note_held(gate)
+        return found
+
+    def gates_of(self, rows: Iterable[Execution]) -> dict[bytes, list[str]]:
+        return {row.id: names for row in rows if (names := self.book.gates_of(row)) and not self._terms.is_late(row)}
+
+    async def lock(
+        self, connection: Connection, wanted: dict[bytes, list[str]], held: dict[bytes, str]
+    ) -> dict[str, Gate]:
+        names = {name for id, gates in wanted.items() if id not in held for name in gates}
+        return await self.read(connection, names) if names else {}
+
+    async def read(self, connection: Connection, names: Iterable[str], *, lock: bool = True) -> dict[str, Gate]:
+        found = await gates.read(connection, [*names], worker=self._roster.number, lock=lock)
+        for gate in found.values():  # as it is now that the lock is there
+            gate.running += self.tally.running[gate.name]
+        return found
+
+    async def let_pass(
+        self,
+        connection: Connection,
+        rows: list[Execution],
+        wanted: dict[bytes, list[str]],
+        held: dict[bytes, str],
+        locked: dict[str, Gate],
+    ) -> list[Execution]:
+        passing = [row for row in rows if row.id not in held and row.id not in wanted]
+        gated = [row for row in rows if row.id not in held and row.id in wanted]
+        now = self._clock.now()
+        on_the_way = [[locked[name] for name in wanted[row.id] if name in locked] for row in gated]
+        given = appoint([(row.fire_at, gates) for row, gates in zip(gated, on_the_way, strict=True)], now)
+        for row, appointment in zip(gated, given, strict=True):
+            if appointment.behind is None:
+                for name in appointment.probes:
+                    self._circuits.sent(row.id, name)
+                passing.append(row._replace(fire_at=appointment.start))
+            else:
+                held[row.id] = appointment.behind.name
+                self._hold_at(appointment.behind.name, appointment, now)
+        await self._write(connection, rows, held, locked)
+        self._count(passing, wanted)
+        return passing
+
+    def _hold_at(self, name: str, appointment: Appointment, now: int) -> None:
+        if name not in self.holding:
+            held = self.holding[name] = Held()
+            ahead = JUST_IN_TIME if appointment.idle else AHEAD
+            held.due = from_now(held.look_at(appointment.start, ahead) - now, LATEST)
+        if appointment.idle:
+            self.holding[name].note_idle(appointment.idle)
+        self.has_news()
+
+    async def _write(
+        self, connection: Connection, rows: Sequence[Execution], held: dict[bytes, str], locked: dict[str, Gate]
+    ) -> None:
+        await gates.note_draws(connection, locked.values())
+        counting = [name for name, gate in locked.items() if gate.drawn and name in self.book.counting]
+        if counting:
+            own = {name: self.tally.running[name] + locked[name].drawn for name in counting}
+            await gates.note_use(connection, self._roster.number, own)
+        if held:
+            await gates.hold(connection, [(row, held[row.id]) for row in rows if row.id in held])
+
+    def _count(self, passing: Sequence[Execution], wanted: dict[bytes, list[str]]) -> None:
+        for row in passing:
+            self.tally.add(row.id, [name for name in wanted.get(row.id, ()) if name in self.book.counting])
+
+    def left(self, ids: Iterable[bytes]) -> None:
+        """Executions are out of this process's hands."""
+        if not self.tally:
+            return
+        for id in ids:
+            for name in self.tally.take(id):
+                if name in self.holding:
+                    self.holding[name].due = 0.0
+        if self.tally.changed:
+            self.has_news()
+
+
+def from_now(microseconds: int, latest: float) -> float:
+    """The moment (monotonic) so long from now: soon at least, and within ``latest`` seconds."""
+    return time.monotonic() + min(max(microseconds / 1e6, SOONEST), latest)
