@@ -19,6 +19,7 @@ from pgsched.store.admin.workers import check_queues
 from pgsched.store.core.following import check_not_following
 from pgsched.store.core.pooling import check_sessions, watch_sessions
 from pgsched.store.core.transactions import transaction
+from pgsched.worker.run import forks
 from pgsched.worker.run.witness import Start
 
 
@@ -91,6 +92,7 @@ def run_worker(
         check_not_following(connection)
         check_queues(connection, settings.queue_names)
     asyncio.run(check_sessions(settings.database_url))
+    forks.guard()
     # Rows live for milliseconds; what start-up made lives for ever. Collecting seldom and young keeps pauses short.
     gc.collect()
     gc.freeze()

@@ -119,6 +119,18 @@ async def mallory_raises(payload: Any) -> None:
     mallory_raises_in_a_thread(payload)
 
 
+@app.handler("mallory_forks")
+async def mallory_forks(payload: Any) -> None:
+    """Both processes go on."""
+    if os.fork() == 0 and payload == "await":
+        await asyncio.sleep(0.1)
+
+
+@app.handler("mallory_forks_in_a_thread")
+def mallory_forks_in_a_thread(payload: Any) -> None:
+    os.fork()
+
+
 @app.handler("mallory_leaves")
 async def mallory_leaves(payload: Any) -> None:
     raise SystemExit(3)
