@@ -18,7 +18,7 @@ from pgsched.store.gates import limits
 from pgsched.store.gates.limits import Amount, LimitRow
 
 Kind = Annotated[str, PathParameter(description="client, host, queue or key.")]
-Whose = Annotated[str, PathParameter(max_length=300, description="Which client, host, queue or key.")]
+RowFilter = Annotated[str, PathParameter(max_length=300, description="Which client, host, queue or key.")]
 KindAsked = Annotated[Literal["client", "host", "queue", "key"] | None, QueryParameter(name="kind")]
 _RATE = Example(summary="100 a second, 10 at once", value={"rate": 100, "per": "PT1S", "concurrency": 10})
 
@@ -48,14 +48,14 @@ async def list_limits(database: Pooled, kind: KindAsked = None, limit: PageSize 
 
 
 @get("/limits/{kind:str}/{name:str}", summary="One limit", responses=problems(400, 404))
-async def get_limit(kind: Kind, name: Whose, database: Pooled) -> LimitRow:
+async def get_limit(kind: Kind, name: RowFilter, database: Pooled) -> LimitRow:
     async with database.connection() as connection:
         return await limits.get_limit(connection, kind, name)
 
 
 @put("/limits/{kind:str}/{name:str}", summary="Set a limit", responses=problems(400, 403, 404, 413, 415, 422))
 async def put_limit(
-    request: ApiRequest, kind: Kind, name: Whose, data: Annotated[Limit, Body(examples=[_RATE])], database: Pooled
+    request: ApiRequest, kind: Kind, name: RowFilter, data: Annotated[Limit, Body(examples=[_RATE])], database: Pooled
 ) -> LimitRow:
     """It takes the place of the limit there was, and holds for what has not begun."""
     amount = Amount(rate=data.rate, per=parse_duration(data.per), burst=data.burst, concurrency=data.concurrency)
@@ -67,7 +67,7 @@ async def put_limit(
 @delete(
     "/limits/{kind:str}/{name:str}", status_code=200, summary="Take a limit away", responses=problems(400, 403, 422)
 )
-async def drop_limit(request: ApiRequest, kind: Kind, name: Whose, database: Pooled) -> LimitChanged:
+async def drop_limit(request: ApiRequest, kind: Kind, name: RowFilter, database: Pooled) -> LimitChanged:
     """What it held back goes on at once."""
     async with database.connection() as connection:
         changed = await limits.drop_limit(connection, kind, name, actor=actor(request))

@@ -28,16 +28,16 @@ class Window:
         return self.failures >= after and self.failures >= _SHARE * self.attempts
 
 
-def speaks_ill(outcome: Outcome) -> bool:
+def is_target_fault(outcome: Outcome) -> bool:
     """Whether an outcome is a fault of the target rather than of what it was asked."""
     return type(outcome) is Failed and (
         outcome.status_code is None or outcome.status_code >= 500 or outcome.status_code == 429
     )
 
 
-def speaks_well(outcome: Outcome) -> bool:
+def is_healthy(outcome: Outcome) -> bool:
     """Whether the target did what it was asked, or said that it never will."""
-    return type(outcome) in (Succeeded, Deferred) or (type(outcome) is Failed and not speaks_ill(outcome))
+    return type(outcome) in (Succeeded, Deferred) or (type(outcome) is Failed and not is_target_fault(outcome))
 
 
 def asked_pause(outcome: Outcome) -> timedelta | None:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from pgsched.domain.circuit import Window, asked_pause, speaks_ill, speaks_well
+from pgsched.domain.circuit import Window, asked_pause, is_healthy, is_target_fault
 from pgsched.domain.outcome import LONGEST_RETRY_AFTER, Failed, Late, Outcome, Released, Settled, Succeeded
 
 MINUTE = timedelta(minutes=1)
@@ -40,7 +40,7 @@ def test_a_target_fails_that_failed_often_and_in_half_of_its_attempts(
     ],
 )
 def test_what_an_outcome_says_of_the_target(outcome: Outcome, ill: bool, well: bool) -> None:
-    assert (speaks_ill(outcome), speaks_well(outcome)) == (ill, well)
+    assert (is_target_fault(outcome), is_healthy(outcome)) == (ill, well)
 
 
 @pytest.mark.parametrize(

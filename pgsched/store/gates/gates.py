@@ -13,7 +13,7 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement, statement_in, statement_passing
 from pgsched.store.core.wire import Instants, Tokens, Uuids
 from pgsched.store.live.executions import Lease
-from pgsched.store.live.whose import LEFT
+from pgsched.store.live.row_filter import LEFT
 
 _LOCKED: LiteralString = " for update of g"
 _LOST: LiteralString = "\n     and coalesce(due.losses, 0) <= %(losses)s"

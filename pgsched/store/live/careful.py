@@ -10,8 +10,8 @@ from pgsched.store.core.sql import statement
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Admit, Claimed, How, Lease, Share
 from pgsched.store.live.parking import Parked
+from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
 from pgsched.store.live.sifting import Place, lease_rows, lock_due, sift
-from pgsched.store.live.whose import EVERYBODY, Whose
 
 _TRIES = 3
 
@@ -23,22 +23,22 @@ async def claim(
     *,
     now: int,
     admit: Admit | None = None,
-    whose: Whose = EVERYBODY,
+    row_filter: RowFilter = ALL_ROWS,
 ) -> Claimed:
     """``executions.claim``; where a row is at fault, it is put away first, and named in the answer."""
     parked: list[Parked] = []
     for _ in range(_TRIES - 1):
         try:
-            answer = await executions.claim(connection, lease, shares, now=now, admit=admit, whose=whose)
+            answer = await executions.claim(connection, lease, shares, now=now, admit=admit, row_filter=row_filter)
         except Exception as error:
             if not is_of_a_row(error):
                 raise
-            parked += await _sift(connection, lease, shares, How(now, admit, whose, again=True))
+            parked += await _sift(connection, lease, shares, How(now, admit, row_filter, again=True))
             refused = tuple(one.id for one in parked if one.how == "left")
-            whose = replace(whose, refused=(*whose.refused, *refused)) if refused else whose
+            row_filter = replace(row_filter, refused=(*row_filter.refused, *refused)) if refused else row_filter
         else:
             return answer._replace(parked=tuple(parked)) if parked else answer
-    answer = await executions.claim(connection, lease, shares, now=now, admit=admit, whose=whose)
+    answer = await executions.claim(connection, lease, shares, now=now, admit=admit, row_filter=row_filter)
     return answer._replace(parked=tuple(parked))
 
 
@@ -68,8 +68,8 @@ async def _sift(connection: Connection, lease: Lease, shares: Sequence[Share], h
     async def lock() -> list[Place]:
         places: list[Place] = []
         for share in shares:
-            named = how.whose.parameters_in(share.partition)
-            places += await lock_due(connection, lease, [share], how.whose.condition, named)
+            named = how.row_filter.parameters_in(share.partition)
+            places += await lock_due(connection, lease, [share], how.row_filter.condition, named)
         return places
 
     async def attempt(places: Sequence[Place]) -> None:

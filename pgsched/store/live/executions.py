@@ -16,7 +16,7 @@ from pgsched.store.core.wire import LONG_AGO, Instant, Instants, Tokens, Uuids
 from pgsched.store.ends.deferred import with_own_tokens
 from pgsched.store.jobs.successors import NOTHING_PLANNED, plan_successors
 from pgsched.store.live.parking import Parked
-from pgsched.store.live.whose import EVERYBODY, PLAIN, Whose
+from pgsched.store.live.row_filter import ALL_ROWS, PLAIN, RowFilter
 
 Answer = AsyncCursor[tuple[Any, ...]]
 
@@ -65,7 +65,7 @@ async def claim(
     *,
     now: int,
     admit: Admit | None = None,
-    whose: Whose = EVERYBODY,
+    row_filter: RowFilter = ALL_ROWS,
 ) -> Claimed:
     """Leases due rows of several partitions in one transaction; ``now`` is the database's time as a wire count.
 
@@ -73,7 +73,7 @@ async def claim(
     those of their rows that do not run are not among the rows. A claim that was cancelled leaves the connection in the
     middle of it.
     """
-    how = How(now, admit, whose)
+    how = How(now, admit, row_filter)
     try:
         return await _claim(connection, lease, shares, how)
     except psycopg.errors.UniqueViolation:  # somebody else has planned a successor: rare, and all was rolled back
@@ -86,12 +86,12 @@ class How(NamedTuple):
 
     now: int
     admit: Admit | None
-    whose: Whose
+    row_filter: RowFilter
     again: bool = False
 
 
 async def _claim(connection: Connection, lease: Lease, shares: Sequence[Share], how: How) -> Claimed:
-    claims = _claims(lease, shares, how.whose)
+    claims = _claims(lease, shares, how.row_filter)
     try:
         async with connection.pipeline() as pipeline:  # without a wait between begin and claim, plan and commit
             await connection.execute("begin")
@@ -123,26 +123,28 @@ async def carry_on(
     return await with_own_tokens(connection, running), planned.instants
 
 
-async def claim_at_once(connection: Connection, lease: Lease, share: Share, whose: Whose = PLAIN) -> Claimed:
+async def claim_at_once(connection: Connection, lease: Lease, share: Share, row_filter: RowFilter = PLAIN) -> Claimed:
     """Leases due rows of one partition in a single round trip, for a row that just came in; none that recur or have an
-    order, for there is no transaction in which to plan on, or to look whose turn it is: ``whose`` is plain."""
-    [claim] = _claims(lease, [share], whose)
+    order, for there is no transaction in which to plan on, or to look whose turn it is: ``row_filter`` is plain."""
+    [claim] = _claims(lease, [share], row_filter)
     cursor = await connection.execute(*claim, binary=True)
     rows = [Execution._make(row) for row in await cursor.fetchall()]
     return Claimed(rows, await with_own_tokens(connection, rows), {}, statements=1)
 
 
-def _claims(lease: Lease, shares: Sequence[Share], whose: Whose) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
+def _claims(
+    lease: Lease, shares: Sequence[Share], row_filter: RowFilter
+) -> Iterator[tuple[LiteralString, dict[str, Any]]]:
     """The claim's statements and their parameters."""
     wanted = {share.partition: share for share in shares}
     common = {"owner": lease.owner, "token": lease.token, "lease": lease.length, "ahead": lease.ahead}
     for partitions in together(wanted):
-        parameters: dict[str, Any] = common | whose.parameters_in(partitions[0])
+        parameters: dict[str, Any] = common | row_filter.parameters_in(partitions[0])
         for partition in partitions:
             share = wanted.get(partition) or Share(partition, LONG_AGO, 0)
             parameters[f"low_{partition}"] = Instant(share.low)
             parameters[f"batch_{partition}"] = share.batch
-        yield statement_over("live/claim", partitions, whose.condition), parameters
+        yield statement_over("live/claim", partitions, row_filter.condition), parameters
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement, statement_in, statement_over, together
 from pgsched.store.core.wire import FAR_OFF, Instant, Instants
-from pgsched.store.live.whose import EVERYBODY, Whose
+from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
 
 _FILLING = 0.1  # writers notify until half of the queue is used
 
@@ -21,14 +21,14 @@ class Next(NamedTuple):
 
 
 async def next_due(
-    connection: Connection, lows: Mapping[int, int], *, until: int = FAR_OFF, whose: Whose = EVERYBODY
+    connection: Connection, lows: Mapping[int, int], *, until: int = FAR_OFF, row_filter: RowFilter = ALL_ROWS
 ) -> Next:
     """What waits next from the low marks on, and not beyond ``until``."""
     rows: list[tuple[Any, ...]] = []
     for partitions in together(lows):
         parameters: dict[str, Any] = {f"low_{p}": Instant(lows.get(p, FAR_OFF)) for p in partitions}
-        parameters |= whose.parameters_in(partitions[0]) | {"until": Instant(until)}
-        text = statement_over("live/next_due", partitions, whose.condition)
+        parameters |= row_filter.parameters_in(partitions[0]) | {"until": Instant(until)}
+        text = statement_over("live/next_due", partitions, row_filter.condition)
         cursor = await connection.execute(text, parameters, binary=True)
         rows += await cursor.fetchall()
     return Next({row[0]: row[1] for row in rows if row[1] is not None}, rows[-1][2], rows[-1][3] > _FILLING)
@@ -42,10 +42,12 @@ class Stretch(NamedTuple):
     read_to: int | None
 
 
-async def peek(connection: Connection, partition: int, low: int, *, until: int, most: int, whose: Whose) -> Stretch:
+async def peek(
+    connection: Connection, partition: int, low: int, *, until: int, most: int, row_filter: RowFilter
+) -> Stretch:
     """Looks for rows that are not passed over among the next ``most`` waiting ones from ``low`` to ``until``."""
-    parameters = {"low": Instant(low), "until": Instant(until), "most": most} | whose.parameters_in(partition)
-    text = statement_in("live/peek", partition, whose.condition)
+    parameters = {"low": Instant(low), "until": Instant(until), "most": most} | row_filter.parameters_in(partition)
+    text = statement_in("live/peek", partition, row_filter.condition)
     cursor = await connection.execute(text, parameters, binary=True)
     return Stretch._make(await cursor.fetchone() or (None, None))
 

@@ -24,7 +24,7 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, Share
-from pgsched.store.live.whose import EVERYBODY, Whose
+from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
 from pgsched.worker.claim.fairness import Backlog, Fairness
 from pgsched.worker.claim.front import Front
 from pgsched.worker.claim.leases import Leases
@@ -228,11 +228,11 @@ class Claimer(Service):
 
     async def _claim(self, shares: list[Share], *, look: bool = True) -> int:
         """Claims and submits; how many rows."""
-        now, whose = self._clock.now(), self._selection.whose
-        plain = (whose is EVERYBODY or whose.is_by_target) and not self._admission.is_needed
+        now, row_filter = self._clock.now(), self._selection.row_filter
+        plain = (row_filter is ALL_ROWS or row_filter.is_by_target) and not self._admission.is_needed
         at_once = plain and len(shares) == 1 and self._sight.is_heard(shares[0].partition, now)
         self._sight.asking()
-        answer = await self._ask(shares, whose, at_once=at_once)
+        answer = await self._ask(shares, row_filter, at_once=at_once)
         self._fairness.observe(answer.taken, sum(share.batch for share in shares), now)
         emptied = self._sight.claimed(shares, answer, all_kinds=not at_once)
         if look and emptied:
@@ -240,13 +240,13 @@ class Claimer(Service):
             await self._look_on(emptied, shares[0].low if at_once else now + self._ahead_us)
         return len(answer.taken)
 
-    async def _ask(self, shares: list[Share], whose: Whose, *, at_once: bool = False) -> Claimed:
+    async def _ask(self, shares: list[Share], row_filter: RowFilter, *, at_once: bool = False) -> Claimed:
         """Claims and submits."""
         if at_once:
-            answer = await self.leases.claim_at_once(shares[0], self._ahead, whose=whose)
+            answer = await self.leases.claim_at_once(shares[0], self._ahead, row_filter=row_filter)
         else:
             started = time.monotonic()
-            answer = await self.leases.claim(shares, self._ahead, admit=self._admission.admit, whose=whose)
+            answer = await self.leases.claim(shares, self._ahead, admit=self._admission.admit, row_filter=row_filter)
             self._stride.took(time.monotonic() - started, self._admission.admitted)
         self._claimed_at = time.monotonic()
         self._dispatcher.submit(answer.rows, answer.sure_until)
@@ -285,9 +285,9 @@ class Claimer(Service):
 
     async def _next_due(self, connection: Connection, lows: dict[int, int]) -> looking.Next:
         """Who passes rows over does not look further than until it looks again."""
-        whose = self._selection.whose
-        until = FAR_OFF if whose is EVERYBODY else self._clock.now() + int(2e6 * self._poll)
-        found = await looking.next_due(connection, lows, until=until, whose=whose)
+        row_filter = self._selection.row_filter
+        until = FAR_OFF if row_filter is ALL_ROWS else self._clock.now() + int(2e6 * self._poll)
+        found = await looking.next_due(connection, lows, until=until, row_filter=row_filter)
         self._watch.hears(not found.is_silent)
         return found
 

@@ -16,7 +16,7 @@ from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import careful, executions
 from pgsched.store.live.executions import Admit, Claimed, Lease, Share
 from pgsched.store.live.parking import Parked
-from pgsched.store.live.whose import Whose
+from pgsched.store.live.row_filter import RowFilter
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.roster import Roster
 
@@ -79,26 +79,28 @@ class Leases:
         while len(self._refused) > _MOST_REFUSED:
             del self._refused[next(iter(self._refused))]
 
-    async def claim(self, shares: Sequence[Share], ahead: timedelta, *, admit: Admit | None, whose: Whose) -> Claimed:
+    async def claim(
+        self, shares: Sequence[Share], ahead: timedelta, *, admit: Admit | None, row_filter: RowFilter
+    ) -> Claimed:
         """Claims rows that are due so far ahead (``executions.claim``)."""
         connection, lease, now = await self.link.get(), self.ask(ahead), self._clock.now()
         if self._refused:
-            whose = replace(whose, refused=tuple(self._refused))
-        answer = await careful.claim(connection, lease, shares, now=now, admit=admit, whose=whose)
+            row_filter = replace(row_filter, refused=tuple(self._refused))
+        answer = await careful.claim(connection, lease, shares, now=now, admit=admit, row_filter=row_filter)
         self.answered(lease, answer.taken, statements=answer.statements)
         self.tell(answer.parked)
         return answer._replace(sure_until=lease.sure_until)
 
-    async def claim_at_once(self, share: Share, ahead: timedelta, *, whose: Whose) -> Claimed:
+    async def claim_at_once(self, share: Share, ahead: timedelta, *, row_filter: RowFilter) -> Claimed:
         """The same of one partition, in a single round trip (``executions.claim_at_once``)."""
-        connection, lease, plain = await self.link.get(), self.ask(ahead), whose.plainly()
+        connection, lease, plain = await self.link.get(), self.ask(ahead), row_filter.plainly()
         try:
             answer = await executions.claim_at_once(connection, lease, share, plain)
         except Exception as error:
             if not is_of_a_row(error):
                 raise
             await self.give_back()  # also what was leased and could not be read
-            return await self.claim([share], ahead, admit=None, whose=plain)
+            return await self.claim([share], ahead, admit=None, row_filter=plain)
         self.answered(lease, answer.taken, statements=answer.statements, at_once=True)
         return answer._replace(sure_until=lease.sure_until)
 

@@ -14,7 +14,7 @@ from pgsched.signals import Signal
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Share
-from pgsched.store.live.whose import Whose
+from pgsched.store.live.row_filter import RowFilter
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.claim.leases import Leases
 from pgsched.worker.claim.selection import Selection
@@ -80,20 +80,20 @@ class Rear(Service):
             return _NOTHING_TO_DO
         if not self._dispatcher.free:
             return _NO_ROOM
-        return await self._read(*next(iter(self._marks.items())), self._selection.whose)
+        return await self._read(*next(iter(self._marks.items())), self._selection.row_filter)
 
-    async def _read(self, partition: int, mark: int, whose: Whose) -> float:
+    async def _read(self, partition: int, mark: int, row_filter: RowFilter) -> float:
         """Reads a part and claims what is not passed over in it; the seconds until the next part."""
         del self._marks[partition]  # what is to be read from another mark meanwhile counts
         started, now, connection = time.monotonic(), self._clock.now(), await self.leases.link.get()
-        first, read_to = await looking.peek(connection, partition, mark, until=now, most=_PART, whose=whose)
+        first, read_to = await looking.peek(connection, partition, mark, until=now, most=_PART, row_filter=row_filter)
         seconds = time.monotonic() - started
         self._seconds += seconds
         pause = (_READING_ONE_IN - 1) * seconds
         is_one_instant = read_to == mark  # which may have more than a part
         if first is not None or is_one_instant:
             share = Share(partition, mark if first is None else first, self._room)
-            last = await self._claim(share, (now if read_to is None else read_to) - now, whose)
+            last = await self._claim(share, (now if read_to is None else read_to) - now, row_filter)
             if last is not None:
                 read_to, pause = last, 0.0
             elif read_to is not None and is_one_instant:
@@ -106,11 +106,11 @@ class Rear(Service):
     def _room(self) -> int:
         return min(self._batch, max(self._dispatcher.free, _SMALLEST_BATCH))
 
-    async def _claim(self, share: Share, ahead: int, whose: Whose) -> int | None:
+    async def _claim(self, share: Share, ahead: int, row_filter: RowFilter) -> int | None:
         """Claims, and submits; where the last row stands if there may be more."""
         now = self._clock.now()
         answer = await self.leases.claim(
-            [share], timedelta(microseconds=ahead), admit=self._admission.admit, whose=whose
+            [share], timedelta(microseconds=ahead), admit=self._admission.admit, row_filter=row_filter
         )
         self._dispatcher.submit(answer.rows, answer.sure_until)
         for partition, instant in answer.planned.items():

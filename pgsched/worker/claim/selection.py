@@ -1,7 +1,7 @@
 """Which due rows a worker's claims read: gates hold some clients back, some clients are claimed from apart, and some
 targets only other workers can deliver, or none."""
 
-from pgsched.store.live.whose import EVERYBODY, Whose
+from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.capabilities import Capabilities
@@ -16,7 +16,7 @@ class Selection:
         self._shares = shares
 
     @property
-    def whose(self) -> Whose:
+    def row_filter(self) -> RowFilter:
         """The rows of all who are not claimed from apart, nor have too much waiting here, without what a gate would
         hold."""
         held, apart = self._admission.passed_over, self._fairness.clients
@@ -24,12 +24,12 @@ class Selection:
             apart = tuple({*apart, *self._shares.crowded})
         left, missed = self._capabilities.left, self._capabilities.missed
         if not (held or apart or left or missed):
-            return EVERYBODY
-        return Whose(held=held, apart=apart, left=left, missed=missed)
+            return ALL_ROWS
+        return RowFilter(held=held, apart=apart, left=left, missed=missed)
 
-    def only(self, client: str) -> Whose:
+    def only(self, client: str) -> RowFilter:
         """The rows of one client."""
-        return Whose(only=client, left=self._capabilities.left, missed=self._capabilities.missed)
+        return RowFilter(only=client, left=self._capabilities.left, missed=self._capabilities.missed)
 
     @property
     def is_partial(self) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 
 from pgsched.delivery.channel import Channel
-from pgsched.domain.circuit import WINDOW, Window, asked_pause, speaks_ill, speaks_well
+from pgsched.domain.circuit import WINDOW, Window, asked_pause, is_healthy, is_target_fault
 from pgsched.domain.execution import Execution
 from pgsched.domain.gate import RECOVERED, circuit_name, host_of
 from pgsched.domain.outcome import Failed, Outcome, Released, error_text
@@ -93,8 +93,8 @@ class Circuits(Service):
 
     def note(self, row: Execution, outcome: Outcome) -> None:
         """Counts how an attempt ended."""
-        ill = speaks_ill(outcome)
-        if not (ill or speaks_well(outcome)) or (host := host_of(row.target)) is None:
+        ill = is_target_fault(outcome)
+        if not (ill or is_healthy(outcome)) or (host := host_of(row.target)) is None:
             return
         name = circuit_name(host, row.client_id)
         if self._probes.pop(row.id, None) == name:
@@ -122,7 +122,7 @@ class Circuits(Service):
             self._decide(name, outcome, probe=False)
 
     def _decide(self, name: str, outcome: Outcome, *, probe: bool) -> None:
-        failing = speaks_ill(outcome)
+        failing = is_target_fault(outcome)
         reason = error_text(outcome.error) if isinstance(outcome, Failed) else ""
         verdict = _Verdict(name=name, failing=failing, probe=probe, asked=asked_pause(outcome), reason=reason[:500])
         if failing:

@@ -188,7 +188,7 @@ class Gatekeeper(Service):
             wanted = self._admission.gates_of(row for row in rows if row.id not in held)
             moved = {} if gate.is_probing else self._moved_on(name, wanted)
             held |= moved
-            lively = await self._lively(connection, moved)
+            soon_eligible = await self._count_soon_eligible(connection, moved)
             locked = await self._admission.lock(connection, wanted, held)
             passing = await self._admission.let_pass(connection, rows, wanted, held, locked)
             passing = await with_own_tokens(connection, passing)
@@ -197,10 +197,12 @@ class Gatekeeper(Service):
         if len(rows) < batch and name not in held.values():
             self._admission.holding.pop(name, None)
             return
-        elsewhere = sum(other != name for other in held.values()) - lively
-        here.note_sorted(passed=len(passing), moved=lively, elsewhere=elsewhere)
+        elsewhere = sum(other != name for other in held.values()) - soon_eligible
+        here.record_feed_result(passed=len(passing), moved=soon_eligible, elsewhere=elsewhere)
         here.due = self._due_after(locked.get(name, gate), here, ahead)
-        if lively and (lively >= room or not elsewhere):  # they draw on this gate only when they pass the other
+        if soon_eligible and (
+            soon_eligible >= room or not elsewhere
+        ):  # they draw on this gate only when they pass the other
             here.due = max(here.due, from_now(AHEAD // 2, LATEST))
         elif gate.is_probing and not passing:
             here.due = max(here.due, from_now(AHEAD, LATEST))
@@ -215,7 +217,7 @@ class Gatekeeper(Service):
         latest = _READ_EVERY if gate.concurrency is None or gate.shut_until is not None else LATEST
         return from_now(here.look_at(gate.earliest(now), ahead) - now, latest)
 
-    async def _lively(self, connection: Connection, moved: dict[bytes, str]) -> int:
+    async def _count_soon_eligible(self, connection: Connection, moved: dict[bytes, str]) -> int:
         """How many of these queue up at a gate that lets some pass soon."""
         if not moved:
             return 0

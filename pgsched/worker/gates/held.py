@@ -28,7 +28,7 @@ class Held:
         if len(self.beside) < _MOST_BESIDE:
             self.beside.add(gate.name)
 
-    def note_sorted(self, *, passed: int, moved: int, elsewhere: int) -> None:
+    def record_feed_result(self, *, passed: int, moved: int, elsewhere: int) -> None:
         """Of what was claimed so many passed, queued up at a wider gate that lets some pass, or have to wait for
         others."""
         self.moves_on = bool(moved)

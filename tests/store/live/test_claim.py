@@ -12,7 +12,7 @@ from pgsched.store.core.connect import Connection, connect
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO, microseconds, to_instant
 from pgsched.store.live import executions, looking
 from pgsched.store.live.executions import Group, Lease, Share
-from pgsched.store.live.whose import Whose
+from pgsched.store.live.row_filter import RowFilter
 from tests.store.store_arrange import TARGET, call, column, counts, row, schedule, value
 from tests.store.store_arrange import Connection as Session
 
@@ -266,7 +266,7 @@ async def test_a_part_tells_the_first_that_is_not_passed_over_and_where_it_ends(
         low: int | None = LONG_AGO
         while low is not None:
             first, read_to = await looking.peek(
-                worker, partition, low, until=FAR_OFF, most=2, whose=Whose(held=("payments",))
+                worker, partition, low, until=FAR_OFF, most=2, row_filter=RowFilter(held=("payments",))
             )
             found += [first] if first is not None else []
             low = None if read_to is None else read_to + 1

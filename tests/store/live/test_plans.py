@@ -179,7 +179,12 @@ async def test_retrying_reaches_its_rows_by_the_primary_key(worker: Connection) 
 async def test_postponing_reaches_its_rows_by_the_primary_key(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         rows = await lease(worker)
-        asked = {"ids": rows["ids"], "tokens": Tokens([7] * BATCH), "seconds": [60.0] * BATCH}
+        asked = {
+            "ids": rows["ids"],
+            "tokens": Tokens([7] * BATCH),
+            "seconds": [60.0] * BATCH,
+            "reasons": [None] * BATCH,
+        }
         plan = await explain(worker, "live/postpone", asked)
         assert plan.indexes == {"executions_0_pkey"}
     assert "Seq Scan" not in plan.kinds

@@ -1,4 +1,4 @@
-"""Whose rows a claim reads, and for which targets."""
+"""Which rows a claim reads: of which clients, and for which targets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,12 +16,14 @@ LEFT: LiteralString = _INDENT + "and " + _CAPABILITY + " <> all (%(left)s)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Whose:
-    """Those of ``only`` one client; or of all but the clients ``apart`` and the one-shots of the clients ``held``; or
-    of all, but not what recurs or has an order (``plain``).
+class RowFilter:
+    """Which rows a claim may read.
 
-    In each case without what needs one of the capabilities that are ``left`` to other workers (by the queue, that is
-    partition // 16), and without the one-shots that need what nobody has (``missed``).
+    The filter accepts the rows of one client (``only``), or the rows of all clients except those ``apart``, the
+    one-shots of the clients ``held`` and, if it is ``plain``, everything that recurs or has an ordering key.
+
+    In each case it rejects rows that need a capability ``left`` to other workers (by queue, which is partition // 16),
+    and one-shots that need a capability which no worker has (``missed``).
     """
 
     held: tuple[str, ...] = ()
@@ -72,10 +74,10 @@ class Whose:
         """Whether it passes rows over for their targets only."""
         return not (self.held or self.apart or self.plain) and self.only is None
 
-    def plainly(self) -> "Whose":
+    def plainly(self) -> "RowFilter":
         """The same without what recurs or has an order."""
-        return PLAIN if self is EVERYBODY else replace(self, plain=True)
+        return PLAIN if self is ALL_ROWS else replace(self, plain=True)
 
 
-EVERYBODY = Whose()
-PLAIN = Whose(plain=True)
+ALL_ROWS = RowFilter()
+PLAIN = RowFilter(plain=True)
