@@ -1,8 +1,9 @@
 """The one seam that logs, metrics and traces hang on.
 
 Rooms emit events by name with plain fields; who listens is decided at the top. A listener must not raise and must not
-wait: it runs inside the loop that emitted, but for ``loop.blocked``, which a thread emits while the loop stands
-still. Of batches on the hot path observers are told (``observer``): they are typed, and there may be none.
+wait: it runs inside the loop that emitted, but for ``loop.blocked`` and ``worker.gave_up``, which a thread emits while
+the loop stands still. Of batches on the hot path observers are told (``observer``): they are typed, and there may be
+none.
 """
 
 import logging
@@ -26,8 +27,10 @@ _WARNINGS = frozenset(
         "loop.blocked",
         "loop.resumed",
         "places.taken",
+        "worker.gave_up",
         "worker.lost",
         "service.failed",
+        "signal.ignored",
         "job.invalid",
         "backfill.invalid",
         "replay.given_up",

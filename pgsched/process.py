@@ -1,6 +1,8 @@
 """One worker as a process of its own: checked, run until it is told to stop, drained."""
 
 import asyncio
+import contextlib
+import functools
 import gc
 import os
 import signal
@@ -8,6 +10,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from pgsched.delivery.channel import describe
 from pgsched.delivery.python import App
 from pgsched.domain.execution import Execution
 from pgsched.errors import InvalidSettings
@@ -20,7 +23,11 @@ from pgsched.store.core.following import check_not_following
 from pgsched.store.core.pooling import check_sessions, watch_sessions
 from pgsched.store.core.transactions import transaction
 from pgsched.worker.run import forks
+from pgsched.worker.run.ending import Ending, Status, named
 from pgsched.worker.run.witness import Start
+
+Orders = Callable[[Callable[[], None]], None]
+_LOOK_EVERY, _ORDERS_WITHIN = 1.0, 2.0
 
 
 def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:
@@ -32,20 +39,32 @@ def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:
     return uvloop.run
 
 
-async def _run(url: str, worker: Callable[[Callable[[], None]], Worker], ready: Callable[[], None] | None) -> None:
+async def _run(
+    url: str,
+    worker: Callable[[Callable[[], None]], Worker],
+    *,
+    ready: Callable[[], None] | None,
+    over: Callable[[], None],
+    orders: Orders | None,
+    ending: Ending | None,
+) -> None:
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
-        loop.add_signal_handler(number, stop.set)
     running = worker(stop.set)
+    _heed(stop, running, orders)
     await running.start()
-    if ready:
-        ready()
     unfit: list[InvalidSettings] = []
-    watching = asyncio.create_task(_watch(url, stop, unfit))
-    await stop.wait()
-    watching.cancel()
-    await running.drain()
+    try:
+        if ready:
+            ready()
+        watching = asyncio.create_task(_watch(url, stop, unfit))
+        await _until(stop, running, ending)
+        watching.cancel()
+        await running.drain()
+    except BaseException as error:
+        if ending is not None:  # closing the loop would wait for handlers, and for lanes that nobody drains
+            ending.now(Status.BROKEN, f"its main task ended: {describe(error)}", running.dispatcher.running)
+        raise
+    over()
     if running.has_stragglers:
         # A thread cannot be interrupted, and a coroutine may refuse to be. All is settled and handed back: what they
         # still do is of no account, and the process must not wait for it.
@@ -66,6 +85,43 @@ async def _watch(url: str, stop: asyncio.Event, unfit: list[InvalidSettings]) ->
         stop.set()
 
 
+def _heed(stop: asyncio.Event, running: Worker, orders: Orders | None) -> None:
+    """Has ``stop`` set by whoever may stop the process. Any of its handlers can send it a signal; so where somebody
+    gives it orders otherwise, a signal is none."""
+    loop = asyncio.get_running_loop()
+    if orders is not None:
+        orders(functools.partial(_set_from_a_thread, loop, stop))
+
+    def unasked(number: signal.Signals) -> None:
+        if not stop.is_set():
+            running.events.emit("signal.ignored", signal=number.name, running=named(running.dispatcher.running))
+
+    waiting: dict[int, asyncio.TimerHandle] = {}
+
+    def heard(number: signal.Signals) -> None:
+        if orders is None:
+            stop.set()
+        elif number not in waiting or waiting[number].when() < loop.time():
+            waiting[number] = loop.call_later(_ORDERS_WITHIN, unasked, number)  # the order may be on its way
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+        loop.add_signal_handler(number, heard, number)
+
+
+def _set_from_a_thread(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop is closed: it has stopped
+        loop.call_soon_threadsafe(stop.set)
+
+
+async def _until(stop: asyncio.Event, running: Worker, ending: Ending | None) -> None:
+    """Waits until it is told to stop. Should a part of the worker end before, the process does."""
+    while not stop.is_set():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), _LOOK_EVERY)
+        if ending is not None and not stop.is_set() and (broken := running.broken):
+            ending.now(Status.BROKEN, f"these have ended though nobody stops it: {broken}", running.dispatcher.running)
+
+
 def run_worker(
     settings: Settings,
     *,
@@ -73,12 +129,15 @@ def run_worker(
     events: Events | None = None,
     ready: Callable[[], None] | None = None,
     start_alone: Start | None = None,
-    alone: Callable[[Execution], None] | None = None,
+    alone: Callable[[Execution | None], None] | None = None,
+    orders: Orders | None = None,
 ) -> None:
-    """Runs one worker process until SIGTERM or SIGINT, then drains and returns.
+    """Runs one worker process until SIGTERM or SIGINT, then drains and returns. Ends the process where a handler keeps
+    it from its work (``worker.run.ending``), unless ``blocked_timeout`` is 0.
 
     ``start_alone`` starts a process for what may have ended its worker's; with ``alone`` this is such a process, which
-    returns when nothing waits for it any more.
+    says what it is about to run, and None in the end, and returns when nothing waits for it any more. With ``orders``
+    it stops when what that was given is called, in any thread, and heeds no signal.
 
     Raises SchemaMismatch when the database was not migrated, Conflict where it follows another by logical replication,
     NotFound for a queue that does not exist, InvalidSettings where a pooler leaves it no sessions, now or one day, and
@@ -98,8 +157,12 @@ def run_worker(
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
 
-    def make(over: Callable[[], None]) -> Worker:
-        trials = Trials(start=start_alone, tell=alone, over=over)
-        return Worker(settings, app=app, events=events or Events(), trials=trials)
+    events = events or Events()
+    ending = Ending(events, after=settings.blocked_timeout + settings.lease) if settings.blocked_timeout else None
 
-    _runner()(_run(settings.database_url, make, ready))
+    def make(over: Callable[[], None]) -> Worker:
+        trials = Trials(start=start_alone, tell=alone, over=over, ending=ending)
+        return Worker(settings, app=app, events=events, trials=trials)
+
+    over = functools.partial(alone, None) if alone else lambda: None
+    _runner()(_run(settings.database_url, make, ready=ready, over=over, orders=orders, ending=ending))

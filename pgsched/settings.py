@@ -35,6 +35,7 @@ class Settings:
     batch: int = 500
     lease: float = 30.0
     drain_timeout: float = 20.0
+    blocked_timeout: float = 60.0
     receive_timeout: float = 30.0
     send_timeout: float = 30.0
     poll_interval: float = 1.0
@@ -98,6 +99,7 @@ _RANGES: list[tuple[str, float, float]] = [
     ("batch", 1, 5_000),
     ("lease", 1, 3_600),
     ("drain_timeout", 0, 3_600),
+    ("blocked_timeout", 0, 86_400),
     ("receive_timeout", 0.1, 3_600),
     ("send_timeout", 0.1, 3_600),
     ("poll_interval", 0.05, 60),

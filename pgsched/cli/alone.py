@@ -5,22 +5,20 @@ line to that pipe. Its standard input is a lifeline, as that of a supervised pro
 """
 
 import asyncio
-import contextlib
 import dataclasses
 import os
-import signal
 from collections.abc import Callable
 from uuid import UUID
 
-from pgsched.cli.child import program
-from pgsched.cli.supervisor import HAND_BACK, how_it_ended
+from pgsched.cli.child import longest_stop, program
+from pgsched.cli.supervisor import HAND_BACK, how_it_ended, kill_if_stopped, tell_to_stop
 from pgsched.domain.execution import Execution
 from pgsched.settings import Settings
+from pgsched.worker.run.ending import Status
 from pgsched.worker.run.witness import Ended, Running
 
 _LANES = 8
-_TOLD = (0, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP, -signal.SIGQUIT, os.EX_TEMPFAIL)
-"""How it ends when it was told to, is done, or cannot reach the database."""
+_OVER = b"over"
 
 
 class Alone:
@@ -34,12 +32,16 @@ class Alone:
         """Cancelled, it has the process drain first."""
         with _Heard() as heard:
             process = await self._start(heard)
+            watching = asyncio.create_task(kill_if_stopped(process, longest_stop(self._settings)))
             try:
                 status = await process.wait()
             except asyncio.CancelledError:
                 await self._drain(process)
                 raise
-            return Ended(how=None if status in _TOLD else how_it_ended(status), running=heard.last())
+            finally:
+                watching.cancel()
+            is_well = heard.is_over or status == os.EX_TEMPFAIL  # which says that the database cannot be reached
+            return Ended(how=None if is_well else _how(status), running=heard.last())
 
     async def _start(self, heard: "_Heard") -> asyncio.subprocess.Process:
         started = program("alone", ["worker", "--alone", str(heard.writing)], self._settings)
@@ -54,8 +56,7 @@ class Alone:
         return process
 
     async def _drain(self, process: asyncio.subprocess.Process) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
+        tell_to_stop(process)
         try:
             async with asyncio.timeout(self._settings.drain_timeout + HAND_BACK):
                 await process.wait()
@@ -64,11 +65,15 @@ class Alone:
             await process.wait()
 
 
-def teller(pipe: int) -> Callable[[Execution], None]:
-    """What the process calls before it runs an execution."""
+def _how(status: int) -> str:
+    return Status(status).words if status in {*Status} else how_it_ended(status)
 
-    def tell(row: Execution) -> None:
-        os.write(pipe, f"{row.partition} {row.uuid} {row.token}\n".encode())
+
+def teller(pipe: int) -> Callable[[Execution | None], None]:
+    """What the process calls before it runs an execution, and with None when it is about to end."""
+
+    def tell(row: Execution | None) -> None:
+        os.write(pipe, f"{row.partition} {row.uuid} {row.token}\n".encode() if row else _OVER + b"\n")
 
     return tell
 
@@ -94,15 +99,23 @@ class _Heard:
         self.writing = -1
         asyncio.get_running_loop().add_reader(self._reading, self._read)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the process said that it was about to end."""
+        return self._last_line() == _OVER
+
     def last(self) -> Running | None:
         """What the process was running at its end."""
-        while self._read():
-            pass
-        line = self._said.rpartition(b"\n")[0].rpartition(b"\n")[2]
-        if not line:
+        line = self._last_line()
+        if line in {b"", _OVER}:
             return None
         partition, id, token = line.decode().split()
         return Running(partition=int(partition), id=UUID(id), token=int(token))
+
+    def _last_line(self) -> bytes:
+        while self._read():
+            pass
+        return self._said.rpartition(b"\n")[0].rpartition(b"\n")[2]
 
     def _read(self) -> bool:
         """Whether there may be more."""

@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pgsched.cli.configuration import as_environment
 from pgsched.cli.supervisor import HAND_BACK, Program
@@ -20,17 +20,48 @@ def program(name: str, command: Sequence[str], settings: Settings) -> Program:
     """
     words = [sys.executable, "-P", "-m", "pgsched.cli.main", *command]
     words += ["--supervised", "--config", os.devnull]
-    return Program(name=name, command=words, environment=as_environment(settings))
+    stop = longest_stop(settings) if command[0] == "worker" else None
+    return Program(name=name, command=words, environment=as_environment(settings), longest_stop=stop)
+
+
+def longest_stop(settings: Settings) -> float | None:
+    """For how many seconds a worker process may stay stopped by a signal."""
+    return settings.blocked_timeout + settings.lease if settings.blocked_timeout else None
 
 
 def stop_when_orphaned(settings: Settings) -> None:
     """Sends this process SIGTERM when its standard input ends, and ends it the hard way if it does not drain then."""
-    threading.Thread(target=_watch, args=(settings.drain_timeout + HAND_BACK,), daemon=True).start()
+    _follow(0, settings, told=lambda: None, orphaned=lambda: os.kill(os.getpid(), signal.SIGTERM))
 
 
-def _watch(patience: float) -> None:
-    while os.read(0, 4096):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(patience)
-    os._exit(1)
+class Orders:
+    """What a process that runs handlers hears from its supervisor. It comes by the standard input, which is put where
+    they neither read nor close it. Until somebody listens nothing is in hand, and the process ends on the spot."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._stop: Callable[[], None] = lambda: os._exit(0)
+        lifeline = os.dup(0)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        _follow(lifeline, settings, told=self._obey, orphaned=self._obey)
+
+    def __call__(self, stop: Callable[[], None]) -> None:
+        """Has ``stop`` called, in a thread, when the supervisor says so or is gone."""
+        self._stop = stop
+
+    def _obey(self) -> None:
+        self._stop()
+
+
+def _follow(lifeline: int, settings: Settings, *, told: Callable[[], None], orphaned: Callable[[], None]) -> None:
+    """Reads it in a thread. Ends the process the hard way if it does not drain once it is orphaned."""
+
+    def watch() -> None:
+        while os.read(lifeline, 4096):
+            told()
+        orphaned()
+        time.sleep(settings.drain_timeout + HAND_BACK)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="pgsched-lifeline", daemon=True).start()

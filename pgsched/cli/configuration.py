@@ -31,6 +31,7 @@ _FLAGS: dict[str, tuple[str | None, str]] = {
     "batch": ("NUMBER", "Most rows that one claim takes."),
     "lease": (_SECONDS, "How long a claimed row is a worker's before others may take it."),
     "drain_timeout": (_SECONDS, "How long a stopping worker finishes what it has in hand."),
+    "blocked_timeout": (_SECONDS, "How long a handler may block its process, before that ends itself; 0: for ever."),
     "receive_timeout": (_SECONDS, "How long a request to the API may take to arrive."),
     "send_timeout": (_SECONDS, "How long the API waits for a client that does not read its answer."),
     "poll_interval": (_SECONDS, "How long an idle worker waits when no notification arrives."),

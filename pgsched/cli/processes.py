@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from pgsched.cli.child import program, stop_when_orphaned
+from pgsched.cli.child import Orders, program, stop_when_orphaned
 from pgsched.cli.configuration import API, WORKER, load_settings, settings_options, with_database
 from pgsched.cli.reply import Reply, json_option
 from pgsched.cli.supervisor import Program, Supervisor
@@ -41,7 +41,9 @@ def api(reply: Reply, /, supervised: bool, **flags: Any) -> None:
     from pgsched.cli.database import explained
     from pgsched.events import Events, logging_listener
 
-    _begin(settings, supervised=supervised)
+    _begin(settings)
+    if supervised:
+        stop_when_orphaned(settings)
     events = Events(logging_listener(logging.getLogger("pgsched")))
     with explained():
         serve(
@@ -98,15 +100,17 @@ def _work(settings: Settings, reply: Reply, *, supervised: bool, alone: int | No
     from pgsched.events import Events, logging_listener
     from pgsched.process import run_worker
 
-    _begin(settings, supervised=supervised)
+    _begin(settings)
+    orders = Orders(settings) if supervised else None
     app = load_app(settings.app) if settings.app else None
     events = Events(logging_listener(logging.getLogger("pgsched")))
     with explained():
         if alone is not None:
-            run_worker(settings, app=app, events=events, alone=teller(alone))
+            run_worker(settings, app=app, events=events, alone=teller(alone), orders=orders)
         else:
             ready = lambda: _ready(settings, reply)  # noqa: E731
-            run_worker(settings, app=app, events=events, ready=ready, start_alone=Alone(settings) if app else None)
+            start_alone = Alone(settings) if app else None
+            run_worker(settings, app=app, events=events, ready=ready, start_alone=start_alone, orders=orders)
 
 
 def _supervise(settings: Settings, reply: Reply) -> None:
@@ -142,7 +146,7 @@ def _ready(settings: Settings, reply: Reply) -> None:
     reply.give({"pid": os.getpid(), "processes": count, "queues": queues}, text)
 
 
-def _begin(settings: Settings, *, supervised: bool) -> None:
+def _begin(settings: Settings) -> None:
     # Until it serves nothing is in hand, so it may end on the spot. Raising SystemExit would be no safer: what is being
     # started may swallow it.
     for stop in (signal.SIGTERM, signal.SIGQUIT):
@@ -152,5 +156,3 @@ def _begin(settings: Settings, *, supervised: bool) -> None:
     logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
     # That a connection broke is said once, as an event of ours; psycopg's own lines would only repeat it.
     logging.getLogger("psycopg").setLevel(logging.ERROR)
-    if supervised:
-        stop_when_orphaned(settings)

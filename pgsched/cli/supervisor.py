@@ -9,18 +9,20 @@ the three rules below can be supervised, which is also how this is tested.
    its last lines explain a failure.
 2. Its standard input is a lifeline: it ends when the supervisor ends, however that came about
    (see ``stop_when_orphaned``).
-3. It drains and exits on SIGTERM. Each child is a process group of its own, so that a terminal's Ctrl-C reaches it
-   once, through the supervisor.
+3. It drains and exits on SIGTERM. Before it is sent that signal it is written a line to its standard input: one that
+   runs other people's code can so tell that it was not that code which sent it. Each child is a process group of its
+   own, so that a terminal's Ctrl-C reaches it once, through the supervisor.
 
 A child that dies is started again: at once if it had been ready for a moment, after pauses that double if not. One that
 fails FAILURES times in a row within WINDOW seconds before it was ready ends everything. An exit status of EX_TEMPFAIL
-(the database is away) does not count as such a failure. The first SIGINT, SIGTERM, SIGHUP or SIGQUIT stops the children
-and waits for them; the second kills them.
+(the database is away) does not count as such a failure. One that stays stopped, as by SIGSTOP, is killed. The first
+SIGINT, SIGTERM, SIGHUP or SIGQUIT stops the children and waits for them; the second kills them.
 """
 
 import asyncio
 import os
 import signal
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -41,11 +43,13 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """A child to keep running. The environment is the whole of it."""
+    """A child to keep running. The environment is the whole of it. ``longest_stop`` is how many seconds it may stay
+    stopped; None: for ever."""
 
     name: str
     command: Sequence[str]
     environment: Mapping[str, str]
+    longest_stop: float | None = None
 
 
 class Supervisor:
@@ -101,7 +105,6 @@ class Supervisor:
     async def _end(self, keeping: Sequence[asyncio.Task[None]]) -> None:
         for keeper in self._keepers:
             keeper.stop()
-        self._signal(signal.SIGTERM)
         _, late = await asyncio.wait(keeping, timeout=self._drain_timeout + HAND_BACK)
         if late:
             self._report("not drained in time: killing what is left; its rows are taken over by others")
@@ -130,6 +133,8 @@ class _Keeper:
 
     def stop(self) -> None:
         self._stopping.set()
+        if self.process is not None:
+            tell_to_stop(self.process)
 
     async def run(self) -> None:
         while not self._stopping.is_set():
@@ -154,7 +159,8 @@ class _Keeper:
         )
         self.process = process
         if self._stopping.is_set():  # told to stop while it was being started: nobody else has sent it the signal
-            process.terminate()
+            tell_to_stop(process)
+        watching = asyncio.create_task(kill_if_stopped(process, self.program.longest_stop))
         try:
             assert process.stdout
             assert process.stderr
@@ -165,6 +171,7 @@ class _Keeper:
             status = await process.wait()
             await _finish(reading)
         finally:
+            watching.cancel()
             self.process = None
         return status
 
@@ -207,6 +214,29 @@ async def _finish(reading: Sequence[asyncio.Task[None]]) -> None:
     _, stuck = await asyncio.wait(reading, timeout=1)
     for task in stuck:
         task.cancel()
+
+
+def tell_to_stop(process: asyncio.subprocess.Process) -> None:
+    """Has a child drain and end."""
+    if process.stdin is not None and not process.stdin.is_closing():
+        process.stdin.write(b"stop\n")
+    with suppress(ProcessLookupError):
+        process.terminate()
+
+
+async def kill_if_stopped(process: asyncio.subprocess.Process, longest: float | None) -> None:
+    """Kills a child that a signal has stopped for so many seconds: it can neither work nor end. Where that cannot be
+    found out, nothing happens."""
+    if longest is None or not hasattr(os, "waitid"):
+        return
+    since = None
+    with suppress(ChildProcessError, ProcessLookupError):
+        while since is None or time.monotonic() - since < longest:
+            await asyncio.sleep(min(1.0, longest / 4))
+            how = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
+            is_stopped = os.waitid(os.P_PID, process.pid, how) is not None  # noqa: ASYNC222  it does not wait
+            since = (since or time.monotonic()) if is_stopped else None
+        process.kill()
 
 
 def how_it_ended(status: int) -> str:

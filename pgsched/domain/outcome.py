@@ -65,10 +65,12 @@ class Postponed:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
     """The attempt did not take place or was cut short by the worker itself; it does not count. ``after`` is how long
-    the row is better left alone, and ``reason`` says to its owner why that is."""
+    the row is better left alone, and ``reason`` says to its owner why that is; ``by_drain``, that it ran when its
+    worker stopped and had no more time for it."""
 
     after: timedelta = timedelta(0)
     reason: str | None = None
+    by_drain: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +126,9 @@ class Park:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandBack:
-    """The row is at once anybody's, as if it had not been claimed."""
+    """The row is at once anybody's, as if it had not been claimed; ``by_drain``, that a drain cut its attempt short."""
+
+    by_drain: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +177,8 @@ def decide(outcome: Outcome, attempt: int, options: Options, *, age: float, rng:
             return Finish(status=status, reason=reason, begun=False)
         case Postponed():
             return _after_postponing(outcome, attempt, options, age, rng)
-        case Released(after=after, reason=reason):
-            return Postpone(after=after, reason=reason) if after else HandBack()
+        case Released(after=after, reason=reason, by_drain=by_drain):
+            return Postpone(after=after, reason=reason) if after else HandBack(by_drain=by_drain)
         case Undeliverable(capability=capability):
             return Hold(gate=WORKER + capability)
         case Settled():

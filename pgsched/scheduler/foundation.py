@@ -32,6 +32,7 @@ from pgsched.worker.roster import Roster
 from pgsched.worker.run.beginnings import Beginnings
 from pgsched.worker.run.channels import make_channels
 from pgsched.worker.run.dispatcher import Dispatcher
+from pgsched.worker.run.ending import Ending
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.shares import Shares
 from pgsched.worker.run.stand_in import StandIn
@@ -47,11 +48,13 @@ _HANDLER_CONNECTIONS = 10
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trials:
     """How a worker runs alone what may end its process: ``start`` starts a process for that. In such a process ``tell``
-    is given each execution before it runs, and ``over`` is called when nothing waits for it any more."""
+    is given each execution before it runs, and ``over`` is called when nothing waits for it any more. ``ending`` ends a
+    process that can no longer do its work, where it is the worker's to end."""
 
     start: Start | None = None
     tell: Callable[[Execution], None] | None = None
     over: Callable[[], None] | None = None
+    ending: Ending | None = None
 
 
 class Foundation:
@@ -91,7 +94,7 @@ class Foundation:
         self.channels = self._make_channels()
         self.terms = Terms(self.clock, self.upkeep.directory.defaults)
         self.relieved: Signal[[]] = Signal()
-        self.dispatcher = self._make_dispatcher()
+        self.dispatcher = self._make_dispatcher(trials)
 
     def _make_roster(self, instance: str, trials: Trials) -> Roster:
         return Roster(
@@ -116,7 +119,7 @@ class Foundation:
             rate=self.settings.recovery_rate,
         )
 
-    def _make_dispatcher(self) -> Dispatcher:
+    def _make_dispatcher(self, trials: Trials) -> Dispatcher:
         return Dispatcher(
             self.channels,
             self.clock,
@@ -133,15 +136,22 @@ class Foundation:
                 is_wanted=self._is_shared,
                 relieved=self.relieved,
             ),
-            stand_in=StandIn(
-                self._url,
-                self.roster,
-                self.events,
-                lease=self._lease,
-                unanswered=self._unanswered,
-                announces=self.settings.notify,
-            ),
+            stand_in=self._make_stand_in(trials),
             beginnings=self._beginnings,
+            ending=trials.ending,
+        )
+
+    def _make_stand_in(self, trials: Trials) -> StandIn:
+        is_bounded = self.settings.blocked_timeout > 0 and trials.tell is None  # alone it keeps nobody else
+        return StandIn(
+            self._url,
+            self.roster,
+            self.events,
+            lease=self._lease,
+            unanswered=self._unanswered,
+            announces=self.settings.notify,
+            longest=self.settings.blocked_timeout if is_bounded else float("inf"),
+            ending=trials.ending,
         )
 
     def _make_settler(self) -> Settler:

@@ -72,6 +72,14 @@ class Worker(Assembly):
         self.events.emit("worker.drained", settled=self.settler.settled_count)
 
     @property
+    def broken(self) -> str | None:
+        """What has ended of its parts that go on until the drain, if anything."""
+        named = {service.name: task for service, task in zip(self.services, self._tasks, strict=True)}
+        named |= {self.settler.name: self._settling} if self._settling else {}
+        ended = [name for name, task in named.items() if task.done()]
+        return ", ".join(ended) or ("lanes" if self.dispatcher.is_broken else None)
+
+    @property
     def has_stragglers(self) -> bool:
         """Whether handlers go on after the drain that cannot be ended, or do not let themselves be."""
         running = any(thread.name.startswith(THREAD_NAME) for thread in threading.enumerate())

@@ -1,6 +1,7 @@
 """The supervisor, with children that do nothing but what the case needs."""
 
 import asyncio
+import dataclasses
 import os
 import signal
 import subprocess
@@ -108,6 +109,31 @@ async def test_a_child_that_does_not_drain_in_time_is_killed(monkeypatch: pytest
         supervisor.stop()
         await asyncio.wait_for(task, 5)
     assert any("not drained in time" in line for line in lines)
+
+
+async def test_a_child_is_told_by_its_standard_input_before_the_signal_comes(tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    listening = (
+        "import pathlib, signal, sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True)\n"
+        f"pathlib.Path({str(heard)!r}).write_text(sys.stdin.readline())"
+    )
+    async with _running(listening) as (supervisor, task):
+        supervisor.stop()
+        await asyncio.wait_for(task, 10)
+    assert heard.read_text() == "stop\n"
+
+
+async def test_a_child_that_stays_stopped_is_killed_and_started_again() -> None:
+    program = dataclasses.replace(_program(READY), longest_stop=0.5)
+    supervisor = Supervisor([program], drain_timeout=5.0, report=lambda _: None)
+    ready = asyncio.Event()
+    task = asyncio.create_task(supervisor.run(on_ready=ready.set))
+    await asyncio.wait_for(ready.wait(), 20)
+    before = supervisor.processes["child"]
+    os.kill(before, signal.SIGSTOP)
+    await _until(lambda: supervisor.processes.get("child") not in {None, before}, within=20)
+    supervisor.stop()
+    await asyncio.wait_for(task, 10)
 
 
 async def test_a_second_stop_kills_at_once() -> None:

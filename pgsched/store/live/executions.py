@@ -269,6 +269,12 @@ async def release(connection: Connection, partition: int, group: Group) -> Answe
     return await connection.execute(statement_in("live/release", partition), group.parameters(), binary=True)
 
 
+async def cut_short(connection: Connection, partition: int, group: Group) -> Answer:
+    """The same of rows that ran when their worker stopped; a handler to which this happens again and again is to run
+    alone."""
+    return await connection.execute(statement_in("live/cut_short", partition), group.parameters(), binary=True)
+
+
 class HandedBack(NamedTuple):
     """The marks from which to go on where there may be more, and those from which to look once more for what somebody
     had locked; wire counts by partition."""

@@ -40,7 +40,7 @@ def ended_by_drain(lane: Lane) -> Outcome:
     """What becomes of an attempt that a drain ends: another, unless it was the only one."""
     if lane.only:
         return Failed(error="its worker was stopped during the only attempt", retryable=False)
-    return Released()
+    return Released(by_drain=True)
 
 
 class Attempts:
@@ -103,7 +103,8 @@ class Attempts:
         except BaseException as error:  # a lane outlives whatever a handler raises
             outcome = Failed(error=describe(error), retryable=True)
         finally:
-            lane.execution, lane.expires, lane.expired, lane.only = None, float("inf"), False, False
+            lane.execution, lane.expires = None, float("inf")
+            lane.expired = lane.stopped = lane.only = False
         seconds = time.monotonic() - lane.started
         if late is None:
             pace = self._pace
@@ -167,19 +168,20 @@ class Attempts:
                 if lane.execution is not None:
                     self._settle(row, DEFAULT, released, 0.0)
                 raise
-            lane.task.uncancel()  # somebody ended it in the database
+            lane.forgive()  # somebody ended it in the database
         except Exception as error:  # of the database; the row's lease says until when it can be tried again
             self._events.emit("database.lost", role="payloads", error=str(error)[:200])
             released = Released(after=_DATABASE_PAUSE)
         finally:
-            lane.execution = None
+            lane.execution, lane.stopped = None, False
         self._settle(row, DEFAULT, released, 0.0)
 
     def _cancelled(self, lane: Lane) -> Outcome:
-        """What a cancellation meant: this row's deadline, that of the row before come too late, or the handler's."""
-        if lane.task is None or not lane.task.cancelling():
-            return Failed(error="the handler cancelled itself", retryable=True)
-        lane.task.uncancel()
+        """What a cancellation meant: the deadline, an end in the database, or else something that the handler did."""
         if lane.expired:
+            lane.forgive()
             return Failed(error=f"no answer within {round(lane.expires - lane.started, 3):g} s", retryable=True)
-        return Released()
+        if lane.stopped:
+            lane.forgive()
+            return Released()
+        return Failed(error="the handler cancelled itself", retryable=True)

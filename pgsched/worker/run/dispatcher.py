@@ -27,6 +27,7 @@ from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.run.attempts import Attempts, Settle, ended_by_drain
 from pgsched.worker.run.beginnings import Beginnings
+from pgsched.worker.run.ending import Ending
 from pgsched.worker.run.lane import Lane
 from pgsched.worker.run.pace import Pace
 from pgsched.worker.run.payloads import Payloads
@@ -65,8 +66,9 @@ class Dispatcher:
         shares: Shares,
         stand_in: StandIn | None = None,
         beginnings: Beginnings | None = None,
+        ending: Ending | None = None,
     ) -> None:
-        self._stand_in = stand_in
+        self._stand_in, self._ending = stand_in, ending
         self._clock, self._settle, self.in_hand = clock, settle, in_hand
         self.room: Signal[[]] = Signal()
         in_hand.left.connect(payloads.note_left)
@@ -108,7 +110,13 @@ class Dispatcher:
     def _make_watchdog(self, events: Events) -> Watchdog:
         if self._stand_in is None:
             return Watchdog(events, self._delivered_by)
-        return Watchdog(events, self._delivered_by, stand_in=self._have_stood_in, rest=self._stand_in.rest)
+        return Watchdog(
+            events,
+            self._delivered_by,
+            stand_in=self._have_stood_in,
+            rest=self._stand_in.rest,
+            ending=self._ending,
+        )
 
     def _have_stood_in(self, since: float, culprit: Execution | None) -> None:
         until = next((lane.expires for lane in self._lanes if culprit and lane.execution is culprit), None)
@@ -168,8 +176,8 @@ class Dispatcher:
     def stop_row(self, id: bytes) -> None:
         """Ends the attempt at a row that is not this worker's any more; its outcome will not count."""
         for lane in self._lanes:
-            if lane.execution is not None and lane.execution.id == id and lane.task and not lane.expired:
-                lane.task.cancel()
+            if lane.execution is not None and lane.execution.id == id:
+                lane.stop()
 
     def hand_back_doubted(self) -> None:
         """Hands back what has not started, if its leases are in doubt by now."""
@@ -209,6 +217,17 @@ class Dispatcher:
         """Whether a lane goes on after the drain, with a handler that does not let itself be cancelled."""
         return any(lane.task is not None and not lane.task.done() for lane in self._lanes)
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether a lane has ended, or what looks after the lanes, though nobody drains."""
+        tasks = [self._watch, *(lane.task for lane in self._lanes)]
+        return not self._attempts.draining and any(task is not None and task.done() for task in tasks)
+
+    @property
+    def running(self) -> list[Execution]:
+        """What lanes are at."""
+        return [lane.execution for lane in self._lanes if lane.execution is not None]
+
     def _busy(self) -> bool:
         return any(lane.execution is not None for lane in self._lanes)
 
@@ -220,9 +239,22 @@ class Dispatcher:
                 sleeping.set_result(None)
 
     async def _run(self, lane: Lane) -> None:
+        assert lane.task is not None
+        try:
+            await self._deliver_on(lane, lane.task)
+        except asyncio.CancelledError:
+            if self._attempts.draining:
+                raise
+        # It was cancelled, and that ended no attempt: by a handler, or by a deadline come too late. Whoever goes on
+        # cancelling this task must not meet another's row in it.
+        if not self._attempts.draining:
+            lane.task = asyncio.create_task(self._run(lane))
+
+    async def _deliver_on(self, lane: Lane, task: asyncio.Task[None]) -> None:
+        """One row after another, until the lane's task is cancelled."""
         attempts, count = self._attempts, 0
-        while True:
-            while self._ready:
+        while not task.cancelling():
+            while self._ready and not task.cancelling():
                 row = self._ready.popleft()
                 if not self._ready:
                     self._rounds.begin_next()
@@ -236,7 +268,8 @@ class Dispatcher:
                 count += 1
                 if count % _ROWS_BEFORE_YIELDING == 0:
                     await asyncio.sleep(0)
-            await self._sleep(lane)
+            if not task.cancelling():
+                await self._sleep(lane)
 
     async def _sleep(self, lane: Lane) -> None:
         lane.sleeping = asyncio.get_running_loop().create_future()
@@ -244,13 +277,11 @@ class Dispatcher:
         try:
             await lane.sleeping
         except asyncio.CancelledError:
-            # A deadline that fired as the lane's last row ended; only draining ends a lane.
-            if self._attempts.draining or lane.task is None:
-                raise
-            lane.task.uncancel()
             if lane in self._idle:
                 self._idle.remove(lane)
-                return
+            else:
+                self._waking = False
+            raise
         self._waking = False
 
     def _doubt(self, row: Execution) -> None:

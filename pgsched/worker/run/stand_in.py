@@ -7,8 +7,9 @@ there must not begin elsewhere as well; and what has not begun should, at once. 
 - hands back what claims took whose answers the loop has not read, and ends sessions of the worker that stand in the
   middle of a transaction, for others wait for what they have locked;
 - renews the worker and the leases of what has begun, as often as the renewer does, for as long as the attempt that
-  blocks the loop may take. After that the worker is lost like any other that is silent, and what blocked it is to run
-  alone.
+  blocks the loop may take, and half a lease, in which a loop that goes on is spared. After that it ends the process
+  (``ending``), and what blocked it is to run alone. Where the process is not the worker's to end, that is lost like any
+  other that is silent.
 
 A thread cannot help where the handler keeps the interpreter's lock, as some extensions do, or where the process is
 stopped. Then the others find the worker silent, and the loop, when it goes on, doubts its leases.
@@ -30,11 +31,13 @@ from pgsched.store.live.standing_in import Connection
 from pgsched.worker.claim.leases import SURE
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.roster import Roster
+from pgsched.worker.run.ending import Ending, Status
 from pgsched.worker.run.tenure import Tenure
 from pgsched.worker.run.upcoming import Upcoming
 from pgsched.worker.run.waiting import Waiting
 
 _RENEWS = 4  # times a lease
+_SPARED = 0.5
 _TRY_AGAIN = 1.0
 _TRIES = 10
 
@@ -64,7 +67,8 @@ class Hand:
 
 class StandIn:
     """``step`` is called in the thread every moment while the loop stands still, ``rest`` when it turns.
-    ``unanswered`` answers with the tokens of claims whose answers were not read."""
+    ``unanswered`` answers with the tokens of claims whose answers were not read. ``longest`` is for how many seconds an
+    attempt may keep the loop, whatever its own time."""
 
     def __init__(
         self,
@@ -75,9 +79,12 @@ class StandIn:
         lease: timedelta,
         unanswered: Callable[[], Sequence[int]],
         announces: bool,
+        longest: float = float("inf"),
+        ending: Ending | None = None,
     ) -> None:
         self._url, self._roster, self._events = url, roster, events
         self._lease, self._unanswered, self._announces = lease, unanswered, announces
+        self._longest, self._ending = longest, ending
         self._connection: Connection | None = None
         self._since = self._not_before = self._renew_at = float("-inf")
         self._given_up: list[Execution] | None = None
@@ -90,13 +97,20 @@ class StandIn:
             self._begin(since)
         if self._given_up is None:
             self._given_up = hand.give_up(time.monotonic() + SURE * self._lease.total_seconds())
-        if time.monotonic() < self._not_before or self._is_over or not self._roster.number:
-            return
-        try:
-            self._do_next(hand, culprit, since + self._lease.total_seconds() if until is None else until)
-        except (psycopg.Error, OSError):
-            self._not_before = time.monotonic() + _TRY_AGAIN
-            self.rest()
+        lease = self._lease.total_seconds()
+        until = min(since + lease if until is None else until, since + self._longest) + _SPARED * lease
+        if time.monotonic() >= self._not_before and not self._is_over and self._roster.number:
+            try:
+                self._do_next(hand, culprit, until)
+            except (psycopg.Error, OSError):
+                self._not_before = time.monotonic() + _TRY_AGAIN
+                self.rest()
+        if self._ending is not None and time.monotonic() >= until:
+            rows = hand.begun(self._given_up)
+            rows.sort(key=lambda row: row is not culprit)
+            self._ending.now(
+                Status.BLOCKED, f"the event loop has stood still for {time.monotonic() - since:.1f} s", rows
+            )
 
     def rest(self) -> None:
         """Lets go of the connection."""

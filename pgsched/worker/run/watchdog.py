@@ -1,9 +1,9 @@
 """Says what blocks the event loop, while it does.
 
 A handler that computes or waits without awaiting stops everything else in its process: no other row starts, no answer
-is read, no lease is renewed. Nothing in the loop can tell of it, so a thread looks whether the loop turns. It ends
-nothing: it reports once for each time that the loop stands still, with the stack that it stands in, and has somebody
-stand in for the loop meanwhile.
+is read, no lease is renewed. Nothing in the loop can tell of it, so a thread looks whether the loop turns. It reports
+once for each time that the loop stands still, with the stack that it stands in, and has somebody stand in for the loop
+meanwhile (``stand_in``). While it can look at all it winds up what ends a process where nothing can run (``ending``).
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from pgsched.domain.execution import Execution
 from pgsched.events import Events
+from pgsched.worker.run.ending import Ending
 
 BLOCKED_AFTER = 1.0
 """Seconds without a turn after which the loop counts as blocked."""
@@ -34,9 +35,10 @@ class Watchdog:
         *,
         stand_in: Callable[[float, Execution | None], None] = lambda since, culprit: None,
         rest: Callable[[], None] = lambda: None,
+        ending: Ending | None = None,
         after: float = BLOCKED_AFTER,
     ) -> None:
-        self._stand_in, self._rest = stand_in, rest
+        self._stand_in, self._rest, self._ending = stand_in, rest, ending
         self._events, self._row_of, self._after = events, task_of, after
         self._turned_at = self._told_of = float("inf")
         self._closing = threading.Event()
@@ -66,6 +68,8 @@ class Watchdog:
 
     def _watch(self, loop: asyncio.AbstractEventLoop, thread: int) -> None:
         while not self._closing.wait(self._after / 4):
+            if self._ending is not None:
+                self._ending.wind()
             turned_at = self._turned_at
             blocked = time.monotonic() - turned_at
             if blocked < self._after:
@@ -76,6 +80,8 @@ class Watchdog:
             if turned_at == self._told_of:
                 self._stand_in(turned_at, self.culprit)
         self._rest()
+        if self._ending is not None:
+            self._ending.unwind()
 
     def _tell(self, loop: asyncio.AbstractEventLoop, thread: int, turned_at: float, blocked: float) -> None:
         frame = sys._current_frames().get(thread)

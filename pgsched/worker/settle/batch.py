@@ -23,6 +23,7 @@ class Batch:
         self.succeeded: dict[int | None, dict[int, Group]] = {}
         self.discarded: dict[int, Group] = {}
         self.released: dict[int, Group] = {}
+        self.cut_short: dict[int, Group] = {}
         self.finished: dict[int, list[Finished]] = {}
         self.retried: dict[int, list[Retried]] = {}
         self.postponed: dict[int, list[Postponed]] = {}
@@ -44,9 +45,9 @@ class Batch:
         if row.ordering_key is not None:
             self._end(row)
 
-    def release(self, row: Execution) -> None:
+    def release(self, row: Execution, *, by_drain: bool = False) -> None:
         """Hands it back; ``returning`` has the earliest instant that then waits again in each partition."""
-        self._add(self.released, row)
+        self._add(self.cut_short if by_drain else self.released, row)
         self.returning[row.partition] = min(row.fire_at, self.returning.get(row.partition, row.fire_at))
 
     def finish(self, row: Execution, end: Finish, seconds: float) -> None:
@@ -85,7 +86,7 @@ class Batch:
     def rows(self) -> list[tuple[bytes, int]]:
         """(id, token) of everything in the batch."""
         groups = [group for groups in self.succeeded.values() for group in groups.values()]
-        groups += [*self.discarded.values(), *self.released.values()]
+        groups += [*self.discarded.values(), *self.released.values(), *self.cut_short.values()]
         pairs = [pair for group in groups for pair in zip(group.ids, group.tokens, strict=True)]
         pairs.extend((row.id, row.token) for rows in self.finished.values() for row in rows)
         pairs.extend((row.id, row.token) for rows in self.retried.values() for row in rows)
@@ -111,12 +112,13 @@ class Batch:
         part = Batch()
         part.succeeded = {code: found for code, groups in self.succeeded.items() if (found := _of(groups, ids))}
         part.discarded, part.released = _of(self.discarded, ids), _of(self.released, ids)
+        part.cut_short = _of(self.cut_short, ids)
         part.finished = {p: ends for p, rows in self.finished.items() if (ends := _among(rows, ids))}
         part.retried = {p: tries for p, rows in self.retried.items() if (tries := _among(rows, ids))}
         part.parked = {p: taken for p, rows in self.parked.items() if (taken := _among(rows, ids))}
         part.postponed = {p: later for p, rows in self.postponed.items() if (later := _among(rows, ids))}
         part.held = {p: some for p, rows in self.held.items() if (some := _among(rows, ids))}
-        part.returning = {partition: self.returning[partition] for partition in part.released}
+        part.returning = {p: self.returning[p] for p in [*part.released, *part.cut_short]}
         part.keys = {id: key for id, key in self.keys.items() if id in ids}
         part.jobs = {id: job for id, job in self.jobs.items() if id in ids}
         part.count = len(part.rows())
@@ -135,6 +137,7 @@ class Batch:
             _join(self.succeeded.setdefault(code, {}), groups)
         _join(self.discarded, other.discarded)
         _join(self.released, other.released)
+        _join(self.cut_short, other.cut_short)
         for partition, finished in other.finished.items():
             self.finished.setdefault(partition, []).extend(finished)
         for partition, retried in other.retried.items():
@@ -171,7 +174,7 @@ class Batch:
     def homes(self) -> dict[int, Group]:
         """All rows, by partition."""
         found: dict[int, Group] = {}
-        for groups in [*self.succeeded.values(), self.discarded, self.released]:
+        for groups in [*self.succeeded.values(), self.discarded, self.released, self.cut_short]:
             _join(found, groups)
         for rows in (self.finished, self.retried, self.postponed, self.parked, self.held):
             for partition, some in rows.items():

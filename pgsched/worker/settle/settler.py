@@ -132,8 +132,8 @@ class Settler(Service):
                 self._expect(row, after)
             case Park(seconds=seconds):
                 batch.park(row, seconds)
-            case HandBack():
-                batch.release(row)
+            case HandBack(by_drain=by_drain):
+                batch.release(row, by_drain=by_drain)
             case Hold(gate=gate):
                 batch.hold(row, gate)
                 self.held(gate)

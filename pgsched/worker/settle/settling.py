@@ -49,6 +49,8 @@ async def settle(connection: Connection, batch: Batch, owner: int, *, turns: boo
             cursors += await executions.settle_succeeded(connection, code, groups)
         for partition, group in batch.released.items():
             cursors.append(await executions.release(connection, partition, group))
+        for partition, group in batch.cut_short.items():
+            cursors.append(await executions.cut_short(connection, partition, group))
         for partition, put_off in batch.postponed.items():
             cursors.append(await executions.postpone(connection, partition, put_off))
         counted += await executions.settle_discarded(connection, batch.discarded)

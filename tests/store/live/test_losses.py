@@ -5,7 +5,8 @@ from uuid import UUID
 
 from pgsched.store.core.connect import Connection
 from pgsched.store.gates import gates
-from pgsched.store.live.executions import Lease
+from pgsched.store.live import executions
+from pgsched.store.live.executions import Group, Lease
 from tests.store import store_arrange
 from tests.store.live.test_reap import leased, partition_of
 from tests.store.store_arrange import Connection as Session
@@ -188,3 +189,40 @@ async def test_of_one_target_too_who_was_lost_least_often_is_first(db: Session, 
         assert first.losses == losses
         [row] = await gates.claim_held(worker, lease, first.name, range(16), batch=10, losses=first.losses)
         assert value(db, "select losses from pgsched.executions where id = %s", [row.uuid]) == losses
+
+
+async def cut_short(db: Session, worker: Connection, id: UUID) -> None:
+    """A drain ends its attempt."""
+    token = value(db, "select lease_token from pgsched.executions where id = %s", [id])
+    await executions.cut_short(worker, partition_of(db, id), Group([id.bytes], [token]))
+
+
+async def test_a_handler_that_runs_whenever_its_worker_stops_is_run_alone_after_the_third_time(
+    db: Session, worker: Connection
+) -> None:
+    id = await leased(db, worker, owner=5, target="python:work")
+    await tried(db)
+    for losses in (1, 2):
+        await cut_short(db, worker, id)
+        assert row(db, "select losses, attempt, gate from pgsched.executions") == (losses, 0, None)
+        again(db, id)
+    await cut_short(db, worker, id)
+    assert row(db, "select status::text, held_by, attempt from pgsched.status") == ("held", "alone:python:work", 0)
+    assert value(db, "select losses from pgsched.executions") == 2
+
+
+async def test_a_callback_may_be_cut_short_as_often_as_workers_stop(db: Session, worker: Connection) -> None:
+    id = await leased(db, worker, owner=5)
+    await tried(db)
+    for _ in range(4):
+        await cut_short(db, worker, id)
+        assert row(db, "select status::text, held_by, attempt from pgsched.status") == ("scheduled", None, 0)
+        again(db, id)
+
+
+async def test_where_nobody_can_run_it_alone_what_is_cut_short_is_not_held(db: Session, worker: Connection) -> None:
+    id = await leased(db, worker, owner=5, target="python:work")
+    for _ in range(4):
+        await cut_short(db, worker, id)
+        assert status(db, id) == "scheduled"
+        again(db, id)

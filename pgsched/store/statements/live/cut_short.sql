@@ -1,0 +1,18 @@
+-- release: hands back what ran when its worker stopped, as if it had not been claimed, and notes that as a loss, two at the most. A handler
+-- that had two before may be what stops its workers: it is held until it has run alone, where a worker can see to that. Fenced by the
+-- token; index: the primary key.
+with cut as materialized (
+  select e.id, e.target like 'python:%%' as is_handler,
+         e.losses > 1 and e.target like 'python:%%' and exists (
+           select from pgsched.workers w join pgsched.queues q on q.name = any (w.queues)
+            where w.tries and w.lost_since is null and e.target = any (w.delivers) and q.first_partition = {p} & ~15) as is_suspect
+    from pgsched_internal.executions_{p} e where e.id = any (%(ids)s) and e.lease_token = any (%(tokens)s)
+)
+update pgsched_internal.executions_{p} e
+   set lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1,
+       plan = -abs(e.plan),
+       losses = case when cut.is_handler then greatest(e.losses, least(coalesce(e.losses, 0) + 1, 2)) else e.losses end,
+       fire_at = case when cut.is_suspect then 'infinity' else e.fire_at end,
+       scheduled_for = case when cut.is_suspect then coalesce(e.scheduled_for, e.fire_at) else e.scheduled_for end,
+       gate = case when cut.is_suspect then 'alone:' || e.target else e.gate end
+  from cut where e.id = any (array[cut.id]) and e.lease_token = any (%(tokens)s)

@@ -1,0 +1,153 @@
+"""Handlers that stop their worker's process without ending it: the process ends itself, and others are served on."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.cli.conftest import Start, answer
+from tests.cli.test_quarantine import until
+
+APP = """
+import asyncio, os, re, signal, threading, time
+import pgsched
+
+app = pgsched.App()
+
+
+@app.handler("waits")
+async def waits():
+    threading.Event().wait()
+
+
+@app.handler("computes")
+def computes():
+    re.match("(a+)+$", "a" * 60 + "b")
+
+
+@app.handler("cancels")
+async def cancels():
+    for task in asyncio.all_tasks():
+        task.cancel()
+
+
+@app.handler("stops")
+async def stops():
+    asyncio.get_running_loop().stop()
+
+
+@app.handler("freezes")
+async def freezes():
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+@app.handler("signals")
+async def signals():
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.sleep(3600)
+
+
+@app.handler("reads")
+async def reads():
+    os.close(0)
+    await asyncio.sleep(3600)
+
+
+@app.handler("other")
+async def other():
+    await asyncio.sleep(0.01)
+
+
+@app.handler("sync")
+def sync():
+    time.sleep(0.01)
+"""
+OTHERS = """
+insert into pgsched.executions (target, fire_at)
+select case n % 2 when 0 then 'python:other' else 'python:sync' end, now() + n * interval '50 ms'
+  from generate_series(1, 100) n"""
+
+
+@pytest.fixture
+def db(database_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def worker(start: Start, database_url: str, tmp_path: Path) -> Callable[..., Any]:
+    """Starts ``pgsched worker`` with two processes and handlers that stop theirs, and waits until it is ready."""
+
+    def begin(*words: str) -> Any:
+        (tmp_path / "stopping.py").write_text(APP)
+        given = ["--processes", "2", "--lease", "2", "--blocked-timeout", "2", "--drain-timeout", "2", *words]
+        process = start("worker", "--json", "--database-url", database_url, "--app", "stopping:app", *given)
+        answer(process)
+        return process
+
+    return begin
+
+
+@pytest.mark.parametrize(
+    ("handler", "how"),
+    [
+        ("waits", "it kept the event loop beyond its time"),
+        ("cancels", "it ended what the worker lives by"),
+        ("stops", "it ended what the worker lives by"),
+        ("computes", "exit status 1"),
+        ("freezes", "SIGKILL"),
+    ],
+)
+def test_a_process_that_stands_is_begun_anew_and_who_stopped_it_is_known(
+    worker: Callable[..., Any], db: Any, handler: str, how: str, tmp_path: Path
+) -> None:
+    worker()
+    db.execute(
+        "select pgsched.schedule(%s, options => %s::jsonb) from generate_series(1, 3)",
+        [f"python:{handler}", '{"timeout": "1s", "max_attempts": 3}'],
+    )
+    db.execute(OTHERS)
+    until(db, "select count(*) = 100 from pgsched.history where status = 'succeeded'")
+    until(db, "select count(*) = 3 from pgsched.status where held_by = 'error'")
+    reasons = db.execute("select distinct reason from pgsched.status where held_by = 'error'").fetchall()
+    assert reasons == [(f"its worker process ended ({how}) while it ran alone",)]
+    log = (tmp_path / "stderr-0").read_text()
+    assert "ended unexpectedly" in log
+    if how.startswith("it "):
+        assert "worker.gave_up" in log
+        assert f"python:{handler}" in log
+
+
+@pytest.mark.parametrize("handler", ["signals", "reads"])
+def test_a_handler_does_not_stop_its_supervised_process_by_a_signal(
+    worker: Callable[..., Any], db: Any, handler: str, tmp_path: Path
+) -> None:
+    worker()
+    db.execute(
+        "select pgsched.schedule(%s, options => %s::jsonb) from generate_series(1, 4)",
+        [f"python:{handler}", '{"timeout": "3s", "max_attempts": 2, "backoff": {"initial": "1s", "maximum": "1s"}}'],
+    )
+    db.execute(OTHERS)
+    until(db, "select count(*) = 100 from pgsched.history where status = 'succeeded'")
+    until(db, "select count(*) = 4 from pgsched.history where status = 'failed'")
+    assert db.execute("select distinct attempt, reason from pgsched.history where status = 'failed'").fetchall() == [
+        (2, "no answer within 3 s")
+    ]
+    log = (tmp_path / "stderr-0").read_text()
+    assert "ended unexpectedly" not in log
+    assert "worker.drained" not in log
+    assert ("signal.ignored signal=SIGTERM" in log) == (handler == "signals")
+
+
+def test_a_supervised_process_that_is_told_to_stop_drains(worker: Callable[..., Any], db: Any, tmp_path: Path) -> None:
+    process = worker()
+    db.execute(OTHERS)
+    until(db, "select count(*) > 10 from pgsched.history where status = 'succeeded'")
+    process.terminate()
+    assert process.wait(30) == 0
+    log = (tmp_path / "stderr-0").read_text()
+    assert log.count("worker.drained") == 2
+    assert "signal.ignored" not in log
+    assert db.execute("select count(*) from pgsched.executions where lease_token is not null").fetchall() == [(0,)]

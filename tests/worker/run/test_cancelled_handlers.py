@@ -1,0 +1,100 @@
+"""A handler that cancels its own task has failed, and no other row meets what it leaves behind."""
+
+import asyncio
+
+import pytest
+
+from pgsched.delivery.python import App
+from tests.worker.conftest import Connection, Running, until_history, value
+
+OPTIONS = '{"max_attempts": 2, "backoff": {"initial": "1s", "maximum": "1s"}}'
+ENDS = "select status::text, attempt, reason from pgsched.history where target = %s"
+
+
+@pytest.fixture
+def app() -> App:
+    """Handlers that cancel the task they are in, and one that waits for a moment."""
+    made = App()
+
+    def current() -> asyncio.Task[None]:
+        task = asyncio.current_task()
+        assert task is not None
+        return task
+
+    @made.handler("cancels")
+    async def cancels() -> None:
+        current().cancel()
+        await asyncio.sleep(0)
+
+    @made.handler("leaves")
+    async def leaves() -> None:
+        for _ in range(5):
+            current().cancel()
+
+    @made.handler("keeps")
+    async def keeps() -> None:
+        task = current()
+
+        def again() -> None:
+            if not task.done():
+                task.cancel()
+                task.get_loop().call_soon(again)
+
+        task.get_loop().call_soon(again)
+
+    @made.handler("swallows")
+    async def swallows() -> None:
+        current().cancel()
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            return
+
+    @made.handler("other")
+    async def other() -> None:
+        await asyncio.sleep(0.01)
+
+    return made
+
+
+async def test_a_handler_that_cancels_itself_has_failed_and_is_out_of_attempts_in_the_end(
+    db: Connection, running: Running, app: App
+) -> None:
+    async with running(app):
+        for _ in range(20):
+            await db.execute("select pgsched.schedule('python:cancels', options => %s::jsonb)", [OPTIONS])
+        await until_history(db, 20, status="failed", seconds=30)
+    ends = await (await db.execute("select distinct attempt, reason from pgsched.history")).fetchall()
+    assert ends == [(2, "the handler cancelled itself")]
+
+
+@pytest.mark.parametrize("name", ["leaves", "keeps", "swallows"])
+async def test_what_a_handler_leaves_cancelled_is_not_for_the_next_row_of_its_lane(
+    db: Connection, running: Running, app: App, name: str
+) -> None:
+    async with running(app, concurrency=1) as worker:
+        await db.execute("select pgsched.schedule(%s, options => %s::jsonb)", [f"python:{name}", OPTIONS])
+        await db.execute("select pgsched.schedule('python:other') from generate_series(1, 20)")
+        await until_history(db, 21, seconds=30)
+        assert not worker.broken
+    ends = "select distinct status::text, attempt from pgsched.history where target = 'python:other'"
+    assert await (await db.execute(ends)).fetchall() == [("succeeded", 1)]
+    assert await value(db, "select count(*) from pgsched.attempts where error is not null") == 0
+
+
+async def test_a_deadline_that_comes_as_the_handler_ends_is_not_for_the_next_row(
+    db: Connection, running: Running, app: App
+) -> None:
+    @app.handler("overruns")
+    async def overruns() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return
+
+    async with running(app, concurrency=1):
+        once = '{"timeout": "0.2s", "max_attempts": 1}'
+        await db.execute("select pgsched.schedule('python:overruns', options => %s::jsonb)", [once])
+        await db.execute("select pgsched.schedule('python:other') from generate_series(1, 5)")
+        await until_history(db, 6, seconds=30)
+    assert await value(db, "select max(attempt) from pgsched.history") == 1
