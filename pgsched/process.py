@@ -7,7 +7,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from pgsched.delivery.channel import describe
@@ -130,14 +130,16 @@ def run_worker(
     ready: Callable[[], None] | None = None,
     start_alone: Start | None = None,
     alone: Callable[[Execution | None], None] | None = None,
+    without: Sequence[str] = (),
     orders: Orders | None = None,
 ) -> None:
     """Runs one worker process until SIGTERM or SIGINT, then drains and returns. Ends the process where a handler keeps
     it from its work (``worker.run.ending``), unless ``blocked_timeout`` is 0.
 
     ``start_alone`` starts a process for what may have ended its worker's; with ``alone`` this is such a process, which
-    says what it is about to run, and None in the end, and returns when nothing waits for it any more. With ``orders``
-    it stops when what that was given is called, in any thread, and heeds no signal.
+    says what it is about to run, and None in the end, passes over the clients in ``without``, and returns when nothing
+    waits for it any more. With ``orders`` it stops when what that was given is called, in any thread, and heeds no
+    signal.
 
     Raises SchemaMismatch when the database was not migrated, Conflict where it follows another by logical replication,
     NotFound for a queue that does not exist, InvalidSettings where a pooler leaves it no sessions, now or one day, and
@@ -161,7 +163,7 @@ def run_worker(
     ending = Ending(events, after=settings.blocked_timeout + settings.lease) if settings.blocked_timeout else None
 
     def make(over: Callable[[], None]) -> Worker:
-        trials = Trials(start=start_alone, tell=alone, over=over, ending=ending)
+        trials = Trials(start=start_alone, tell=alone, over=over, without=without, ending=ending)
         return Worker(settings, app=app, events=events, trials=trials)
 
     over = functools.partial(alone, None) if alone else lambda: None

@@ -15,10 +15,11 @@ from pgsched.cli.supervisor import HAND_BACK, how_it_ended, kill_if_stopped, tel
 from pgsched.domain.execution import Execution
 from pgsched.settings import Settings
 from pgsched.worker.run.ending import Status
-from pgsched.worker.run.witness import Ended, Running
+from pgsched.worker.run.witness import Ended, Running, Trying
 
 _LANES = 8
 _OVER = b"over"
+_LONGEST_LINE = 10_000
 
 
 class Alone:
@@ -28,10 +29,10 @@ class Alone:
         # One at a time all the same; the rest is for threads that outlive their attempts.
         self._settings = dataclasses.replace(settings, processes=1, concurrency=_LANES)
 
-    async def __call__(self) -> Ended:
+    async def __call__(self, trying: Trying) -> Ended:
         """Cancelled, it has the process drain first."""
-        with _Heard() as heard:
-            process = await self._start(heard)
+        with _Heard(trying) as heard:
+            process = await self._start(heard, trying)
             watching = asyncio.create_task(kill_if_stopped(process, longest_stop(self._settings)))
             try:
                 status = await process.wait()
@@ -41,10 +42,11 @@ class Alone:
             finally:
                 watching.cancel()
             is_well = heard.is_over or status == os.EX_TEMPFAIL  # which says that the database cannot be reached
-            return Ended(how=None if is_well else _how(status), running=heard.last())
+            return Ended(how=None if is_well else _how(status), running=trying.running)
 
-    async def _start(self, heard: "_Heard") -> asyncio.subprocess.Process:
-        started = program("alone", ["worker", "--alone", str(heard.writing)], self._settings)
+    async def _start(self, heard: "_Heard", trying: Trying) -> asyncio.subprocess.Process:
+        without = [f"--without={client}" for client in trying.without]
+        started = program("alone", ["worker", "--alone", str(heard.writing), *without], self._settings)
         process = await asyncio.create_subprocess_exec(
             *started.command,
             stdin=asyncio.subprocess.PIPE,
@@ -73,13 +75,17 @@ def teller(pipe: int) -> Callable[[Execution | None], None]:
     """What the process calls before it runs an execution, and with None when it is about to end."""
 
     def tell(row: Execution | None) -> None:
-        os.write(pipe, f"{row.partition} {row.uuid} {row.token}\n".encode() if row else _OVER + b"\n")
+        said = f"{row.partition} {row.uuid} {row.token} {row.client_id}".encode() if row else _OVER
+        os.write(pipe, said.replace(b"\n", b" ") + b"\n")
 
     return tell
 
 
 class _Heard:
     """The worker's end of the pipe. Only the last line counts."""
+
+    def __init__(self, trying: Trying) -> None:
+        self._trying = trying
 
     def __enter__(self) -> "_Heard":
         self._reading, self.writing = os.pipe()
@@ -101,20 +107,19 @@ class _Heard:
 
     @property
     def is_over(self) -> bool:
-        """Whether the process said that it was about to end."""
+        """Whether the process, which has ended, said that it was about to."""
+        while self._read():
+            pass
         return self._last_line() == _OVER
 
-    def last(self) -> Running | None:
-        """What the process was running at its end."""
+    def _running(self) -> Running | None:
         line = self._last_line()
         if line in {b"", _OVER}:
             return None
-        partition, id, token = line.decode().split()
-        return Running(partition=int(partition), id=UUID(id), token=int(token))
+        partition, id, token, client = line.decode().split(" ", 3)
+        return Running(partition=int(partition), id=UUID(id), token=int(token), client=client)
 
     def _last_line(self) -> bytes:
-        while self._read():
-            pass
         return self._said.rpartition(b"\n")[0].rpartition(b"\n")[2]
 
     def _read(self) -> bool:
@@ -125,5 +130,6 @@ class _Heard:
             return False
         if not said:
             asyncio.get_running_loop().remove_reader(self._reading)
-        self._said = (self._said + said)[-1000:]
+        self._said = (self._said + said)[-_LONGEST_LINE:]
+        self._trying.hears(self._running())
         return bool(said)

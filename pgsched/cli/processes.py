@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -20,6 +21,7 @@ from pgsched.settings import Settings
 
 supervised_option = click.option("--supervised", is_flag=True, hidden=True)
 alone_option = click.option("--alone", type=int, hidden=True)
+without_option = click.option("--without", multiple=True, hidden=True)
 
 
 class Printable(logging.Formatter):
@@ -57,8 +59,11 @@ def api(reply: Reply, /, supervised: bool, **flags: Any) -> None:
 @json_option
 @supervised_option
 @alone_option
+@without_option
 @click.pass_context
-def worker(context: click.Context, /, check: bool, supervised: bool, alone: int | None, **flags: Any) -> None:
+def worker(
+    context: click.Context, /, check: bool, supervised: bool, alone: int | None, without: Sequence[str], **flags: Any
+) -> None:
     """Deliver what is due until SIGTERM or Ctrl-C, then finish what is in hand."""
     settings = with_database(load_settings(flags))
     from pgsched.worker.run.channels import ways_out
@@ -71,7 +76,7 @@ def worker(context: click.Context, /, check: bool, supervised: bool, alone: int 
         elif settings.processes > 1:
             _supervise(settings, reply)
         else:
-            _work(settings, reply, supervised=supervised, alone=alone)
+            _work(settings, reply, supervised=supervised, alone=alone, without=without)
     except Unavailable as error:
         if not supervised:
             raise
@@ -93,7 +98,7 @@ def _check(settings: Settings, reply: Reply) -> None:
     reply.give({"workers": found}, f"alive: {', '.join(found)}")
 
 
-def _work(settings: Settings, reply: Reply, *, supervised: bool, alone: int | None) -> None:
+def _work(settings: Settings, reply: Reply, *, supervised: bool, alone: int | None, without: Sequence[str]) -> None:
     from pgsched.cli.alone import Alone, teller
     from pgsched.cli.app import load_app
     from pgsched.cli.database import explained
@@ -106,7 +111,7 @@ def _work(settings: Settings, reply: Reply, *, supervised: bool, alone: int | No
     events = Events(logging_listener(logging.getLogger("pgsched")))
     with explained():
         if alone is not None:
-            run_worker(settings, app=app, events=events, alone=teller(alone), orders=orders)
+            run_worker(settings, app=app, events=events, alone=teller(alone), without=without, orders=orders)
         else:
             ready = lambda: _ready(settings, reply)  # noqa: E731
             start_alone = Alone(settings) if app else None

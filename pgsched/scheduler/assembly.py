@@ -157,6 +157,7 @@ class Assembly(Foundation):
             supplied=self._is_loaded,
             tell=trials.tell,
             over=trials.over,
+            without=trials.without,
         )
 
     def _is_loaded(self) -> bool:

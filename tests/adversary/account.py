@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+ELSEWHERE = "elsewhere"
+"""The process of what is no call of a handler."""
 _RECORDED_AFTER = 0.5
 """Seconds within which the end of what has begun is on record, on a machine of two cores."""
 
@@ -64,8 +66,10 @@ class Ledger:
                 self.ticks.setdefault(arrival.scheduled_for, set()).add(id)
 
     def is_unrecorded(self, arrival: Arrival) -> bool:
-        """Whether its process was ended before its end could be on record: then it is delivered again."""
-        return 0 <= self.ends.get(arrival.process, -1.0) - arrival.at < _RECORDED_AFTER
+        """Whether its process was ended before its end could be on record: then it is delivered again. Of what arrived
+        elsewhere it is not known which process that was."""
+        ends = self.ends.values() if arrival.process == ELSEWHERE else [self.ends.get(arrival.process, -1.0)]
+        return any(abs(end - arrival.at) < _RECORDED_AFTER for end in ends)
 
 
 @dataclass(slots=True)

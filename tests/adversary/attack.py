@@ -14,6 +14,7 @@ from typing import Any, Self
 import httpx
 import psycopg
 
+from tests.adversary.every_way import EveryWay
 from tests.adversary.house import Connection, House
 
 # An attack that is refused has been met. One that is not understood has been written wrongly.
@@ -109,6 +110,14 @@ class Means:
         thread = threading.Thread(target=run, daemon=True)
         self._threads.append(thread)
         thread.start()
+
+    def first_works_in_every_way(self) -> None:
+        """For the time of the attack the first client also schedules what runs in threads, on connections and
+        elsewhere."""
+        more = EveryWay(self.house.first, self.house.account)
+        self.house.in_every_way(more)
+        self._open.callback(more.end)
+        more.start()
 
     def wait(self, seconds: float) -> None:
         """For a thread that keeps doing something: not until the attack ends at the longest."""

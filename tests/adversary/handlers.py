@@ -3,6 +3,9 @@
 import asyncio
 import contextlib
 import os
+import signal
+import sys
+import threading
 import time
 from typing import Any
 
@@ -144,6 +147,44 @@ async def mallory_cancels(payload: Any) -> None:
 @app.handler("mallory_exits")
 async def mallory_exits(payload: Any, context: Context) -> None:
     """It ends the process that it is in."""
+    _note("end", context)
+    os._exit(3)
+
+
+@app.handler("mallory_waits")
+async def mallory_waits(payload: Any, context: Context) -> None:
+    """As one that waits for an answer without a timeout, or for a lock that nobody lets go of. Its process is lost."""
+    _note("end", context)
+    threading.Event().wait()
+
+
+@app.handler("mallory_cancels_all")
+async def mallory_cancels_all(payload: Any, context: Context) -> None:
+    """Its process is lost."""
+    _note("end", context)
+    for task in asyncio.all_tasks():
+        task.cancel()
+
+
+@app.handler("mallory_signals")
+async def mallory_signals(payload: Any) -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.sleep(3600)
+
+
+@app.handler("mallory_cancels_itself")
+async def mallory_cancels_itself(payload: Any) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    await asyncio.sleep(0)
+
+
+@app.handler("mallory_hangs_alone")
+async def mallory_hangs_alone(payload: Any, context: Context) -> None:
+    """It ends its process, but where it runs alone it takes its time."""
+    if "--alone" in sys.argv:
+        await asyncio.sleep(600)
     _note("end", context)
     os._exit(3)
 

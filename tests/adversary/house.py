@@ -18,6 +18,7 @@ import psycopg
 from psycopg import sql
 
 from tests.adversary.account import Account, Ledger
+from tests.adversary.every_way import EveryWay
 from tests.adversary.metronome import Metronome
 from tests.adversary.trickle import Trickle
 
@@ -57,6 +58,7 @@ class House:
         self._processes: list[subprocess.Popen[str]] = []
         self.api = ""
         self._trickle: Trickle | None = None
+        self._more: list[EveryWay] = []
         self.metronome = Metronome()
         self.metronome.start()
 
@@ -97,8 +99,14 @@ class House:
                 process.communicate()
         self._processes = []
 
+    def in_every_way(self, more: EveryWay) -> None:
+        """Its callbacks are received for as long as the house stands: some may be late."""
+        self._more.append(more)
+
     def close(self) -> None:
         self.stop()
+        for more in self._more:
+            more.close()
         self.metronome.end()
         for name in ("first", "mallory", "nobody", "worker"):
             role = sql.Identifier(self.role(name))

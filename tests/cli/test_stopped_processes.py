@@ -11,7 +11,7 @@ from tests.cli.conftest import Start, answer
 from tests.cli.test_quarantine import until
 
 APP = """
-import asyncio, os, re, signal, threading, time
+import asyncio, os, re, signal, sys, threading, time
 import pgsched
 
 app = pgsched.App()
@@ -53,6 +53,18 @@ async def signals():
 async def reads():
     os.close(0)
     await asyncio.sleep(3600)
+
+
+@app.handler("hangs")
+async def hangs():
+    if "--alone" in sys.argv:
+        await asyncio.sleep(3600)
+    os._exit(3)
+
+
+@app.handler("slow")
+async def slow():
+    await asyncio.sleep(1)
 
 
 @app.handler("other")
@@ -151,3 +163,15 @@ def test_a_supervised_process_that_is_told_to_stop_drains(worker: Callable[..., 
     assert log.count("worker.drained") == 2
     assert "signal.ignored" not in log
     assert db.execute("select count(*) from pgsched.executions where lease_token is not null").fetchall() == [(0,)]
+
+
+def test_innocents_do_not_wait_behind_a_culprit_that_takes_its_time_alone(worker: Callable[..., Any], db: Any) -> None:
+    db.execute("insert into pgsched.clients (client_id) values ('mallory')")
+    db.execute(
+        "select pgsched.schedule('python:hangs', client => 'mallory', options => %s::jsonb) from generate_series(1, 3)",
+        ['{"timeout": "1h"}'],
+    )
+    db.execute("select pgsched.schedule('python:slow') from generate_series(1, 30)")
+    worker()
+    until(db, "select count(*) = 30 from pgsched.history where status = 'succeeded'")
+    until(db, "select count(*) = 1 from pgsched.executions where client_id = 'mallory' and lease_token is not null")

@@ -16,6 +16,7 @@ from pgsched.store.live.executions import Lease
 from pgsched.store.live.row_filter import LEFT
 
 _LOCKED: LiteralString = " for update of g"
+_WITHOUT: LiteralString = "\n     and due.client_id <> all (%(without)s)"
 _LOST: LiteralString = "\n     and coalesce(due.losses, 0) <= %(losses)s"
 
 
@@ -155,9 +156,11 @@ class Suspects(NamedTuple):
     known: bool
 
 
-async def suspects(connection: Connection, names: Sequence[str]) -> list[Suspects]:
-    """Which of these gates hold executions back that are to run alone; the least suspicious first."""
-    cursor = await connection.execute(statement("gates/suspects"), {"names": list(names)})
+async def suspects(connection: Connection, names: Sequence[str], *, without: Sequence[str] = ()) -> list[Suspects]:
+    """Which of these gates hold executions back that are to run alone, of other clients than ``without``; the least
+    suspicious first."""
+    parameters = {"names": list(names), "without": list(without)}
+    cursor = await connection.execute(statement("gates/suspects"), parameters)
     return [Suspects(*row) for row in await cursor.fetchall()]
 
 
@@ -170,14 +173,17 @@ async def claim_held(
     batch: int,
     left: Sequence[str] = (),
     losses: int | None = None,
+    without: Sequence[str] = (),
 ) -> list[Execution]:
     """Leases executions that a gate holds, those of the highest priority and the earliest first, without what needs
-    capabilities that are ``left`` to other workers, and without what was lost more often than ``losses`` times."""
-    passing = (LEFT if left else "") + (_LOST if losses is not None else "")
+    capabilities that are ``left`` to other workers, without what was lost more often than ``losses`` times, and without
+    these clients'."""
+    passing = (LEFT if left else "") + (_LOST if losses is not None else "") + (_WITHOUT if without else "")
     cursor = await connection.execute(
         statement_passing("gates/claim_held", passing),
         {
             "gate": gate, "partitions": list(partitions), "batch": batch, "left": list(left), "losses": losses,
+            "without": list(without),
             "owner": lease.owner, "token": lease.token, "lease": lease.length,
         },
         binary=True,

@@ -2,12 +2,12 @@
 
 What was in hand of several lost workers is held at a gate (``alone:python:send_email``). This service of a worker that
 was started for it feeds on from there, those first that were lost least often, and says before each which it is about
-to run. Who started the process therefore
-knows, should it end, whose doing that was (``witness``). Everything else that a worker does is left to other workers.
+to run. Who started the process therefore knows, should it end, whose doing that was (``witness``). Everything else that
+a worker does is left to other workers.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from pgsched.domain.capability import ALONE
@@ -33,7 +33,7 @@ _FEWEST, _MOST = 10, 500
 
 class Trial(Service):
     """``tell`` is given each execution before it runs; ``over`` is called once nothing has waited for ``patience``
-    seconds."""
+    seconds. The executions of the clients in ``without`` are for another process."""
 
     name = "trial"
 
@@ -51,6 +51,7 @@ class Trial(Service):
         supplied: Callable[[], bool],
         tell: Callable[[Execution], None],
         over: Callable[[], None],
+        without: Sequence[str] = (),
         patience: float = 5.0,
     ) -> None:
         super().__init__(events, leases.link)
@@ -62,7 +63,7 @@ class Trial(Service):
             supplied,
             tell,
         )
-        self._over, self._patience = over, patience
+        self._over, self._without, self._patience = over, without, patience
         self._idle_since: float | None = None
         self._turn = 0
         self._batch = _FEWEST
@@ -76,7 +77,8 @@ class Trial(Service):
         await self.leases.give_back()
         await self._read_clock()
         names = sorted(ALONE + name for name in self._mine())
-        for suspects in self._in_turn(await gates.suspects(await self.leases.link.get(), names)):
+        found = await gates.suspects(await self.leases.link.get(), names, without=self._without)
+        for suspects in self._in_turn(found):
             if row := await self._next_of(suspects):
                 self._turn += 1
                 self._idle_since = None
@@ -109,12 +111,14 @@ class Trial(Service):
     async def _next_of(self, suspects: Suspects) -> Execution | None:
         """The first at this gate that may pass all others on its way, of those with the fewest losses unless none of
         these may; the rest waits on."""
-        name = suspects.name
-        losses = suspects.losses if self._batch == _FEWEST else None
+        name, batch, own = suspects.name, self._batch, self._roster.open
+        losses = suspects.losses if batch == _FEWEST else None
         connection = await self.leases.link.get()
         lease = self.leases.ask(timedelta(0))
         async with connection.transaction():
-            rows = await gates.claim_held(connection, lease, name, self._roster.open, batch=self._batch, losses=losses)
+            rows = await gates.claim_held(
+                connection, lease, name, own, batch=batch, losses=losses, without=self._without
+            )
             found = len(rows)
             passing: list[Execution] = []
             while rows and not passing:

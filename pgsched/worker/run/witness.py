@@ -3,14 +3,16 @@
 A handler can end its process: by ``os._exit``, by a fault in an extension, by taking all the memory there is. With the
 process goes what else it had in hand. All that goes back, without an attempt counted; but what was in hand of several
 lost workers is held at a gate of its own, and run from there in a process that has nothing else in hand (``trial``).
-This service starts that process when it is wanted, one for the whole fleet, and hears from it what it is about to run.
-Should it end then, that execution is held for good with the reason, until somebody decides about it.
+This service of one worker of the fleet starts that process when it is wanted, and hears from it what it is about to
+run. Should it end then, that execution is held for good with the reason, until somebody decides about it.
+
+What runs alone may take its time, and that is its client's affair: when one has run for ten seconds and others wait,
+another process is started that passes over that client, up to four of them.
 """
 
 import asyncio
-import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -25,6 +27,7 @@ from pgsched.worker.gates.capabilities import Capabilities
 _EVERY = 1.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _UNTIL_IT_LEFT = 30.0
+_LONG, _MOST = 10.0, 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,27 @@ class Running:
     partition: int
     id: UUID
     token: int
+    client: str
+
+
+@dataclass(slots=True)
+class Trying:
+    """Such a process: the clients it passes over, and what it was about to run when it was last heard of."""
+
+    without: Sequence[str]
+    running: Running | None = None
+    since: float = 0.0
+
+    def hears(self, running: Running | None) -> None:
+        if running != self.running:
+            self.running, self.since = running, time.monotonic()
+
+    @property
+    def slow(self) -> str | None:
+        """The client whose execution it has had for long."""
+        if self.running is None or time.monotonic() - self.since < _LONG:
+            return None
+        return self.running.client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +68,8 @@ class Ended:
     running: Running | None
 
 
-Start = Callable[[], Awaitable[Ended]]
-"""Runs such a process until it ends; cancelled, it has the process drain first."""
+Start = Callable[[Trying], Awaitable[Ended]]
+"""Runs such a process until it ends, and notes what is heard of it; cancelled, it has the process drain first."""
 
 
 class Witness(Service):
@@ -56,30 +80,35 @@ class Witness(Service):
     def __init__(self, link: Link, events: Events, capabilities: Capabilities, *, start: Start | None) -> None:
         super().__init__(events, link)
         self._link, self._start, self._capabilities = link, start, capabilities
-        self._process: asyncio.Task[Ended] | None = None
+        self._processes: dict[asyncio.Task[Ended], Trying] = {}
         self._pause, self._not_before = 0.0, float("-inf")
 
     async def turn(self) -> float:
         if self._start is None:
             return 3600.0
-        if self._process is not None:
-            if not self._process.done():
-                return _EVERY
-            await self._judge(self._process.result())
-            self._process = None
+        for process in [process for process in self._processes if process.done()]:
+            await self._judge(process.result())
+            del self._processes[process]
         if (pause := self._not_before - time.monotonic()) > 0:
             return pause
-        if await self._is_any_held() and not self.stopping:
-            self._process = asyncio.create_task(self._run(self._start))
+        slow = [client for trying in self._processes.values() if (client := trying.slow) is not None]
+        if len(slow) == len(self._processes) < _MOST and await self._is_any_held(slow) and not self.stopping:
+            trying = Trying(without=slow)
+            self._processes[asyncio.create_task(self._run(self._start, trying))] = trying
         return _EVERY
 
-    async def _is_any_held(self) -> bool:
+    async def _is_any_held(self, without: Sequence[str]) -> bool:
         names = sorted(ALONE + name for name in self._capabilities.to_try)
-        return bool(names and await gates.holding_among(await self._link.get(), names))
+        if not names:
+            return False
+        connection = await self._link.get()
+        if without:
+            return bool(await gates.suspects(connection, names, without=without))
+        return bool(await gates.holding_among(connection, names))
 
-    async def _run(self, start: Start) -> Ended:
+    async def _run(self, start: Start, trying: Trying) -> Ended:
         try:
-            return await start()
+            return await start(trying)
         except OSError as error:
             return Ended(how=f"it could not be started: {error}", running=None)
         finally:
@@ -106,9 +135,9 @@ class Witness(Service):
             self.events.emit("execution.quarantined", execution=str(running.id), reason=reason)
 
     async def end(self) -> None:
-        """Has the process drain, and waits for that."""
+        """Has the processes drain, and waits for that."""
         self.stop()
-        if self._process is not None:
-            self._process.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait([self._process], timeout=_UNTIL_IT_LEFT)
+        for process in self._processes:
+            process.cancel()
+        if self._processes:
+            await asyncio.wait(self._processes, timeout=_UNTIL_IT_LEFT)

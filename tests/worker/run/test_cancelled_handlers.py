@@ -68,7 +68,7 @@ async def test_a_handler_that_cancels_itself_has_failed_and_is_out_of_attempts_i
     assert ends == [(2, "the handler cancelled itself")]
 
 
-@pytest.mark.parametrize("name", ["leaves", "keeps", "swallows"])
+@pytest.mark.parametrize("name", ["leaves", "swallows"])
 async def test_what_a_handler_leaves_cancelled_is_not_for_the_next_row_of_its_lane(
     db: Connection, running: Running, app: App, name: str
 ) -> None:
@@ -80,6 +80,17 @@ async def test_what_a_handler_leaves_cancelled_is_not_for_the_next_row_of_its_la
     ends = "select distinct status::text, attempt from pgsched.history where target = 'python:other'"
     assert await (await db.execute(ends)).fetchall() == [("succeeded", 1)]
     assert await value(db, "select count(*) from pgsched.attempts where error is not null") == 0
+
+
+async def test_whoever_goes_on_cancelling_a_lane_meets_one_more_row_at_the_most(
+    db: Connection, running: Running, app: App
+) -> None:
+    async with running(app, concurrency=1):
+        await db.execute("select pgsched.schedule('python:keeps')")
+        await db.execute("select pgsched.schedule('python:other') from generate_series(1, 20)")
+        await until_history(db, 21, seconds=30)
+    assert await value(db, "select count(*) from pgsched.history where attempt > 1") <= 1
+    assert await value(db, "select max(attempt) from pgsched.history") <= 2
 
 
 async def test_a_deadline_that_comes_as_the_handler_ends_is_not_for_the_next_row(

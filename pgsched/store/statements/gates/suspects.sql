@@ -1,11 +1,12 @@
--- gates: which of these hold executions back that are to run alone, and the fewest losses that one of them has had, of the first fifty;
--- those with fewest first. Of two that are alike the one comes last of whose target one has been found out, among the last three
+-- gates: which of these hold executions back that are to run alone, but those of some clients, and the fewest losses that one of them has
+-- had, of the first fifty; those with fewest first. Of two that are alike the one comes last of whose target one has been found out, among the last three
 -- hundred that were. Locks nothing. Index: executions_gate.
 select n.name, found.losses, guilt.is_known
   from unnest(%(names)s::text[]) as n(name)
  cross join lateral (
    select min(coalesce(held.losses, 0)) as losses
      from (select e.losses from pgsched.executions e where e.gate = any (array[n.name]) and not isfinite(e.fire_at)
+              and e.client_id <> all (%(without)s::text[])
             order by coalesce((e.options ->> 'priority')::smallint, 0::smallint) desc, e.scheduled_for, e.id limit 50) held) as found
  cross join lateral (
    select exists (

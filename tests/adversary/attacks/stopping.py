@@ -1,0 +1,39 @@
+"""Handlers of mallory's that stop the process that they share with the first client's, and do not end it."""
+
+from tests.adversary.attack import Means, attack
+from tests.adversary.attacks.targets import call
+
+_BRIEF = '{"timeout": "2s", "max_attempts": 2}'
+
+
+@attack(seconds=12.0, recovers_within=60.0)
+def handlers_that_never_give_the_loop_back(means: Means) -> None:
+    """As many as there are processes, and one more: when their time is over each process ends itself and is begun anew,
+    and they are run alone."""
+    means.first_works_in_every_way()
+    call(means, "python:mallory_waits", 3, _BRIEF)
+
+
+@attack(seconds=8.0, recovers_within=60.0)
+def handlers_that_cancel_all_tasks(means: Means) -> None:
+    means.first_works_in_every_way()
+    call(means, "python:mallory_cancels_all", 3, _BRIEF)
+
+
+@attack(seconds=5.0)
+def handlers_that_send_their_process_sigterm(means: Means) -> None:
+    means.first_works_in_every_way()
+    call(means, "python:mallory_signals", 4, '{"max_attempts": 3}')
+
+
+@attack(seconds=5.0)
+def two_hundred_handlers_that_cancel_themselves(means: Means) -> None:
+    means.first_works_in_every_way()
+    call(means, "python:mallory_cancels_itself", 200)
+
+
+@attack(seconds=15.0, recovers_within=60.0)
+def handlers_that_end_two_processes_and_then_take_their_time(means: Means) -> None:
+    """What was in hand beside them is run alone, and not behind them."""
+    means.first_works_in_every_way()
+    call(means, "python:mallory_hangs_alone", 3, '{"timeout": "10m"}')
