@@ -119,7 +119,7 @@ async def _until(stop: asyncio.Event, running: Worker, ending: Ending | None) ->
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), _LOOK_EVERY)
         if ending is not None and not stop.is_set() and (broken := running.broken):
-            ending.now(Status.BROKEN, f"these have ended though nobody stops it: {broken}", running.dispatcher.running)
+            ending.now(Status.BROKEN, f"these have ended, or do nothing more: {broken}", running.dispatcher.running)
 
 
 def run_worker(

@@ -93,6 +93,12 @@ class Service:
         self.events, self._links = events, links
         self.stopping = False
         self._wake = asyncio.Event()
+        self._unwell_since: float | None = None
+
+    @property
+    def unwell_for(self) -> float:
+        """Seconds since the beginning of the first turn after which none has succeeded."""
+        return 0.0 if self._unwell_since is None else time.monotonic() - self._unwell_since
 
     async def turn(self) -> float:
         """Does what is there to do and returns the seconds until the next turn is due."""
@@ -117,9 +123,11 @@ class Service:
         while not self.stopping:
             self._wake.clear()
             started = time.monotonic()
+            self._unwell_since = self._unwell_since or started
             try:
                 async with asyncio.timeout(self.longest_turn):
                     pause = await self.turn()
+                self._unwell_since = None
                 if failures:
                     lasted = round(time.monotonic() - failed_at, 3)
                     self.events.emit("service.recovered", service=self.name, failures=failures, seconds=lasted)

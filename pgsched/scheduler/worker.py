@@ -17,6 +17,7 @@ from pgsched.settings import Settings
 from pgsched.store.admin import workers
 
 _NONE = Trials()
+_UNSETTLED, _WELL = 60.0, 1.0
 
 
 class Worker(Assembly):
@@ -73,10 +74,14 @@ class Worker(Assembly):
 
     @property
     def broken(self) -> str | None:
-        """What has ended of its parts that go on until the drain, if anything."""
+        """What has ended of its parts that go on until the drain, if anything. Or the settler, where it has recorded
+        nothing for long although the database can be reached: a handler may have closed what it stands on, and what is
+        in hand is nobody else's while this worker renews it."""
         named = {service.name: task for service, task in zip(self.services, self._tasks, strict=True)}
         named |= {self.settler.name: self._settling} if self._settling else {}
         ended = [name for name, task in named.items() if task.done()]
+        if self.settler.unwell_for > _UNSETTLED and self.renewer.unwell_for < _WELL:
+            ended.append(self.settler.name)
         return ", ".join(ended) or ("lanes" if self.dispatcher.is_broken else None)
 
     @property

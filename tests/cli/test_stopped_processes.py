@@ -51,7 +51,7 @@ async def signals():
 
 @app.handler("reads")
 async def reads():
-    os.close(0)
+    os.read(0, 4096)
     await asyncio.sleep(3600)
 
 

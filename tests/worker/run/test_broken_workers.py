@@ -1,0 +1,75 @@
+"""A worker knows when one of its parts does nothing any more."""
+
+import asyncio
+import time
+
+import pytest
+
+from pgsched.events import Events
+from pgsched.scheduler import worker as module
+from pgsched.service import Service
+from tests.worker.conftest import Recorder, Running, until
+
+
+class Moody(Service):
+    """Fails until it is told not to."""
+
+    name = "moody"
+    longest_pause = 0.01
+
+    def __init__(self, events: Events) -> None:
+        super().__init__(events)
+        self.fails, self.turned = True, asyncio.Event()
+
+    async def turn(self) -> float:
+        self.turned.set()
+        if self.fails:
+            raise OSError("no")
+        return 60.0
+
+
+async def test_a_part_that_has_ended_is_named(running: Running) -> None:
+    async with running() as worker:
+        assert worker.broken is None
+        task = worker._tasks[worker.services.index(worker.renewer)]
+        task.cancel()
+        await asyncio.wait([task])
+        assert worker.broken == "renewer"
+
+
+async def test_a_lane_that_has_ended_is_one(running: Running) -> None:
+    async with running() as worker:
+        task = worker.dispatcher._watch
+        task.cancel()
+        await asyncio.wait([task])
+        assert worker.broken == "lanes"
+
+
+async def test_a_service_is_unwell_until_a_turn_succeeds(recorder: Recorder) -> None:
+    service = Moody(Events(recorder))
+    assert service.unwell_for == 0.0
+    running = asyncio.create_task(service.run())
+    await recorder.wait_for("service.failed")
+    assert service.unwell_for > 0.0
+    service.fails = False
+    await recorder.wait_for("service.recovered")
+    assert service.unwell_for == 0.0
+    service.stop()
+    await running
+
+
+async def test_a_settler_that_records_nothing_is_named_where_the_database_is_there(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_WELL", 3600.0)
+    async with running() as worker:
+
+        async def is_settled() -> bool:
+            return not (worker.settler.unwell_for or worker.renewer.unwell_for)
+
+        await until(is_settled)
+        worker.settler._unwell_since = time.monotonic() - 61
+        assert worker.broken == "settler"
+        worker.renewer._unwell_since = time.monotonic() - 3601
+        assert worker.broken is None
+        worker.settler._unwell_since = worker.renewer._unwell_since = None
