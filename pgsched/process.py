@@ -136,10 +136,10 @@ def run_worker(
     """Runs one worker process until SIGTERM or SIGINT, then drains and returns. Ends the process where a handler keeps
     it from its work (``worker.run.ending``), unless ``blocked_timeout`` is 0.
 
-    ``start_alone`` starts a process for what may have ended its worker's; with ``alone`` this is such a process, which
-    says what it is about to run, and None in the end, passes over the clients in ``without``, and returns when nothing
-    waits for it any more. With ``orders`` it stops when what that was given is called, in any thread, and heeds no
-    signal.
+    ``start_alone`` starts a process for what may have ended its worker's. With ``alone`` this is such a process: it
+    says what it is about to run, and None when that is out of hand, passes over the clients in ``without``, and returns
+    when nothing waits for it any more. With ``orders`` it stops when what that was given is called, in any thread, and
+    heeds no signal.
 
     Raises SchemaMismatch when the database was not migrated, Conflict where it follows another by logical replication,
     NotFound for a queue that does not exist, InvalidSettings where a pooler leaves it no sessions, now or one day, and

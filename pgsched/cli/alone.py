@@ -18,7 +18,9 @@ from pgsched.worker.run.ending import Status
 from pgsched.worker.run.witness import Ended, Running, Trying
 
 _LANES = 8
-_OVER = b"over"
+_NOTHING = b"-"
+_WELL = 0, os.EX_TEMPFAIL
+"""How it ends when it is done, and when it cannot reach the database."""
 _LONGEST_LINE = 10_000
 
 
@@ -41,7 +43,8 @@ class Alone:
                 raise
             finally:
                 watching.cancel()
-            is_well = heard.is_over or status == os.EX_TEMPFAIL  # which says that the database cannot be reached
+            heard.read_all()
+            is_well = trying.running is None and status in _WELL
             return Ended(how=None if is_well else _how(status), running=trying.running)
 
     async def _start(self, heard: "_Heard", trying: Trying) -> asyncio.subprocess.Process:
@@ -72,11 +75,14 @@ def _how(status: int) -> str:
 
 
 def teller(pipe: int) -> Callable[[Execution | None], None]:
-    """What the process calls before it runs an execution, and with None when it is about to end."""
+    """What the process calls before it runs an execution, and with None when that is out of hand."""
+    said = b""
 
     def tell(row: Execution | None) -> None:
-        said = f"{row.partition} {row.uuid} {row.token} {row.client_id}".encode() if row else _OVER
-        os.write(pipe, said.replace(b"\n", b" ") + b"\n")
+        nonlocal said
+        before, said = said, f"{row.partition} {row.uuid} {row.token} {row.client_id}".encode() if row else _NOTHING
+        if said != before:
+            os.write(pipe, said.replace(b"\n", b" ") + b"\n")
 
     return tell
 
@@ -105,22 +111,17 @@ class _Heard:
         self.writing = -1
         asyncio.get_running_loop().add_reader(self._reading, self._read)
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the process, which has ended, said that it was about to."""
+    def read_all(self) -> None:
+        """The process has ended."""
         while self._read():
             pass
-        return self._last_line() == _OVER
 
     def _running(self) -> Running | None:
-        line = self._last_line()
-        if line in {b"", _OVER}:
+        line = self._said.rpartition(b"\n")[0].rpartition(b"\n")[2]
+        if line in {b"", _NOTHING}:
             return None
         partition, id, token, client = line.decode().split(" ", 3)
         return Running(partition=int(partition), id=UUID(id), token=int(token), client=client)
-
-    def _last_line(self) -> bytes:
-        return self._said.rpartition(b"\n")[0].rpartition(b"\n")[2]
 
     def _read(self) -> bool:
         """Whether there may be more."""

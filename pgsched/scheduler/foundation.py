@@ -48,12 +48,12 @@ _HANDLER_CONNECTIONS = 10
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trials:
     """How a worker runs alone what may end its process: ``start`` starts a process for that. In such a process ``tell``
-    is given each execution before it runs, ``without`` are clients whose executions are not for this process, and
-    ``over`` is called when nothing waits for it any more. ``ending`` ends a
-    process that can no longer do its work, where it is the worker's to end."""
+    is given each execution before it runs and None when it is out of hand, ``without`` are clients whose executions are
+    not for this process, and ``over`` is called when nothing waits for it any more. ``ending`` ends a process that can
+    no longer do its work, where it is the worker's to end."""
 
     start: Start | None = None
-    tell: Callable[[Execution], None] | None = None
+    tell: Callable[[Execution | None], None] | None = None
     over: Callable[[], None] | None = None
     without: Sequence[str] = ()
     ending: Ending | None = None

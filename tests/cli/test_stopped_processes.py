@@ -7,8 +7,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.cli import test_quarantine
 from tests.cli.conftest import Start, answer
-from tests.cli.test_quarantine import until
 
 APP = """
 import asyncio, os, re, signal, sys, threading, time
@@ -76,10 +76,15 @@ async def other():
 def sync():
     time.sleep(0.01)
 """
+_PATIENCE = 100.0
 OTHERS = """
 insert into pgsched.executions (target, fire_at)
 select case n % 2 when 0 then 'python:other' else 'python:sync' end, now() + n * interval '50 ms'
   from generate_series(1, 100) n"""
+
+
+def until(db: psycopg.Connection[Any], query: str) -> None:
+    test_quarantine.until(db, query, seconds=_PATIENCE)
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ class Ending:
         os._exit(status)
 
     def wind(self) -> None:
-        """A thread of this process runs. Called again and again, by one thread."""
+        """A thread of this process runs. Called again and again, after the first time by one thread."""
         now = time.monotonic()
         if now - self._wound_at >= self.after / _WINDS:
             self._wound_at = now

@@ -32,8 +32,8 @@ _FEWEST, _MOST = 10, 500
 
 
 class Trial(Service):
-    """``tell`` is given each execution before it runs; ``over`` is called once nothing has waited for ``patience``
-    seconds. The executions of the clients in ``without`` are for another process."""
+    """``tell`` is given each execution before it runs, and None when it is out of hand; ``over`` is called once nothing
+    has waited for ``patience`` seconds. The executions of the clients in ``without`` are for another process."""
 
     name = "trial"
 
@@ -49,7 +49,7 @@ class Trial(Service):
         gatekeeper: Gatekeeper,
         mine: Callable[[], frozenset[str]],
         supplied: Callable[[], bool],
-        tell: Callable[[Execution], None],
+        tell: Callable[[Execution | None], None],
         over: Callable[[], None],
         without: Sequence[str] = (),
         patience: float = 5.0,
@@ -74,6 +74,7 @@ class Trial(Service):
         await self._gatekeeper.keep_up()
         if self._dispatcher.in_hand:
             return _IN_HAND  # woken when it has left
+        self._tell(None)
         await self.leases.give_back()
         await self._read_clock()
         names = sorted(ALONE + name for name in self._mine())

@@ -49,6 +49,8 @@ class Watchdog:
     def start(self) -> None:
         """Watches the running loop."""
         self._turned_at = time.monotonic()
+        if self._ending is not None:
+            self._ending.wind()  # the first handler may begin before the thread does
         watched = asyncio.get_running_loop(), threading.get_ident()
         self._thread = threading.Thread(target=self._watch, args=watched, name="pgsched-watchdog", daemon=True)
         self._thread.start()

@@ -32,7 +32,7 @@ _LONG, _MOST = 10.0, 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """What such a process is about to run."""
+    """What such a process is about to run, or runs."""
 
     partition: int
     id: UUID
@@ -42,7 +42,7 @@ class Running:
 
 @dataclass(slots=True)
 class Trying:
-    """Such a process: the clients it passes over, and what it was about to run when it was last heard of."""
+    """Such a process: the clients it passes over, and what it has in hand as far as was heard."""
 
     without: Sequence[str]
     running: Running | None = None
@@ -127,12 +127,12 @@ class Witness(Service):
         self._not_before = time.monotonic() + self._pause
 
     async def _park(self, running: Running, reason: str) -> None:
+        """Also where others have taken it back meanwhile, from a process that could not renew it any more."""
         connection = await self._link.get()
-        is_held = await parking.hold_for_good(
-            connection, running.partition, running.id, token=running.token, reason=reason
-        )
-        if is_held:
-            self.events.emit("execution.quarantined", execution=str(running.id), reason=reason)
+        for token in (running.token, None):
+            if await parking.hold_for_good(connection, running.partition, running.id, token=token, reason=reason):
+                self.events.emit("execution.quarantined", execution=str(running.id), reason=reason)
+                return
 
     async def end(self) -> None:
         """Has the processes drain, and waits for that."""
