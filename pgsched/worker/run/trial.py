@@ -32,8 +32,9 @@ _FEWEST, _MOST = 10, 500
 
 
 class Trial(Service):
-    """``tell`` is given each execution before it runs, and None when it is out of hand; ``over`` is called once nothing
-    has waited for ``patience`` seconds. The executions of the clients in ``without`` are for another process."""
+    """``tell`` is given each execution before it runs, and None when it is out of hand. ``over`` is called once nothing
+    has waited for ``patience`` seconds, and where what was out of hand ``goes_on`` in a thread. The executions of the
+    clients in ``without`` are for another process."""
 
     name = "trial"
 
@@ -51,19 +52,15 @@ class Trial(Service):
         supplied: Callable[[], bool],
         tell: Callable[[Execution | None], None],
         over: Callable[[], None],
+        goes_on: Callable[[], bool],
         without: Sequence[str] = (),
         patience: float = 5.0,
     ) -> None:
         super().__init__(events, leases.link)
         self.leases, self._roster, self._dispatcher, self._clock = leases, roster, dispatcher, clock
-        self._admission, self._gatekeeper, self._mine, self._supplied, self._tell = (
-            admission,
-            gatekeeper,
-            mine,
-            supplied,
-            tell,
-        )
-        self._over, self._without, self._patience = over, without, patience
+        self._admission, self._gatekeeper, self._mine = admission, gatekeeper, mine
+        self._supplied, self._tell, self._over = supplied, tell, over
+        self._goes_on, self._without, self._patience = goes_on, without, patience
         self._idle_since: float | None = None
         self._turn = 0
         self._batch = _FEWEST
@@ -75,6 +72,9 @@ class Trial(Service):
         if self._dispatcher.in_hand:
             return _IN_HAND  # woken when it has left
         self._tell(None)
+        if self._goes_on():  # a function whose attempt is over: what it does to the process is not the next one's doing
+            self._over()
+            return _LOOK_EVERY
         await self.leases.give_back()
         await self._read_clock()
         names = sorted(ALONE + name for name in self._mine())
