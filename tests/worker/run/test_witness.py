@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
 
 from pgsched.events import Events
 from pgsched.store.core.connect import Link
+from pgsched.worker.gates.capabilities import Capabilities
+from pgsched.worker.roster import Roster
 from pgsched.worker.run import witness as module
 from pgsched.worker.run.witness import Ended, Running, Trying, Witness
 from tests.worker.conftest import Connection, Recorder, value
@@ -43,7 +46,10 @@ async def witness(
 ) -> AsyncIterator[Witness]:
     monkeypatch.setattr(module, "_LONG", 0.0)
     link = Link(database_url, "upkeep")
-    made = Witness(link, Events(recorder), start=processes, wanted=lambda: CAPABILITY)
+    roster = Roster(name="test", instance="test", queues=["default"], lease=timedelta(seconds=30))
+    capabilities = Capabilities(link, Events(recorder), roster, mine=lambda: CAPABILITY)
+    capabilities.to_try = CAPABILITY
+    made = Witness(link, Events(recorder), capabilities, start=processes)
     yield made
     await made.end()
     await link.drop()
