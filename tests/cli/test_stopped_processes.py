@@ -33,11 +33,6 @@ async def cancels():
         task.cancel()
 
 
-@app.handler("stops")
-async def stops():
-    asyncio.get_running_loop().stop()
-
-
 @app.handler("freezes")
 async def freezes():
     os.kill(os.getpid(), signal.SIGSTOP)
@@ -112,7 +107,6 @@ def worker(start: Start, database_url: str, tmp_path: Path) -> Callable[..., Any
     [
         ("waits", "it kept the event loop beyond its time"),
         ("cancels", "it ended what the worker lives by"),
-        ("stops", "it ended what the worker lives by"),
         ("computes", "exit status 1"),
         ("freezes", "SIGKILL"),
     ],
