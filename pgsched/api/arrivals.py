@@ -17,9 +17,9 @@ from psycopg import AsyncConnection
 
 from pgsched.api.database import Database
 from pgsched.domain.notice import CHANNEL, parse_notice
+from pgsched.domain.partitions import queue_of
 from pgsched.errors import PgschedError, Unavailable
 from pgsched.events import Events
-from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE
 from pgsched.store.core.pinned import pin
 from pgsched.store.core.pooling import has_sessions
 from pgsched.store.pull import in_hand
@@ -125,7 +125,7 @@ class Arrivals:
             await asyncio.sleep(_LOOK_EVERY)
 
     def _pass_on(self, payload: str) -> None:
-        told = {partition // PARTITIONS_PER_QUEUE for partition, _ in parse_notice(payload).rows}
+        told = {queue_of(partition) for partition, _ in parse_notice(payload).rows}
         for queue in self._queues.values():
-            if payload == _RESUMED or queue.number // PARTITIONS_PER_QUEUE in told:
+            if payload == _RESUMED or queue_of(queue.number) in told:
                 queue.told.set()

@@ -6,12 +6,13 @@ import binascii
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from pgsched.domain.partitions import first_of, queue_of
 from pgsched.domain.policy import parse_defaults
 from pgsched.errors import InvalidInput
 from pgsched.events import Events, Field
 from pgsched.service import Service
 from pgsched.store.admin import workers
-from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE, ClientSettings
+from pgsched.store.admin.workers import ClientSettings
 from pgsched.store.core.connect import Link
 
 _Owner = TypeVar("_Owner", str, int)
@@ -43,7 +44,7 @@ class Directory(Service):
         self._secrets = dict(self._decoded(clients))
         self._options = dict(self._usable("client", ((client.client_id, client.options) for client in clients)))
         self._of_queues = dict(self._usable("queue", ((first, options) for first, options, _ in queues)))
-        self._queue_weights = {first // PARTITIONS_PER_QUEUE: weight for first, _, weight in queues}
+        self._queue_weights = {queue_of(first): weight for first, _, weight in queues}
         self._roles = {one.client_id: one.database_role for one in clients if one.database_role is not None}
         self.loaded = True
         return self._every
@@ -83,7 +84,7 @@ class Directory(Service):
         return self._weights.get(client_id, 1)
 
     def queue_weight(self, queue: int) -> int:
-        """The part of a queue (partition // 16) in what a worker does that serves several."""
+        """The part of a queue (by its number) in what a worker does that serves several."""
         return self._queue_weights.get(queue, 1)
 
     def keeps_success(self, client_id: str) -> bool:
@@ -95,7 +96,7 @@ class Directory(Service):
         own = self._options.get(client_id, ())
         if not self._of_queues:
             return own
-        return own + self._of_queues.get(partition - partition % PARTITIONS_PER_QUEUE, ())
+        return own + self._of_queues.get(first_of(partition), ())
 
     def database_role(self, client_id: str) -> str | None:
         """The role as which this client's functions are called."""

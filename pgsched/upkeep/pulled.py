@@ -10,9 +10,9 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from pgsched.domain.gate import CLIENT
+from pgsched.domain.partitions import partitions_from
 from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
-from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE
 from pgsched.store.core.connect import Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.gates import gates, ordering
@@ -96,7 +96,7 @@ class PulledQueues(Service):
     async def _mind_held(self) -> None:
         """Sets due rows of held clients aside, so that claims need not read past them, and lets them go on then."""
         connection = await self._chores.get()
-        partitions = [queue + slot for queue in self._queues for slot in range(PARTITIONS_PER_QUEUE)]
+        partitions = partitions_from(self._queues)
         held = await pulled.held_clients(connection)
         if held:
             for partition in partitions:
@@ -109,7 +109,7 @@ class PulledQueues(Service):
 
     async def _take_back(self) -> None:
         connection = await self._chores.get()
-        partitions = [queue + slot for queue in self._queues for slot in range(PARTITIONS_PER_QUEUE)]
+        partitions = partitions_from(self._queues)
         if (ended_by := self._ended_by()) is not None:
             marks = dict.fromkeys(partitions, LONG_AGO)
             lost, _ = await looking.expired(connection, marks, _DEPTH, ended_by=ended_by)

@@ -11,11 +11,12 @@ left edge; where a backlog stands before them, each look reads on from where the
 import time
 from collections.abc import Sequence
 
+from pgsched.domain.partitions import partitions_from
 from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.signals import Signal
 from pgsched.store.admin import workers
-from pgsched.store.admin.workers import Worker, partitions_from
+from pgsched.store.admin.workers import Worker
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import looking

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from pgsched.domain.capability import crews
+from pgsched.domain.partitions import partitions_from
 from pgsched.store.admin import workers
-from pgsched.store.admin.workers import partitions_from
 from pgsched.store.core.connect import Connection
 from pgsched.version import __version__
 

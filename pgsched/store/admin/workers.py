@@ -8,10 +8,9 @@ from typing import Any
 from psycopg import AsyncConnection, Connection
 from psycopg.rows import class_row
 
+from pgsched.domain.partitions import queue_of
 from pgsched.errors import Conflict, NotFound
 from pgsched.store.core.sql import statement
-
-PARTITIONS_PER_QUEUE = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,11 +109,6 @@ async def served(connection: AsyncConnection[Any], queues: Sequence[str]) -> Ser
     return Served(queues=[row[1] for row in rows], paused=[row[1] for row in rows if row[2]])
 
 
-def partitions_from(queues: Iterable[int]) -> list[int]:
-    """All partitions of the queues with these first ones."""
-    return [first + slot for first in queues for slot in range(PARTITIONS_PER_QUEUE)]
-
-
 async def watch_queues(connection: AsyncConnection[Any], worker: int, partitions: Iterable[int]) -> bool:
     """Takes the watch over the queues of these partitions for a moment, or keeps it; False when another has it."""
     parameters = {"worker": worker, "queues": _numbers(partitions)}
@@ -131,7 +125,7 @@ async def unwatch_queues(connection: AsyncConnection[Any], worker: int, partitio
 
 
 def _numbers(partitions: Iterable[int]) -> list[int]:
-    return sorted({partition // PARTITIONS_PER_QUEUE for partition in partitions})
+    return sorted({queue_of(partition) for partition in partitions})
 
 
 def of_host(connection: Connection[Any], host: str) -> list[str]:

@@ -10,6 +10,8 @@ from functools import cache
 from importlib.resources import files
 from typing import LiteralString
 
+from pgsched.domain.partitions import first_of, partitions_of
+
 
 @cache
 def statement(name: str) -> LiteralString:
@@ -47,5 +49,5 @@ def together(partitions: Iterable[int]) -> list[tuple[int, ...]]:
     """Which tables a statement names: a single one, or all of a queue; so the texts are few and stay prepared."""
     queues: dict[int, list[int]] = {}
     for partition in partitions:
-        queues.setdefault(partition & ~15, []).append(partition)
-    return [tuple(named) if len(named) == 1 else tuple(range(q, q + 16)) for q, named in queues.items()]
+        queues.setdefault(first_of(partition), []).append(partition)
+    return [tuple(named) if len(named) == 1 else tuple(partitions_of(q)) for q, named in queues.items()]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, LiteralString
 
-from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE
+from pgsched.domain.partitions import queue_of
 from pgsched.store.core.wire import Uuids
 
 _INDENT: LiteralString = "\n            "
@@ -66,7 +66,7 @@ class RowFilter:
         if self.refused:
             given["refused"] = Uuids(self.refused)
         if self.left:
-            given["left"] = list(self.left.get(partition // PARTITIONS_PER_QUEUE, ()))
+            given["left"] = list(self.left.get(queue_of(partition), ()))
         return given
 
     @property

@@ -12,7 +12,7 @@ import psycopg
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution
-from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE
+from pgsched.domain.partitions import partitions_of
 from pgsched.store.core.isolation import is_of_a_row
 from pgsched.store.core.sql import statement, statement_over
 from pgsched.store.core.wire import Instant
@@ -71,7 +71,7 @@ async def pass_on_without(
 
 
 def _partitions(queue: int) -> tuple[int, ...]:
-    return tuple(range(queue, queue + PARTITIONS_PER_QUEUE))
+    return tuple(partitions_of(queue))
 
 
 async def _pass_on(connection: AsyncConnection[Any], lease: Lease, what: Passing, now: int, *, again: bool) -> int:

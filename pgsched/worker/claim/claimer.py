@@ -17,9 +17,9 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
+from pgsched.domain.partitions import queue_of
 from pgsched.events import Events
 from pgsched.service import Service
-from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live import looking
@@ -211,13 +211,13 @@ class Claimer(Service):
 
     def _shares(self, wanted: list[int], free: int) -> list[Share]:
         shares = []
-        rooms = self._fairness.rooms({partition // PARTITIONS_PER_QUEUE for partition in wanted}, free)
+        rooms = self._fairness.rooms({queue_of(partition) for partition in wanted}, free)
         for partition in wanted:
-            room = rooms[partition // PARTITIONS_PER_QUEUE]
+            room = rooms[queue_of(partition)]
             batch = min(self._batch, room, max(_SMALLEST_SHARE, 2 * self._sight.taken(partition)))
             if batch > 0:
                 shares.append(Share(partition, self._front.low(partition), batch))
-                rooms[partition // PARTITIONS_PER_QUEUE] -= batch
+                rooms[queue_of(partition)] -= batch
         return shares
 
     def _even_shares(self, free: int) -> list[Share]:

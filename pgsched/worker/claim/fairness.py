@@ -87,7 +87,7 @@ class Fairness:
                 self._apart[client] = Backlog(client)
 
     def rooms(self, queues: Collection[int], free: int) -> dict[int, int]:
-        """The room of each of these queues (partition // 16), all of which have something due."""
+        """The room of each of these queues (by its number), all of which have something due."""
         if len(queues) == 1:
             return dict.fromkeys(queues, free)
         whole = sum(map(self._known.queue_weight, queues))

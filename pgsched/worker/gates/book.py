@@ -9,9 +9,9 @@ from math import inf
 from pgsched.domain.capability import WORKER
 from pgsched.domain.execution import Execution
 from pgsched.domain.gate import CIRCUIT, CLIENT, HOST, KEY, circuit_name, host_of, key_name
+from pgsched.domain.partitions import queue_of
 from pgsched.domain.policy import parse_options
 from pgsched.errors import InvalidInput
-from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE
 from pgsched.store.gates.gates import Standing
 
 
@@ -31,11 +31,7 @@ class Book:
         gates = list(gates)
         self.names = frozenset(gate.name for gate in gates)
         self.counting = frozenset(gate.name for gate in gates if gate.counts)
-        self._queues = {
-            gate.first_partition // PARTITIONS_PER_QUEUE: gate.name
-            for gate in gates
-            if gate.first_partition is not None
-        }
+        self._queues = {queue_of(gate.first_partition): gate.name for gate in gates if gate.first_partition is not None}
         self._rates = {gate.name: gate.rate for gate in gates}
         self._by_key = any(name.startswith(KEY) for name in self.names)
         self._by_host = any(name.startswith((HOST, CIRCUIT)) for name in self.names)
@@ -43,8 +39,8 @@ class Book:
     def gates_of(self, row: Execution) -> list[str]:
         """The gates that an execution must pass."""
         wanted = [CLIENT + row.client_id]
-        if row.partition // PARTITIONS_PER_QUEUE in self._queues:
-            wanted.append(self._queues[row.partition // PARTITIONS_PER_QUEUE])
+        if queue_of(row.partition) in self._queues:
+            wanted.append(self._queues[queue_of(row.partition)])
         if self._by_host and (host := host_of(row.target)):
             wanted += [HOST + host, circuit_name(host, row.client_id)]
         if self._by_key and row.options is not None and (key := _limit_key(row.options)):

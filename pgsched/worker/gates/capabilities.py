@@ -15,11 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from pgsched.domain.capability import SQL, WORKER, left_to_others, needs
+from pgsched.domain.partitions import queue_of
 from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.signals import Signal
 from pgsched.store.admin import workers
-from pgsched.store.admin.workers import PARTITIONS_PER_QUEUE, Worker
+from pgsched.store.admin.workers import Worker
 from pgsched.store.core.connect import Link
 from pgsched.store.gates import gates
 from pgsched.worker.roster import Roster
@@ -52,7 +53,7 @@ class Capabilities(Service):
         self.known = False
         """Whether it is known what the others can deliver."""
         self.left: Mapping[int, tuple[str, ...]] = {}
-        """By queue (partition // 16), what this worker leaves to others."""
+        """By the number of the queue, what this worker leaves to others."""
         self.missed: tuple[str, ...] = ()
         """What is due in numbers and nobody can deliver."""
         self.to_try: frozenset[str] = frozenset()
@@ -79,7 +80,7 @@ class Capabilities(Service):
         for worker in alive:
             if worker.id != number and not (worker.gone or worker.lost or worker.alone):
                 for first in worker.served:
-                    peers.setdefault(first // PARTITIONS_PER_QUEUE, []).append(frozenset(worker.delivers))
+                    peers.setdefault(queue_of(first), []).append(frozenset(worker.delivers))
         self._note_changes({worker.id: frozenset(worker.delivers) for worker in alive if not worker.gone})
         self.mine = self._own_ones()
         left = {queue: rest for queue, some in peers.items() if (rest := left_to_others(self.mine, some))}
@@ -108,7 +109,7 @@ class Capabilities(Service):
 
     def left_in(self, partitions: Sequence[int]) -> tuple[str, ...]:
         """What it leaves to others in the queues of all these partitions."""
-        queues = {partition // PARTITIONS_PER_QUEUE for partition in partitions}
+        queues = {queue_of(partition) for partition in partitions}
         rests = [set(self.left.get(queue, ())) for queue in queues]
         return tuple(sorted(set.intersection(*rests))) if rests else ()
 
