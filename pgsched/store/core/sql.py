@@ -20,25 +20,28 @@ def statement(name: str) -> LiteralString:
 
 
 @cache
-def statement_in(name: str, partition: int, passing: LiteralString = "") -> LiteralString:
-    """The text for one partition: ``{p}`` stands for its number, ``{passing}`` for a condition on what is read."""
-    text: LiteralString = statement(name).replace("{p}", str(partition)).replace("{passing}", passing)
+def statement_in(name: str, partition: int, passing: LiteralString = "", order: LiteralString = "") -> LiteralString:
+    """The text for one partition: ``{p}`` stands for its number, ``{passing}`` for a condition on what is read,
+    ``{order}`` for " desc" where it is read from the end."""
+    return statement_passing(name, passing, order).replace("{p}", str(partition))
+
+
+@cache
+def statement_passing(name: str, passing: LiteralString = "", order: LiteralString = "") -> LiteralString:
+    """The text of a statement with a condition on what is read, and the order in which it is."""
+    text: LiteralString = statement(name).replace("{passing}", passing).replace("{order}", order)
     return text
 
 
 @cache
-def statement_passing(name: str, passing: LiteralString = "") -> LiteralString:
-    """The text of a statement with a condition on what is read."""
-    text: LiteralString = statement(name).replace("{passing}", passing)
-    return text
-
-
-@cache
-def statement_over(name: str, partitions: tuple[int, ...], passing: LiteralString = "") -> LiteralString:
+def statement_over(
+    name: str, partitions: tuple[int, ...], passing: LiteralString = "", order: LiteralString = ""
+) -> LiteralString:
     """The text for these partitions: ``{p}`` stands for each one's number, ``{rows}`` for the rows of all.
 
-    ``{passing}`` stands for a condition on the rows that are read, if there is one."""
-    each, then = statement(name).replace("{passing}", passing).split("\n-- then\n")
+    ``{passing}`` stands for a condition on the rows that are read, if there is one, ``{order}`` for " desc" where they
+    are read from the end."""
+    each, then = statement_passing(name, passing, order).split("\n-- then\n")
     parts = ",\n".join(f"part_{p} as (\n{each.replace('{p}', str(p))}\n)" for p in partitions)
     rows = " union all ".join(f"select * from part_{p}" for p in partitions)
     text: LiteralString = f"with {parts}\n{then.replace('{rows}', rows)}"

@@ -234,18 +234,24 @@ async def _insert(connection: AsyncConnection[Any], turn: _Turn) -> None:
         if definition.rules is not None:
             fire = await starts.start_of(connection, definition, row.partition, instant)
         planned[row.partition].append((definition.id, definition.revision, instant, max(fire, earliest)))
-    for partition, successors in planned.items():
-        jobs, revisions, instants, fires = zip(*sorted(successors), strict=True)
-        insert = statement_in("jobs/plan_successors", partition)
-        parameters = {
-            "jobs": Uuids(jobs),
-            "revisions": Tokens(revisions),
-            "instants": Instants(instants),
-            "fires": Instants(fires),
-        }
-        cursor = await connection.execute(insert + _UNLESS_IT_STANDS if turn.again else insert, parameters)
-        turn.heard[partition] = min(fires)
-        if cursor.rowcount < len(jobs):
+    if not planned:
+        return
+    inserted = []
+    async with connection.pipeline():  # one wait for all partitions, after which it is known how many each has taken
+        for partition, successors in planned.items():
+            jobs, revisions, instants, fires = zip(*sorted(successors), strict=True)
+            insert = statement_in("jobs/plan_successors", partition)
+            parameters = {
+                "jobs": Uuids(jobs),
+                "revisions": Tokens(revisions),
+                "instants": Instants(instants),
+                "fires": Instants(fires),
+            }
+            cursor = await connection.execute(insert + _UNLESS_IT_STANDS if turn.again else insert, parameters)
+            turn.heard[partition] = min(fires)
+            inserted.append((partition, parameters, len(jobs), cursor))
+    for partition, parameters, count, cursor in inserted:
+        if cursor.rowcount < count:
             await _put_off_locked(connection, turn, partition, parameters)
 
 

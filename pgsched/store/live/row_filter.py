@@ -34,6 +34,8 @@ class RowFilter:
     missed: tuple[str, ...] = ()
     refused: tuple[bytes, ...] = ()
     """Rows, by their ids, that the database lets nobody do anything with."""
+    latest_first: bool = False
+    """Whether they are read from the end, those that are due last before the others."""
 
     @property
     def condition(self) -> LiteralString:
@@ -54,6 +56,11 @@ class RowFilter:
         if self.apart:
             text += _INDENT + "and due.client_id <> all (%(apart)s)"
         return text
+
+    @property
+    def order(self) -> LiteralString:
+        """What a statement says of the order in which instants are read."""
+        return " desc" if self.latest_first else ""
 
     def parameters_in(self, partition: int) -> dict[str, Any]:
         """What the condition names, in the queue of this partition."""

@@ -65,7 +65,12 @@ async def sift(
 
 
 async def lock_due(
-    connection: Connection, lease: Lease, shares: Iterable[Share], passing: LiteralString, named: Mapping[str, Any]
+    connection: Connection,
+    lease: Lease,
+    shares: Iterable[Share],
+    passing: LiteralString,
+    named: Mapping[str, Any],
+    order: LiteralString = "",
 ) -> list[Place]:
     """The due rows that a claim would take; a partition in which they cannot even be locked has none."""
     places: list[Place] = []
@@ -75,7 +80,7 @@ async def lock_due(
         parameters = {**named, "low": Instant(share.low), "ahead": lease.ahead, "batch": share.batch}
         try:
             async with connection.transaction():
-                text = statement_in("live/due_rows", share.partition, passing)
+                text = statement_in("live/due_rows", share.partition, passing, order)
                 cursor = await connection.execute(text, parameters, binary=True)
                 places += [Place(share.partition, row[0]) for row in await cursor.fetchall()]
         except psycopg.Error as error:

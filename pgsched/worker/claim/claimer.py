@@ -12,7 +12,6 @@ A worker claims from its own partitions, and helps with another's once something
 """
 
 import asyncio
-import random
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -144,6 +143,8 @@ class Claimer(Service):
             if backlog.client in self._dispatcher.shares.crowded:
                 continue
             free -= await self._claim_apart(backlog, self._stride.bound(budget))
+        if wanted and self._fairness.is_behind and free > 1:
+            free -= await self._claim_latest(self._stride.bound(free // 2))
         if wanted:
             await self._claim(self._shares(wanted, self._stride.bound(max(free, _SMALLEST_SHARE))))
         return 0.0
@@ -158,6 +159,13 @@ class Claimer(Service):
         self._fairness.served(backlog, budget, len(answer.taken))
         return len(answer.taken)
 
+    async def _claim_latest(self, budget: int) -> int:
+        """Claims from all the others what has become due last, beside what has waited longest; how many rows."""
+        answer = await self._ask(self._front.latest(budget, self._batch), self._selection.latest)
+        for partition, instant in answer.planned.items():
+            self._sight.hear(partition, instant)
+        return len(answer.taken)
+
     async def _keep_watch(self) -> float:
         """Claims from everywhere, every few milliseconds, as long as it is worth it and there is room."""
         free = self._dispatcher.free if self._roster.open else 0
@@ -166,7 +174,7 @@ class Claimer(Service):
             return pause
         started = time.monotonic()
         await self._watch.keep(await self._link.get())
-        found = await self._claim(self._even_shares(self._stride.bound(free)), look=False) if free else 0
+        found = await self._claim(self._front.even(self._stride.bound(free), self._batch), look=False) if free else 0
         if self._watch.found(found, time.monotonic() - started) and free:
             return 0.0
         await self.leave_watch()
@@ -220,12 +228,6 @@ class Claimer(Service):
                 rooms[queue_of(partition)] -= batch
         return shares
 
-    def _even_shares(self, free: int) -> list[Share]:
-        """Of every partition: with room for few rows, those of any partition must come to their turn."""
-        partitions = random.sample(self._roster.open, k=len(self._roster.open))[:free]
-        each = min(self._batch, free // len(partitions))
-        return [Share(partition, self._front.low(partition), each) for partition in partitions]
-
     async def _claim(self, shares: list[Share], *, look: bool = True) -> int:
         """Claims and submits; how many rows."""
         now, row_filter = self._clock.now(), self._selection.row_filter
@@ -247,7 +249,7 @@ class Claimer(Service):
         else:
             started = time.monotonic()
             answer = await self.leases.claim(shares, self._ahead, admit=self._admission.admit, row_filter=row_filter)
-            self._stride.took(time.monotonic() - started, self._admission.admitted)
+            self._stride.took(time.monotonic() - started, self._admission.admitted, of=len(answer.taken))
         self._claimed_at = time.monotonic()
         self._dispatcher.submit(answer.rows, answer.sure_until)
         return answer

@@ -61,6 +61,9 @@ class Fairness:
         self._known = clients
         self._apart: dict[str, Backlog] = {}
         self._others: Counter[str] = Counter()
+        self.is_behind = False
+        """Whether the last claim for all the others left overdue rows: of more clients than can be served apart, or
+        of many that have few each."""
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -74,12 +77,14 @@ class Fairness:
 
     def observe(self, taken: Sequence[Execution], asked: int, now: int) -> None:
         """A claim for all the others took these rows, having asked for so many."""
+        self.is_behind = False
         if not self._known.are_several:
             self._apart.clear()
             return
         self._others = Counter(row.client_id for row in taken)
         if not taken or len(taken) < asked or now - max(row.fire_at for row in taken) < _OVERDUE:
             return
+        self.is_behind = True
         whole = sum(map(self._known.weight, {*self._others, *self._apart}))
         for client, count in self._others.items():
             share = self._known.weight(client) / whole

@@ -1,7 +1,9 @@
-"""The front: from where claims read while they pass somebody's rows over (``rear`` says why)."""
+"""The front: from where claims read, also while they pass somebody's rows over (``rear`` says why)."""
 
-from collections.abc import Iterable
+import random
+from collections.abc import Iterable, Sequence
 
+from pgsched.store.live.executions import Share
 from pgsched.worker.claim.rear import Rear
 from pgsched.worker.claim.sight import REREAD, Sight
 from pgsched.worker.clock import DatabaseClock
@@ -41,6 +43,23 @@ class Front:
             self._rear.read_from(partition, low)
         return moment_back
 
+    def even(self, room: int, batch: int) -> list[Share]:
+        """So much of all partitions: with room for few rows, those of any partition must come to their turn."""
+        chosen, each = _divided(self._roster.open, room)
+        return [Share(partition, self.low(partition), min(batch, each)) for partition in chosen]
+
+    def latest(self, room: int, batch: int) -> list[Share]:
+        """So much of what has become due within the last moment in this worker's own partitions."""
+        chosen, each = _divided(self._roster.own or self._roster.open, room)
+        moment_back = self._clock.now() - REREAD
+        return [Share(partition, moment_back, min(batch, each)) for partition in chosen]
+
     def look_from(self, partition: int) -> int:
         """Where a look begins: no later than a moment back, also where a claim that looked ahead got further."""
         return min(self.low(partition), self._clock.now() - REREAD)
+
+
+def _divided(partitions: Sequence[int], room: int) -> tuple[list[int], int]:
+    """Partitions in no order, no more than there is room for, and the room that each has."""
+    chosen = random.sample(partitions, k=len(partitions))[:room]
+    return chosen, room // len(chosen) if chosen else 0

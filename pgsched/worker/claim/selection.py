@@ -1,6 +1,8 @@
 """Which due rows a worker's claims read: gates hold some clients back, some clients are claimed from apart, and some
 targets only other workers can deliver, or none."""
 
+from dataclasses import replace
+
 from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.gates.admission import Admission
@@ -26,6 +28,11 @@ class Selection:
         if not (held or apart or left or missed):
             return ALL_ROWS
         return RowFilter(held=held, apart=apart, left=left, missed=missed)
+
+    @property
+    def latest(self) -> RowFilter:
+        """The same rows as ``row_filter``, those that are due last before the others."""
+        return replace(self.row_filter, latest_first=True)
 
     def only(self, client: str) -> RowFilter:
         """The rows of one client."""

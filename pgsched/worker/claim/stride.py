@@ -18,9 +18,11 @@ class Stride:
         """So much of the room one claim may fill."""
         return int(min(room, self.most))
 
-    def took(self, seconds: float, admitted: int) -> None:
-        """A claim took so long, in which so many rows had to be admitted."""
-        if admitted and seconds > _LONG:
+    def took(self, seconds: float, admitted: int, *, of: int) -> None:
+        """A claim took so long, and so many of its rows had to be admitted. These have their part in the time: what
+        the others cost, as runs of jobs do, is less for each the more there are."""
+        theirs = seconds * admitted / of if admitted else 0.0
+        if theirs > _LONG:
             self.most = max(min(self.most, admitted) // 2, _FEWEST)
-        elif not admitted or seconds < _LONG / 2:
+        elif theirs < _LONG / 2:
             self.most = self.most * 2 if self.most < 1 << 16 else math.inf

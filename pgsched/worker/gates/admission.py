@@ -42,7 +42,7 @@ class Admission:
         self.tally = Tally()
         self.has_news: Signal[[]] = Signal()
         self.admitted = 0
-        """How many rows the last claim had of which it had to be looked at whether they may pass."""
+        """How many rows the last claim had that have an order, or a gate on their way."""
 
     @property
     def is_needed(self) -> bool:
@@ -60,13 +60,13 @@ class Admission:
         self.admitted = 0
         if not self.book.names and all(row.ordering_key is None for row in rows):
             return rows
-        self.admitted = len(rows)
         held = await self.queue_up(connection, rows)
         held |= self.undeliverable(rows, held)
         wanted = self.gates_of(row for row in rows if row.id not in held)
         for id, names in wanted.items():
             if holding := [name for name in names if name in self.holding]:
                 held[id] = min(holding, key=self.book.width)
+        self.admitted = sum(row.ordering_key is not None or row.id in wanted or row.id in held for row in rows)
         if not wanted and not held:
             return rows
         return await self.let_pass(connection, rows, wanted, held, await self.lock(connection, wanted, held))

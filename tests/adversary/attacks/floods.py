@@ -109,3 +109,21 @@ def thousands_of_cancelled_rows(means: Means) -> None:
 def as_many_connections_as_there_are(means: Means) -> None:
     for _ in range(40):
         means.attempt(means.mallory(), "select 1")
+
+
+@attack(seconds=4)
+def thousands_of_jobs_for_each_second(means: Means) -> None:
+    means.commit("insert into pgsched.jobs (client_id, key, every, target) select 'mallory', 'j' || n, interval '1"
+                 " second',"
+                 " 'python:mallory' from generate_series(1, 2000) n")  # fmt: skip
+
+
+@attack(seconds=4)
+def thousands_of_clients_with_ten_rows_each(means: Means) -> None:
+    """Nobody of them has more than its share."""
+    owner = means.house.owner
+    means.at_end(lambda: owner.execute("delete from pgsched.executions where client_id like 'mallory-%'"))
+    means.at_end(lambda: owner.execute("delete from pgsched.clients where client_id like 'mallory-%'"))
+    owner.execute("insert into pgsched.clients (client_id) select 'mallory-' || n from generate_series(0, 1999) n")
+    owner.execute("insert into pgsched.executions (client_id, target, fire_at) select 'mallory-' || n % 2000,"
+                  " 'python:mallory', now() from generate_series(1, 20000) n")  # fmt: skip

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from uuid import UUID
 
 import psycopg
@@ -35,6 +36,21 @@ async def test_of_several_in_a_partition_the_earliest_is_told(db: Session, worke
         planned_row(db, job(db, every=every, ordering_key="together"), BEGAN)
     answer = await claim(worker)
     assert list(answer.planned.values()) == [to_instant(BEGAN + HOUR)]
+
+
+async def test_what_is_planned_is_not_looked_for_again(db: Session, worker: Connection, tmp_path: Path) -> None:
+    """Also of many partitions, of which a claim asks all before it waits for an answer."""
+    for _ in range(20):
+        planned_row(db, job(db), BEGAN)
+    with (tmp_path / "sent").open("w+b") as sent:
+        worker.pgconn.trace(sent.fileno())
+        answer = await claim(worker)
+        worker.pgconn.untrace()
+        sent.seek(0)
+        told = sent.read()
+    assert (len(answer.rows), len(answer.planned) > 1) == (20, True)
+    assert told.count(b"the successors of rows claimed in one partition") == len(answer.planned)
+    assert b"those that do not stand" not in told
 
 
 async def test_rows_that_do_not_recur_plan_nothing(db: Session, worker: Connection) -> None:

@@ -10,9 +10,9 @@ import pytest
 from pgsched.domain.execution import Execution
 from pgsched.store.core.connect import Connection, connect
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO, microseconds, to_instant
-from pgsched.store.live import executions, looking
+from pgsched.store.live import careful, executions, looking
 from pgsched.store.live.executions import Group, Lease, Share
-from pgsched.store.live.row_filter import RowFilter
+from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
 from tests.store.store_arrange import TARGET, call, column, counts, row, schedule, value
 from tests.store.store_arrange import Connection as Session
 
@@ -29,10 +29,11 @@ async def claim(
     low: int = LONG_AGO,
     token: int = 7,
     ahead: timedelta = timedelta(0),
+    row_filter: RowFilter = ALL_ROWS,
 ) -> list[Execution]:
     lease = Lease(owner=1, token=token, length=timedelta(seconds=30), ahead=ahead)
     shares = [Share(partition, low, batch) for partition in partitions]
-    return (await executions.claim(worker, lease, shares, now=0)).rows
+    return (await executions.claim(worker, lease, shares, now=0, row_filter=row_filter)).rows
 
 
 def due(db: Session, count: int = 1, *, partition: int = 0) -> list[UUID]:
@@ -64,6 +65,12 @@ async def test_a_claim_takes_the_earliest_rows_and_no_more_than_it_asks_for(db: 
     claimed = await claim(worker, batch=3, partitions=[0])
     assert {row.id for row in claimed} == {id.bytes for id in ids[:3]}
     assert {row.id for row in await claim(worker, batch=3, partitions=[0])} == {id.bytes for id in ids[3:]}
+
+
+async def test_a_claim_may_begin_with_what_became_due_last(db: Session, worker: Connection) -> None:
+    ids = due(db, 5)
+    claimed = await claim(worker, batch=3, partitions=[0], row_filter=RowFilter(latest_first=True))
+    assert {row.id for row in claimed} == {id.bytes for id in ids[2:]}
 
 
 async def test_a_claim_of_several_partitions_asks_each_for_its_share(db: Session, worker: Connection) -> None:
@@ -272,3 +279,19 @@ async def test_a_part_tells_the_first_that_is_not_passed_over_and_where_it_ends(
             low = None if read_to is None else read_to + 1
     assert found
     assert set(found) <= {microseconds(datetime(2020, 1, 1, hour, tzinfo=UTC)) for hour in (2, 3)}
+
+
+async def test_a_row_that_stands_last_and_cannot_be_claimed_is_found_where_claims_begin_there(
+    db: Session, worker: Connection
+) -> None:
+    ids = due(db, 5)
+    lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
+    db.execute(f"alter table pgsched.executions add constraint odd check (id <> '{ids[-1]}' or attempt = 0)".encode())
+    try:
+        answer = await careful.claim(
+            worker, lease, [Share(0, LONG_AGO, 2)], now=0, row_filter=RowFilter(latest_first=True)
+        )
+    finally:
+        db.execute("alter table pgsched.executions drop constraint odd")
+    assert [one.id for one in answer.parked] == [ids[-1].bytes]
+    assert {row.id for row in answer.rows} == {id.bytes for id in ids[2:4]}

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 import psycopg
@@ -85,9 +85,15 @@ def store_url(module_url: str) -> str:
     return module_url
 
 
-async def explain(worker: Connection, name: str, parameters: dict[str, Any], partitions: Sequence[int] = (0,)) -> Plan:
+async def explain(
+    worker: Connection,
+    name: str,
+    parameters: dict[str, Any],
+    partitions: Sequence[int] = (0,),
+    order: LiteralString = "",
+) -> Plan:
     """Runs a statement and shows how it went; what it changed is the caller's to roll back."""
-    text = statement_over(name, tuple(partitions)) if name in BY_PARTITION else statement_in(name, 0)
+    text = statement_over(name, tuple(partitions), order=order) if name in BY_PARTITION else statement_in(name, 0)
     query: Any = "explain (analyze, buffers off, format json) " + text
     cursor = await worker.execute(query, parameters)
     found = await cursor.fetchone()
@@ -118,9 +124,10 @@ async def lease(worker: Connection) -> dict[str, Any]:
     return {"ids": ids, "ids_0": ids, "tokens": Tokens([7])}
 
 
-async def test_a_claim_reads_its_batch_by_the_index_of_instants(worker: Connection) -> None:
+@pytest.mark.parametrize("order", ["", " desc"])
+async def test_a_claim_reads_its_batch_by_the_index_of_instants(worker: Connection, order: LiteralString) -> None:
     async with worker.transaction(force_rollback=True):
-        plan = await explain(worker, "live/claim", CLAIM)
+        plan = await explain(worker, "live/claim", CLAIM, order=order)
         assert plan.indexes <= await index_names(worker, "executions_fire_at")
     assert plan.indexes
     assert "Tid Scan" in plan.kinds

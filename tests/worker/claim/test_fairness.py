@@ -76,6 +76,20 @@ def test_nobody_is_apart_while_there_is_room_for_all(taken: list[Execution], ask
     assert shares.clients == ()
 
 
+def test_claims_are_behind_where_many_clients_have_few_overdue_rows_each() -> None:
+    shares = fairness()
+    shares.observe([row for n in range(50) for row in rows(f"client-{n}", 2)], 100, NOW)
+    assert (shares.clients, shares.is_behind) == ((), True)
+    shares.observe(rows("light", 1), 100, NOW)
+    assert not shares.is_behind
+
+
+def test_with_one_client_claims_go_by_instant_however_late_they_are() -> None:
+    shares = fairness(wanted=False)
+    shares.observe(rows("only", 100), 100, NOW)
+    assert not shares.is_behind
+
+
 def test_nobody_is_apart_where_there_is_but_one_client() -> None:
     shares = fairness(wanted=False)
     shares.observe(rows("flood", 100), 100, NOW)

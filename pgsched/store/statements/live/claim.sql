@@ -1,4 +1,5 @@
--- claim: leases the due rows of each partition, earliest first, no more than there are free slots for.
+-- claim: leases the due rows of each partition, earliest first (or latest first, with order " desc"), no more than there
+-- are free slots for.
 -- Locks the rows it takes and passes over those another worker holds. Index: executions_fire_at. No lease column is
 -- in an index, so the update is HOT. low is a hint that skips the dead entries at the left edge; rows that stand
 -- behind it are found by the sweep.
@@ -11,7 +12,7 @@ update pgsched_internal.executions_{p} e
          select due.ctid from pgsched_internal.executions_{p} due
           where due.partition = {p} and due.fire_at >= %(low_{p})s
             and due.fire_at <= pgsched.now() + %(ahead)s and due.lease_token is null{passing}
-          order by due.fire_at limit %(batch_{p})s for update skip locked))
+          order by due.fire_at{order} limit %(batch_{p})s for update skip locked))
 returning e.partition, e.id, e.lease_token, e.attempt, e.fire_at, coalesce(e.scheduled_for, e.fire_at), e.client_id,
           e.target,
           case when e.payload is null or (pg_column_size(e.payload) <= 8000 and pg_column_compression(e.payload) is null)

@@ -3,4 +3,4 @@
 select due.id from pgsched_internal.executions_{p} due
  where due.partition = {p} and due.fire_at >= %(low)s
    and due.fire_at <= pgsched.now() + %(ahead)s and due.lease_token is null{passing}
- order by due.fire_at limit %(batch)s for update skip locked
+ order by due.fire_at{order} limit %(batch)s for update skip locked
