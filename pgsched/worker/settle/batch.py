@@ -125,10 +125,10 @@ class Batch:
         return part
 
     def in_two(self, most: int) -> tuple["Batch", "Batch"]:
-        """Itself with no more than so many that have an ordering key, and the rest."""
+        """Itself with no more than so many that have an ordering key, of each client in turn, and the rest."""
         if len(self.keys) <= most:
             return self, Batch()
-        later = set(list(self.keys)[most:])
+        later = set(self._keyed_by_turns()[most:])
         return self.only({id for id, _ in self.rows()} - later), self.only(later)
 
     def add(self, other: "Batch") -> None:
@@ -190,6 +190,14 @@ class Batch:
         for partition, client, key in self.keys.values():
             found.setdefault(partition, set()).add((client, key))
         return found
+
+    def _keyed_by_turns(self) -> list[bytes]:
+        """Those with an ordering key: the first of each client, then the second of each, and so on."""
+        counts, turns = Counter[str](), list[tuple[int, int, bytes]]()
+        for place, (id, (_, client, _)) in enumerate(self.keys.items()):
+            turns.append((counts[client], place, id))
+            counts[client] += 1
+        return [id for _, _, id in sorted(turns)]
 
     def _end(self, row: Execution) -> None:
         self.keys[row.id] = (row.partition, row.client_id, str(row.ordering_key))

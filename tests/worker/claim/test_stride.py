@@ -43,11 +43,11 @@ def test_a_few_that_have_to_be_admitted_do_not_cut_claims_of_many_others() -> No
     assert stride.bound(4000) == 4000
 
 
-def succeeded(batch: Batch, number: int, ordering_key: str | None) -> None:
+def succeeded(batch: Batch, number: int, ordering_key: str | None, client: str = "a") -> None:
     batch.succeed(
         Execution(
             partition=number % 16, id=f"{number:016}".encode(), token=1, attempt=1, fire_at=0, scheduled_for=0,
-            client_id="a", target="python:x", payload=None, options=None, job_id=None, plan=None, key=None,
+            client_id=client, target="python:x", payload=None, options=None, job_id=None, plan=None, key=None,
             ordering_key=ordering_key,
         ),
         None,
@@ -62,6 +62,14 @@ def test_a_batch_with_many_ordering_keys_is_settled_in_parts() -> None:
     assert (first.count, len(first.keys)) == (150 + 64, 64)
     assert (rest.count, len(rest.keys)) == (86, 86)
     assert sorted(first.rows() + rest.rows()) == sorted(batch.rows())
+
+
+def test_whose_keys_are_few_is_settled_before_the_rest_of_whose_are_many() -> None:
+    batch = Batch()
+    for number in range(300):
+        succeeded(batch, number, f"k{number}", client="b" if number in {150, 299} else "a")
+    first, _ = batch.in_two(64)
+    assert [client for _, client, _ in first.keys.values()].count("b") == 2
 
 
 def test_a_batch_with_few_is_settled_as_it_is() -> None:
