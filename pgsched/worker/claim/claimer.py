@@ -142,7 +142,7 @@ class Claimer(Service):
         for backlog, budget in self._fairness.budgets(free):
             if backlog.client in self._dispatcher.shares.crowded:
                 continue
-            free -= await self._claim_apart(backlog, self._stride.bound(budget))
+            free -= await self._claim_apart(backlog, backlog.stride.bound(self._stride.bound(budget)))
         if wanted and self._fairness.is_behind and free > 1:
             free -= await self._claim_latest(self._stride.bound(free // 2))
         if wanted:
@@ -152,12 +152,15 @@ class Claimer(Service):
     async def _claim_apart(self, backlog: Backlog, budget: int) -> int:
         """Claims from a client that has its own share of the room; how many rows."""
         shares = backlog.shares(self._roster.own or self._roster.open, budget, self._batch)
+        started = time.monotonic()
         answer = await self._ask(shares, self._selection.only(backlog.client))
+        count = len(answer.taken)
+        backlog.stride.took(time.monotonic() - started, count, of=count)
         backlog.read_to(shares, answer.taken)
         for partition, instant in answer.planned.items():
             self._sight.hear(partition, instant)
-        self._fairness.served(backlog, budget, len(answer.taken))
-        return len(answer.taken)
+        self._fairness.served(backlog, budget, count)
+        return count
 
     async def _claim_latest(self, budget: int) -> int:
         """Claims from all the others what has become due last, beside what has waited longest; how many rows."""

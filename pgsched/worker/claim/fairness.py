@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pgsched.domain.execution import Execution
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Share
+from pgsched.worker.claim.stride import Stride
 from pgsched.worker.clients import Clients
 
 _OVERDUE = 100_000  # microseconds by which a full claim's last row is late where there is more than can be done
@@ -21,6 +22,7 @@ _MOST_APART = 16
 _AT_ONCE = 4  # partitions that one claim for a client reads
 _FROM_THE_EDGE = 10.0  # seconds after which a client is read from the left edge again, for what came in behind
 _TOLERANCE = 1.1
+_LONGEST_APART = 0.05  # seconds that a claim for one client is to take: those of the others wait for it
 
 
 class Backlog:
@@ -29,6 +31,7 @@ class Backlog:
     def __init__(self, client: str) -> None:
         self.client = client
         self.deficit = 0.0
+        self.stride = Stride(long=_LONGEST_APART)
         self._lows: dict[int, int] = {}
         self._turn = 0
         self._since = time.monotonic()

@@ -135,6 +135,13 @@ def test_what_a_client_leaves_of_one_turn_is_no_more_than_the_room_of_the_next()
     assert budget <= 100
 
 
+def test_claims_for_a_client_whose_rows_cost_them_much_become_small() -> None:
+    backlog = Backlog("dear")
+    backlog.stride.took(0.4, 1000, of=1000)
+    backlog.stride.took(0.2, 500, of=500)
+    assert backlog.stride.bound(4000) == 250
+
+
 def test_no_more_than_sixteen_are_claimed_from_apart() -> None:
     shares = fairness()
     for number in range(40):
