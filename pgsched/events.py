@@ -26,6 +26,7 @@ _WARNINGS = frozenset(
         "handler.failed",
         "loop.blocked",
         "loop.resumed",
+        "loop.shared",
         "places.taken",
         "worker.gave_up",
         "worker.lost",

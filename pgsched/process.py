@@ -28,6 +28,9 @@ from pgsched.worker.run.witness import Start
 
 Orders = Callable[[Callable[[], None]], None]
 _LOOK_EVERY, _ORDERS_WITHIN = 1.0, 2.0
+_SWITCH_INTERVAL = 0.0005
+"""After how many seconds a thread that computes lets another go on. The event loop waits for so long at each step, once
+for each function that computes."""
 
 
 def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:
@@ -154,6 +157,7 @@ def run_worker(
         check_queues(connection, settings.queue_names)
     asyncio.run(check_sessions(settings.database_url))
     forks.guard()
+    sys.setswitchinterval(_SWITCH_INTERVAL)
     # Rows live for milliseconds; what start-up made lives for ever. Collecting seldom and young keeps pauses short.
     gc.collect()
     gc.freeze()

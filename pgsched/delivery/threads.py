@@ -12,6 +12,8 @@ to be started anew.
 import asyncio
 import contextlib
 import contextvars
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -19,6 +21,7 @@ from typing import TypeVar
 from pgsched.delivery.failures import Raised
 from pgsched.delivery.places import NoPlace, Places, alone
 
+_CLOCK_OF = getattr(time, "pthread_getcpuclockid", None)
 THREAD_NAME = "pgsched-handler"
 _Answer = TypeVar("_Answer")
 _PATIENCE = 30.0
@@ -36,13 +39,15 @@ class Threads(Places):
         super().__init__("threads for handlers that are not async", most, is_shared=is_shared)
         self._spent, self._kept = spent, 0
         self.left_behind = Places("threads that are left behind", _LEFT_BEHIND * most, is_shared=is_shared)
+        self._at_work: dict[int, tuple[str, int, float]] = {}
+        self._used: dict[str, float] = {}
         self._executor = ThreadPoolExecutor(most + self.left_behind.most, thread_name_prefix=THREAD_NAME)
 
     async def call(self, client: str, function: Callable[[], _Answer]) -> _Answer | Raised:
         """Calls it in a thread that the caller has taken a place for; gives the place back."""
         run = contextvars.copy_context().run
         try:
-            future = self._executor.submit(run, _call, function)
+            future = self._executor.submit(run, self._work, client, function)
         except BaseException:
             self.give_back(client)
             raise
@@ -60,6 +65,15 @@ class Threads(Places):
 
                 future.add_done_callback(tell)
 
+    def processor_time(self) -> dict[str, float]:
+        """How many seconds of processors the functions of each client have had. For another thread: it may be a moment
+        behind."""
+        found = dict(self._used)
+        for client, clock, since in list(self._at_work.values()):
+            with contextlib.suppress(OSError):  # the thread has ended
+                found[client] = found.get(client, 0.0) + time.clock_gettime(clock) - since
+        return found
+
     def why(self, client: str) -> str | None:
         if self.left_behind.free_for(client) > 0:
             return None
@@ -69,6 +83,17 @@ class Threads(Places):
     def shutdown(self) -> None:
         """Starts nothing more. Functions under way go on."""
         self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def _work(self, client: str, function: Callable[[], _Answer]) -> _Answer | Raised:
+        if _CLOCK_OF is None:
+            return _call(function)
+        thread, since = threading.get_ident(), time.thread_time()
+        self._at_work[thread] = client, _CLOCK_OF(thread), since
+        try:
+            return _call(function)
+        finally:
+            del self._at_work[thread]
+            self._used[client] = self._used.get(client, 0.0) + time.thread_time() - since
 
     def _leave_behind(self, client: str) -> Callable[[str], None]:
         """Its attempt is over, and the function goes on. Answers with what is to be called when it returns."""

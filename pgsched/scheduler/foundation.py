@@ -140,6 +140,7 @@ class Foundation:
             ),
             stand_in=self._make_stand_in(trials),
             beginnings=self._beginnings,
+            functions=self._threads.processor_time,
             ending=trials.ending,
         )
 

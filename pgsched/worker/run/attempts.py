@@ -127,6 +127,7 @@ class Attempts:
             lane.started = time.monotonic()
             lane.expires, lane.only = lane.started + seconds, True
             try:
+                self._shares.check(row.client_id)  # many were noted together, and run one after the other
                 return await self._channel.deliver(row, options, seconds)
             except NoPlace:
                 lane.only = False
@@ -158,6 +159,7 @@ class Attempts:
             async with self._payloads.whole(row) as whole:
                 if whole is not None and doubts == self._tenure.doubts:
                     lane.execution = None
+                    self._shares.check(row.client_id)
                     await self.plain(lane, whole)
                     return
         except NoPlace as full:

@@ -15,6 +15,7 @@ may have by now (``tenure``) is handed back.
 
 import asyncio
 import time
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from pgsched.delivery.channel import Channel
@@ -31,6 +32,7 @@ from pgsched.worker.run.ending import Ending
 from pgsched.worker.run.lane import Lane
 from pgsched.worker.run.pace import Pace
 from pgsched.worker.run.payloads import Payloads
+from pgsched.worker.run.process_time import ProcessTime
 from pgsched.worker.run.putting_off import PuttingOff
 from pgsched.worker.run.rounds import Rounds
 from pgsched.worker.run.shares import Shares
@@ -67,6 +69,7 @@ class Dispatcher:
         stand_in: StandIn | None = None,
         beginnings: Beginnings | None = None,
         ending: Ending | None = None,
+        functions: Callable[[], Mapping[str, float]] = dict,
     ) -> None:
         self._stand_in, self._ending = stand_in, ending
         self._clock, self._settle, self.in_hand = clock, settle, in_hand
@@ -86,6 +89,13 @@ class Dispatcher:
             tenure=self.tenure, in_hand=in_hand, ready=self._rounds, upcoming=self._upcoming, waiting=self._waiting
         )
         self._watchdog = self._make_watchdog(events)
+        self._time = ProcessTime(
+            events,
+            shares,
+            turned_at=lambda: self._watchdog.turned_at,
+            row_of=self._delivered_by,
+            functions=functions,
+        )
         self._lanes = [Lane() for _ in range(concurrency)]
         self._idle: list[Lane] = []
         shares.idle = self._idle.__len__
@@ -126,6 +136,7 @@ class Dispatcher:
     def start(self) -> None:
         self._upcoming.start()
         self._watchdog.start()
+        self._time.start()
         self._watch = asyncio.create_task(self._watch_lanes())
         for lane in self._lanes:
             lane.task = asyncio.create_task(self._run(lane))
@@ -200,6 +211,7 @@ class Dispatcher:
             await asyncio.sleep(0.01)
         self._attempts.draining = True
         self._watchdog.close()
+        self._time.close()
         if self._watch:
             self._watch.cancel()
         self._upcoming.close()
@@ -320,6 +332,7 @@ class Dispatcher:
                 self._waiting.look()
                 self._putting_off.turn()
             self.shares.look(self._waiting.by_client())
+            self._time.tell()
 
     def _hand_back_excess(self) -> None:
         """When attempts have become slow, what was claimed for quick ones would wait here: others may have it."""

@@ -1,7 +1,8 @@
 """Whose rows have the lanes, where several clients share a worker: as all places are shared (``delivery.places``).
 
 What is over a client's share waits like what finds no place. A client of which much waits is passed over by claims
-until less does.
+until less does; and so is one whose handlers take too much of the process's time (``process_time``), of which nothing
+begins until others have had their part.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,12 +10,13 @@ from collections.abc import Callable, Mapping
 from pgsched.delivery.places import NoPlace, Places
 
 _FEWEST_CROWDING = 16
+_WHY = "this client's handlers have kept their process from everything else for too long"
 
 
 class Shares(Places):
     """``idle`` answers with how many lanes sleep, and lanes are counted once fewer than ``scarce`` do: quick rows
     need few. ``is_wanted`` says whether there are several clients, ``relieved`` is called when claims pass a client
-    over no longer. ``crowded`` are the clients that they pass over."""
+    over no longer. ``crowded`` are the clients that they pass over, ``over`` those of which nothing begins."""
 
     def __init__(self, *, lanes: int, is_wanted: Callable[[], bool], relieved: Callable[[], None]) -> None:
         super().__init__("lanes", lanes, is_shared=is_wanted)
@@ -25,6 +27,7 @@ class Shares(Places):
         self._returned = 0
         self.wanted = False
         self.crowded: frozenset[str] = frozenset()
+        self.over: frozenset[str] = frozenset()
 
     @property
     def free(self) -> int:
@@ -32,9 +35,15 @@ class Shares(Places):
 
     def take(self, client: str) -> None:
         """A lane, which is awake already, for an attempt of this client."""
+        self.check(client)
         if self._share_of(client, self.idle() + 1) < 1:
             raise NoPlace(self)
         self._count(client)
+
+    def check(self, client: str) -> None:
+        """Raises NoPlace where nothing of this client is to begin, though a lane has it already."""
+        if client in self.over:
+            raise NoPlace(self)
 
     def give_back(self, client: str) -> None:
         self._discount(client)
@@ -42,13 +51,29 @@ class Shares(Places):
         self.tell()
         self._returned = 0
 
+    def free_for(self, client: str) -> int:
+        return 0 if client in self.over else super().free_for(client)
+
+    def why(self, client: str) -> str | None:
+        return _WHY if client in self.over else None
+
+    def hold_back(self, clients: frozenset[str]) -> None:
+        """Nothing of these begins until this is called again. For a thread beside the loop."""
+        self.scarce = self.lanes + 1 if clients else self.lanes * 3 // 4  # counted from the first lane on
+        self.over = clients
+
     def look(self, waiting: Mapping[str, int]) -> None:
         """Sees whether lanes are shared now, and who crowds; so many rows of each client wait."""
         self.wanted = self._is_wanted()
         before = self.crowded
         if before or waiting:
-            most = {client: self._crowd // 2 if client in before else self._crowd for client in waiting}
-            crowded = [client for client, count in waiting.items() if count >= most[client]]
+            crowded = [client for client, count in waiting.items() if count >= self._most(client)]
             self.crowded = frozenset(crowded if self.wanted else ())
         if before - self.crowded:
             self._relieved()
+
+    def _most(self, client: str) -> int:
+        """How many rows of a client that crowds wait, at the least."""
+        if client in self.over:
+            return 1
+        return self._crowd // 2 if client in self.crowded else self._crowd
