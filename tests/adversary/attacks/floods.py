@@ -119,11 +119,11 @@ def thousands_of_jobs_for_each_second(means: Means) -> None:
 
 
 @attack(seconds=4)
-def thousands_of_clients_with_ten_rows_each(means: Means) -> None:
+def thousands_of_clients_with_five_rows_each(means: Means) -> None:
     """Nobody of them has more than its share."""
     owner = means.house.owner
-    means.at_end(lambda: owner.execute("delete from pgsched.executions where client_id like 'mallory-%'"))
     means.at_end(lambda: owner.execute("delete from pgsched.clients where client_id like 'mallory-%'"))
+    means.at_end(lambda: owner.execute("delete from pgsched.executions where client_id like 'mallory-%'"))
     owner.execute("insert into pgsched.clients (client_id) select 'mallory-' || n from generate_series(0, 1999) n")
     owner.execute("insert into pgsched.executions (client_id, target, fire_at) select 'mallory-' || n % 2000,"
-                  " 'python:mallory', now() from generate_series(1, 20000) n")  # fmt: skip
+                  " 'python:mallory', now() from generate_series(1, 10000) n")  # fmt: skip
