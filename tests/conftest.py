@@ -15,14 +15,14 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import sql
-from pytest_postgresql.janitor import DatabaseJanitor
 
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir, find_bin_dir
 from pgsched.store.admin.migrate import migrate
-from tests.databases import Databases, lending
+from tests.databases import Databases, Janitor, lending
 
 _SETTINGS = {
     "fsync": "off",  # a test's server does not survive the machine; killing the server itself loses nothing
+    "full_page_writes": "off",  # likewise; each copy of a database begins with a checkpoint, after which they are many
     "shared_buffers": "128MB",
     "max_connections": "200",
     "autovacuum_naptime": "5s",
@@ -66,37 +66,11 @@ def _log_in_quickly(url: str) -> None:
         connection.execute(sql.SQL("alter role current_user password {}").format(sql.Literal(verifier)))
 
 
-class Janitor:
-    """Makes and drops databases on the shared server, through pytest-postgresql's own janitor."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-        with psycopg.connect(url) as connection:
-            self._info = connection.info.get_parameters() | {
-                "password": connection.info.password,
-                "host": connection.info.host,
-                "port": str(connection.info.port),
-            }
-
-    def make(self, name: str, *, template: str | None = None, as_template: bool = False) -> DatabaseJanitor:
-        return DatabaseJanitor(
-            user=self._info["user"],
-            password=self._info["password"],
-            host=self._info["host"],
-            port=self._info["port"],
-            dbname=name,
-            template_dbname=template,
-            as_template=as_template,
-        )
-
-    def url_of(self, name: str) -> str:
-        base, _, query = self.url.partition("?")
-        return base.rsplit("/", 1)[0] + f"/{name}" + (f"?{query}" if query else "")
-
-
 @pytest.fixture(scope="session")
-def janitor(server: EmbeddedPostgres) -> Janitor:
-    return Janitor(server.url)
+def janitor(server: EmbeddedPostgres) -> Iterator[Janitor]:
+    made = Janitor(server.url)
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,32 +1,34 @@
 """Databases that tests borrow one after another.
 
 To make one is to copy a thousand files, and that took longer than most tests. So a database that was given back is
-emptied and lent again, unless a test has changed more than rows in it: then it is dropped.
+emptied and lent again, unless a test has changed more than rows in it: then it is dropped. A session is kept for that,
+since to connect, and to plan each statement anew, took longer than to empty it.
 """
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import Any, Self
 
 import psycopg
 from psycopg import sql
 
-if TYPE_CHECKING:
-    from tests.conftest import Janitor
+Session = psycopg.Connection[tuple[Any, ...]]
 
 # All that is made by a migration or by hand: relations, columns, functions and so on, with who may do what to them.
-# An identity is the same in every copy of the template; xmin tells of changes where no row is rewritten by a truncate.
+# An identity is the same in every copy of the template. Whatever is made or changed has a later xmin than all before,
+# and whatever is dropped is missing in the count; a truncate rewrites rows of pg_class alone.
 _CATALOG = """
 select md5(string_agg(part, ' ' order by part)) from (
   select format('class %s %s %s %s %s %s', oid, relname, relowner, relacl, reloptions, relhastriggers)
     from pg_class where oid >= 16384
-  union all select format('attribute %s %s %s', attrelid, attnum, xmin) from pg_attribute where attrelid >= 16384
-  union all select format('proc %s %s', oid, xmin) from pg_proc where oid >= 16384
-  union all select format('trigger %s %s', oid, xmin) from pg_trigger where oid >= 16384
-  union all select format('constraint %s %s', oid, xmin) from pg_constraint where oid >= 16384
-  union all select format('policy %s %s', oid, xmin) from pg_policy
+  union all select format('attribute %s %s', count(*), max(xmin::text::int8)) from pg_attribute where attrelid >= 16384
+  union all select format('proc %s %s', count(*), max(xmin::text::int8)) from pg_proc where oid >= 16384
+  union all select format('trigger %s %s', count(*), max(xmin::text::int8)) from pg_trigger where oid >= 16384
+  union all select format('constraint %s %s', count(*), max(xmin::text::int8)) from pg_constraint where oid >= 16384
+  union all select format('policy %s %s', count(*), max(xmin::text::int8)) from pg_policy
   union all select format('type %s %s', oid, typname) from pg_type where oid >= 16384
   union all select format('namespace %s %s', oid, nspacl) from pg_namespace
   union all select format('extension %s', extname) from pg_extension
@@ -44,64 +46,141 @@ select pg_terminate_backend(pid) from pg_stat_activity
  where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Beginning:
-    """What a fresh copy is like: its catalog, and the rows of the tables that have any."""
+class Janitor:
+    """Makes databases on one server, and drops them."""
 
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._session = psycopg.connect(url, autocommit=True)
+
+    def make(self, name: str, *, template: str | None = None, as_template: bool = False) -> "Made":
+        """A database of this name, which is there from ``init`` to ``drop`` or within a ``with``."""
+        return Made(self, name, template, as_template)
+
+    def url_of(self, name: str) -> str:
+        base, _, query = self.url.partition("?")
+        return base.rsplit("/", 1)[0] + f"/{name}" + (f"?{query}" if query else "")
+
+    def do(self, statement: str, *names: str) -> None:
+        self._session.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
+
+    def close(self) -> None:
+        self._session.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A database that is made, and dropped with all that is in it and whoever is connected to it."""
+
+    _janitor: Janitor
+    dbname: str
+    _template: str | None
+    _as_template: bool
+
+    def init(self) -> None:
+        if self._template is None:
+            self._janitor.do("create database {}", self.dbname)
+        else:  # to copy files takes a third of what it takes to log each of their pages
+            self._janitor.do("create database {} template {} strategy file_copy", self.dbname, self._template)
+        if self._as_template:
+            self._janitor.do("alter database {} is_template true", self.dbname)
+
+    def drop(self) -> None:
+        if self._as_template:
+            self._janitor.do("alter database {} is_template false", self.dbname)
+        self._janitor.do("drop database if exists {} with (force)", self.dbname)
+
+    def __enter__(self) -> Self:
+        self.init()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.drop()
+
+
+@dataclass(slots=True)
+class _Copy:
+    """A copy of the template, the session in it that empties it, and what its catalog was like when it was made.
+
+    No two need be alike: a template that was migrated just now is analyzed when autovacuum comes to it.
+    """
+
+    database: Made
+    url: str
+    session: Session
     catalog: str
-    rows: dict[str, bytes]
+
+    def drop(self) -> None:
+        self.session.close()
+        self.database.drop()
 
 
 class Databases:
     """The databases of one server, all copies of one template."""
 
-    def __init__(self, janitor: "Janitor", template: str) -> None:
+    def __init__(self, janitor: Janitor, template: str) -> None:
         self._janitor, self._template = janitor, template
-        self._idle: list[Any] = []
-        self._beginning: _Beginning | None = None
+        self._idle: list[_Copy] = []
+        self._rows: dict[str, tuple[str, bytes]] = {}  # of each table that has any: their digest, and themselves
 
     @contextmanager
     def lent(self) -> Iterator[str]:
         """The address of one that is as fresh as the template."""
-        database = self._idle.pop() if self._idle else self._made()
-        url = self._janitor.url_of(database.dbname)
+        copy = self._idle.pop() if self._idle else self._made()
         try:
-            yield url
+            yield copy.url
         finally:
-            if self._is_emptied(url):
-                self._idle.append(database)
+            if self._is_emptied(copy):
+                self._idle.append(copy)
             else:
-                database.drop()
+                copy.drop()
 
     def close(self) -> None:
-        for database in self._idle:
-            database.drop()
+        for copy in self._idle:
+            copy.drop()
 
-    def _made(self) -> Any:
+    def _made(self) -> _Copy:
         database = self._janitor.make(f"test_{secrets.token_hex(6)}", template=self._template)
         database.init()
-        if self._beginning is None:
-            with psycopg.connect(self._janitor.url_of(database.dbname)) as connection:
-                self._beginning = _Beginning(_catalog(connection), _rows(connection))
-        return database
+        url = self._janitor.url_of(database.dbname)
+        session = _session(url)
+        self._rows = self._rows or _rows(session)
+        return _Copy(database, url, session, _catalog(session))
 
-    def _is_emptied(self, url: str) -> bool:
+    def _is_emptied(self, copy: _Copy) -> bool:
         """Whether it could be put back to the beginning."""
-        assert self._beginning is not None
         try:
-            with psycopg.connect(url) as connection:
-                connection.execute("set lock_timeout = '5s'; set session_replication_role = replica")
-                connection.execute(_OTHERS)
-                if _catalog(connection) != self._beginning.catalog:
+            if not _lives(copy.session):  # a test has ended all sessions
+                copy.session.close()
+                copy.session = _session(copy.url)
+            copy.session.execute(_OTHERS, prepare=True)
+            with copy.session.transaction():
+                if _catalog(copy.session) != copy.catalog:
                     return False
-                _empty(connection, self._beginning.rows)
+                _empty(copy.session, self._rows)
         except psycopg.Error:
             return False
         return True
 
 
+def _session(url: str) -> Session:
+    session = psycopg.connect(url, autocommit=True, application_name="between tests")
+    session.execute("set lock_timeout = '5s'; set session_replication_role = replica")
+    return session
+
+
+def _lives(session: Session) -> bool:
+    try:
+        session.execute("")
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
 @contextmanager
-def lending(janitor: "Janitor", template: str) -> Iterator[Databases]:
+def lending(janitor: Janitor, template: str) -> Iterator[Databases]:
     """Copies of this template, which are dropped at the end."""
     databases = Databases(janitor, template)
     try:
@@ -111,7 +190,7 @@ def lending(janitor: "Janitor", template: str) -> Iterator[Databases]:
 
 
 @contextmanager
-def lending_with(statement: str, name: str, *, janitor: "Janitor", template: str) -> Iterator[Databases]:
+def lending_with(statement: str, name: str, *, janitor: Janitor, template: str) -> Iterator[Databases]:
     """The same of a template of this name, which is the given one after a statement."""
     with janitor.make(name, template=template, as_template=True):
         with psycopg.connect(janitor.url_of(name)) as connection:
@@ -120,34 +199,43 @@ def lending_with(statement: str, name: str, *, janitor: "Janitor", template: str
             yield databases
 
 
-def _catalog(connection: psycopg.Connection[Any]) -> str:
-    [found] = connection.execute(_CATALOG.encode()).fetchone() or ("",)
+def _catalog(session: Session) -> str:
+    [found] = session.execute(_CATALOG, prepare=True).fetchone() or ("",)
     return str(found)
 
 
-def _tables(connection: psycopg.Connection[Any]) -> list[str]:
-    return [row[0] for row in connection.execute(_WRITTEN)]
+def _tables(session: Session) -> list[str]:
+    return [row[0] for row in session.execute(_WRITTEN, prepare=True)]
 
 
-def _rows(connection: psycopg.Connection[Any]) -> dict[str, bytes]:
-    return {table: _content(connection, table) for table in _tables(connection)}
+def _rows(session: Session) -> dict[str, tuple[str, bytes]]:
+    tables = _tables(session)
+    digests = _digests(session, tables)
+    return {table: (digests[table], _content(session, table)) for table in tables}
 
 
-def _content(connection: psycopg.Connection[Any], table: str) -> bytes:
-    with connection.cursor().copy(f"copy {table} to stdout (format binary)".encode()) as copy:
+def _digests(session: Session, tables: Iterable[str]) -> dict[str, str]:
+    one = "select {!r}, md5(string_agg(t::text, ' ' order by t::text)) from {} t"
+    asked = " union all ".join(one.format(table, table) for table in tables)
+    return dict(session.execute(asked.encode(), prepare=True).fetchall())
+
+
+def _content(session: Session, table: str) -> bytes:
+    with session.cursor().copy(f"copy {table} to stdout (format binary)".encode()) as copy:
         return b"".join(copy)
 
 
-def _empty(connection: psycopg.Connection[Any], rows: dict[str, bytes]) -> None:
+def _empty(session: Session, rows: dict[str, tuple[str, bytes]]) -> None:
     """Tables that are empty in the beginning are truncated, which makes them as small as they were; to truncate clients
     would be to truncate all that refers to them, so the others are written anew, and only if they have changed."""
-    written = [table for table in _tables(connection) if table not in rows]
+    written = [table for table in _tables(session) if table not in rows]
     if written:
-        connection.execute(sql.SQL("truncate {} cascade").format(sql.SQL(", ".join(written))))
-    connection.execute(_SEQUENCES)
-    for table, content in rows.items():
-        if _content(connection, table) != content:
-            connection.execute(sql.SQL("delete from {}").format(sql.SQL(table)))
-            with connection.cursor().copy(f"copy {table} from stdin (format binary)".encode()) as copy:
+        session.execute(sql.SQL("truncate {} cascade").format(sql.SQL(", ".join(written))))
+    session.execute(_SEQUENCES, prepare=True)
+    digests = _digests(session, rows)
+    for table, (digest, content) in rows.items():
+        if digests[table] != digest:
+            session.execute(sql.SQL("delete from {}").format(sql.SQL(table)))
+            with session.cursor().copy(f"copy {table} from stdin (format binary)".encode()) as copy:
                 copy.write(content)
-    connection.execute("select pg_stat_reset()")
+    session.execute("select pg_stat_reset()", prepare=True)

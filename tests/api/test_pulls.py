@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from pgsched.api import arrivals
-from tests.conftest import Connection, Janitor
-from tests.databases import Databases, lending_with
+from tests.conftest import Connection
+from tests.databases import Databases, Janitor, lending_with
 from tests.store.pull.pull_arrange import put
 from tests.store.store_arrange import status, value
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 
 from tests.cli.conftest import Run
-from tests.conftest import Janitor
+from tests.databases import Janitor
 
 TARGET = "https://shop.example/x"
 ID = "01a1fccb-9dd8-7215-939a-c6976cd72ab5"

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from pgsched.cli.main import cli
 from pgsched.errors import InvalidSettings, Unavailable
 from pgsched.store.admin.migrate import migrate
-from tests.conftest import Janitor
+from tests.databases import Janitor
 
 pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 

@@ -1,8 +1,6 @@
 """One database for the tests of the store, emptied after each: a clone for each of hundreds would take minutes."""
 
-import secrets
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -10,33 +8,53 @@ import pytest
 import pytest_asyncio
 
 from pgsched.store.core import connect
+from tests.databases import Databases
 from tests.store.store_arrange import Connection, schedule
 
-_EMPTY = """
-delete from pgsched_internal.keys;
-delete from pgsched.executions; delete from pgsched.jobs; delete from pgsched.history; delete from pgsched.attempts;
-delete from pgsched.dependencies; delete from pgsched.audit_log; delete from pgsched_internal.kept_dead_letters;
-delete from pgsched_internal.ends_to_mark; delete from pgsched_internal.results_to_record;
-delete from pgsched.replays; update pgsched.clients set dead_letter_target = null, dead_letters_for = default;
-delete from pgsched_internal.gates; delete from pgsched.blocked_keys;
-delete from pgsched.workers; delete from pgsched.clients where client_id <> 'default';
-"""
+_EMPTIED = [
+    "pgsched_internal.keys",
+    "pgsched.executions",
+    "pgsched.jobs",
+    "pgsched.history",
+    "pgsched.attempts",
+    "pgsched.dependencies",
+    "pgsched.audit_log",
+    "pgsched_internal.kept_dead_letters",
+    "pgsched_internal.ends_to_mark",
+    "pgsched_internal.results_to_record",
+    "pgsched.replays",
+    "pgsched_internal.gates",
+    "pgsched.blocked_keys",
+    "pgsched.workers",
+]
+_EMPTY = [
+    *(f"delete from {table}".encode() for table in _EMPTIED),
+    b"update pgsched.clients set dead_letter_target = null, dead_letters_for = default",
+    b"delete from pgsched.clients where client_id <> 'default'",
+]
 
 
 @pytest.fixture(scope="module")
-def module_url(janitor: Any, template: str) -> Iterator[str]:
+def module_url(databases: Databases) -> Iterator[str]:
     """The address of a database of this file's own."""
-    name = f"store_{secrets.token_hex(6)}"
-    with janitor.make(name, template=template):
-        yield janitor.url_of(name)
+    with databases.lent() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def emptier(module_url: str) -> Iterator[Connection]:
+    """A session that is kept, so that the statements that empty the database are planned once for each file."""
+    with psycopg.connect(module_url, autocommit=True, application_name="between tests") as connection:
+        yield connection
 
 
 @pytest.fixture
-def store_url(module_url: str) -> Iterator[str]:
+def store_url(module_url: str, emptier: Connection) -> Iterator[str]:
     """The address of a migrated database that is empty before the test; it has the default queue only."""
     yield module_url
-    with psycopg.connect(module_url, autocommit=True) as connection:
-        connection.execute(_EMPTY)
+    with emptier.transaction(), emptier.pipeline():
+        for statement in _EMPTY:
+            emptier.execute(statement, prepare=True)
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ from pgsched.delivery.python import App
 from pgsched.events import Events, Field
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
-from tests.conftest import Janitor
-from tests.databases import Databases, lending_with
+from tests.databases import Databases, Janitor, lending_with
 
 Connection = psycopg.AsyncConnection[Any]
 

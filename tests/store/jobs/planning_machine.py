@@ -130,6 +130,7 @@ class Followed(RuleBasedStateMachine):
         async def together() -> list[Any]:
             return await asyncio.gather(*work, return_exceptions=True)
 
+        self.world.has_changed()
         answers = self.loop.run_until_complete(together())
         for row in sorted(self.begun, key=lambda row: row.scheduled_for):
             self._has_begun(row)

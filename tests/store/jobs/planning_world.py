@@ -65,6 +65,9 @@ class Job(NamedTuple):
     accounted_to: datetime
 
 
+Looked = tuple[dict[UUID, Job], dict[UUID, list[Live]]]
+
+
 class World:
     """One database for all runs; nothing in it moves but by what is called here."""
 
@@ -74,8 +77,10 @@ class World:
         self.in_hand: dict[int, list[Execution]] = {}
         self.ended: dict[UUID, tuple[UUID, Account]] = {}
         self._tokens = 0
+        self._looked: Looked | None = None
 
     def clear(self, now: datetime) -> None:
+        self.has_changed()
         self.db.execute(
             "delete from pgsched.executions; delete from pgsched.jobs; delete from pgsched.history;"
             " delete from pgsched.attempts; delete from pgsched.dependencies"
@@ -87,8 +92,22 @@ class World:
         self.now = now
         self.db.execute("update public.test_clock set at = %s", [now])
 
-    def look(self) -> tuple[dict[UUID, Job], dict[UUID, list[Live]]]:
+    def has_changed(self) -> None:
+        """To be told before anything is called that may change a row: nothing changes by time alone."""
+        self._looked = None
+
+    def change(self, query: LiteralString, *parameters: Any) -> Any:
+        """A function called by itself, with nothing else going on."""
+        self.has_changed()
+        return value(self.db, query, list(parameters))
+
+    def look(self) -> Looked:
         """The jobs and their live rows. Raises AssertionError where something has ended twice."""
+        if self._looked is None:
+            self._looked = self._look()
+        return self._looked
+
+    def _look(self) -> Looked:
         with self.db.pipeline():
             found, rows = self.db.execute(_JOBS), self.db.execute(_LIVE)
             ended = self.db.execute(_ENDED, [self._seen])

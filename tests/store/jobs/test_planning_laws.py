@@ -24,7 +24,6 @@ from pgsched.store.jobs import jobs
 from tests.store.jobs.planning_instants import POLICIES, SCHEDULES, STARTS
 from tests.store.jobs.planning_machine import Followed
 from tests.store.jobs.planning_world import World, own_clock
-from tests.store.store_arrange import value
 
 STEPS = int(os.environ.get("PGSCHED_STEPS", "10000"))
 SEED = int(os.environ.get("PGSCHED_SEED", "0"))
@@ -152,13 +151,13 @@ class Planning(Followed):
         if model.spec.after_completion:
             return
         spec = self.bounded(model.spec.told(policy))
-        if value(self.world.db, "select pgsched.edit(%s, %s)", [model.id, Jsonb({"rules": spec.rules()})]):
+        if self.world.change("select pgsched.edit(%s, %s)", model.id, Jsonb({"rules": spec.rules()})):
             model.was_told(spec)
 
     @rule(key=_keys)
     def one_is_triggered(self, key: str) -> None:
         self.world.travel_to(self.world.now + timedelta(milliseconds=1))
-        self.triggered.add(value(self.world.db, "select pgsched.trigger(%s)", [self.models[key].id]))
+        self.triggered.add(self.world.change("select pgsched.trigger(%s)", self.models[key].id))
 
     @rule(key=_keys, drawn=_specs())
     def one_is_cancelled(self, key: str, drawn: tuple[Any, ...]) -> None:
