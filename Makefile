@@ -7,6 +7,8 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PYTEST_ARGS ?=
 EVERYWHERE := -n auto --dist worksteal
+# Many tests wait for a second to pass or for a process to start: one more than there are cores leaves none idle.
+AND_ONE := -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist worksteal
 # The tests start hundreds of processes; without bytecode each would compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
 ARGS ?=
@@ -35,13 +37,13 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check
 
 types: $(VENV)/.dev
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers auto
 
 imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 test-18: $(VENV)/.dev
-	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(EVERYWHERE) -m "not timed and not attack" $(PYTEST_ARGS)
+	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(AND_ONE) -m "not timed and not attack" $(PYTEST_ARGS)
 	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest -m timed tests/worker $(PYTEST_ARGS)
 	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest -n 2 --dist worksteal -m attack tests/adversary $(PYTEST_ARGS)
 
