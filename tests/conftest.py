@@ -66,6 +66,13 @@ def _log_in_quickly(url: str) -> None:
         connection.execute(sql.SQL("alter role current_user password {}").format(sql.Literal(verifier)))
 
 
+def forget_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands of the test read no setting from its environment."""
+    for name in list(os.environ):
+        if name.startswith("PGSCHED_") and not name.startswith("PGSCHED_TEST_"):
+            monkeypatch.delenv(name)
+
+
 @pytest.fixture(scope="session")
 def janitor(server: EmbeddedPostgres) -> Iterator[Janitor]:
     made = Janitor(server.url)

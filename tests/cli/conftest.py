@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pgsched.cli.main import cli
+from tests.conftest import forget_settings
 
 Run = Callable[..., Result]
 Start = Callable[..., subprocess.Popen[str]]
@@ -22,9 +23,7 @@ Start = Callable[..., subprocess.Popen[str]]
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands run in a directory of the test's own, with no settings around them."""
     monkeypatch.chdir(tmp_path)
-    for name in list(os.environ):
-        if name.startswith("PGSCHED_") and not name.startswith("PGSCHED_TEST_"):
-            monkeypatch.delenv(name)
+    forget_settings(monkeypatch)
 
 
 @pytest.fixture

@@ -10,11 +10,17 @@ from click.testing import CliRunner
 from pgsched.cli.main import cli
 from pgsched.errors import InvalidSettings, Unavailable
 from pgsched.store.admin.migrate import migrate
+from tests.conftest import forget_settings
 from tests.databases import Janitor
 
 pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 
 _CLIENT_ENCODINGS = ["LATIN1", "WIN1252", "SQL_ASCII", "UTF8"]
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_settings(monkeypatch)
 
 
 @pytest.fixture(params=["SQL_ASCII", "LATIN1", "WIN1252"])

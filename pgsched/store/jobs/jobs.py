@@ -78,17 +78,21 @@ async def plan_jobs(connection: AsyncConnection[Any], *, batch: int, seconds: fl
     except Exception as error:
         if not is_of_a_row(error):
             raise
-        taken, invalid = await _plan_apart(connection, ids, until)
+        taken, invalid = await _plan_apart(connection, ids, seconds)
     return Planned(taken, invalid, taken > 0 and (taken < len(ids) or taken == batch))
 
 
 async def _plan_apart(
-    connection: AsyncConnection[Any], ids: Sequence[UUID], until: float
+    connection: AsyncConnection[Any], ids: Sequence[UUID], seconds: float
 ) -> tuple[int, list[tuple[Any, str]]]:
-    """After an error that one of them has caused: job by job, so that only that one is left out, and says so."""
+    """After an error that one of them has caused: job by job, so that only that one is left out, and says so.
+
+    What could not be taken up comes first in the next turn too, and must not be all that there is time for.
+    """
     invalid, taken = list[tuple[Any, str]](), 0
-    for number, id in enumerate(ids):
-        if number and time.monotonic() > until:
+    until = time.monotonic() + seconds
+    for id in ids:
+        if taken and time.monotonic() > until:
             break
         try:
             async with connection.transaction():

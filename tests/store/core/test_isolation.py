@@ -122,12 +122,30 @@ async def test_jobs_are_planned_beside_one_that_cannot_be(db: Session, planning:
     db.execute("alter table pgsched.executions add constraint odd check (job_id is null or target <> 'python:odd')")
     db.execute("update pgsched.jobs set target = 'python:odd' where id = %s", [odd])
     try:
-        taken, invalid, _ = await jobs.plan_jobs(planning, batch=10)
+        taken, invalid, _ = await jobs.plan_jobs(planning, batch=10, seconds=60)
     finally:
         db.execute("alter table pgsched.executions drop constraint odd")
     assert (taken, [id for id, _ in invalid]) == (5, [odd])
     assert value(db, "select count(*) from pgsched.executions") == 4
     assert column(db, "select state::text from pgsched.jobs where id = %s", [odd]) == ["invalid"]
+
+
+async def test_a_job_that_takes_too_long_to_plan_is_not_all_that_a_turn_has_time_for(
+    db: Session, planning: Connection
+) -> None:
+    schedule(db, every="1 hour", key="slow", target="python:slow")
+    fine = schedule(db, every="1 hour", key="fine")
+    db.execute(
+        "create function public.be_slow() returns trigger language plpgsql as 'begin perform pg_sleep(60); end';"
+        " create trigger be_slow before insert on pgsched.executions for each row"
+        " when (new.target = 'python:slow') execute function public.be_slow()"
+    )
+    await planning.execute("set statement_timeout = '1s'")
+    try:
+        assert (await jobs.plan_jobs(planning, batch=10, seconds=0))[:2] == (1, [])
+    finally:
+        db.execute("drop trigger be_slow on pgsched.executions; drop function public.be_slow()")
+    assert column(db, "select job_id from pgsched.executions") == [fine]
 
 
 async def test_whoever_waits_is_released_beside_any_number_whom_somebody_has_locked(
@@ -232,7 +250,7 @@ async def test_runs_are_passed_on_to_consumers_beside_one_that_cannot_be(
 ) -> None:
     pulled_queue(db)
     made = [schedule(db, every="1 hour", key=f"p-{n}", target="queue:", queue="orders") for n in range(4)]
-    await jobs.plan_jobs(planning, batch=10)
+    await jobs.plan_jobs(planning, batch=10, seconds=60)
     db.execute("update pgsched.executions set fire_at = now(), scheduled_for = now()")
     db.execute(
         f"alter table pgsched.executions add constraint odd check (job_id is distinct from '{made[2]}'"

@@ -176,7 +176,7 @@ async def test_a_held_row_that_is_cancelled_keeps_nobody_from_planning(db: Sessi
     await claim(worker)
     call(db, "cancel", id=waiting_id(db, counted))
     other = job(db, planned_revision=0)
-    assert (await jobs.plan_jobs(worker, batch=10))[:2] == (2, [])
+    assert (await jobs.plan_jobs(worker, batch=10, seconds=60))[:2] == (2, [])
     assert len(waiting(db, counted)) == len(waiting(db, other)) == 1
 
 
@@ -310,7 +310,7 @@ async def test_the_first_job_of_each_client_is_planned_before_the_second_of_any(
 ) -> None:
     of_many = [job(db, client_id="many", planned_revision=0) for _ in range(5)]
     of_one = job(db, client_id="one", planned_revision=0)
-    assert await jobs.plan_jobs(worker, batch=2) == (2, [], True)
+    assert await jobs.plan_jobs(worker, batch=2, seconds=60) == (2, [], True)
     assert len(waiting(db, of_one)) == 1
     assert sum(len(waiting(db, many)) for many in of_many) == 1
 
@@ -319,7 +319,7 @@ async def test_when_the_time_of_a_turn_is_over_the_rest_is_planned_in_the_next(d
     new = [job(db, planned_revision=0) for _ in range(3)]
     assert await jobs.plan_jobs(worker, batch=10, seconds=0) == (1, [], True)
     assert sum(len(waiting(db, one)) for one in new) == 1
-    assert await jobs.plan_jobs(worker, batch=10) == (2, [], False)
+    assert await jobs.plan_jobs(worker, batch=10, seconds=60) == (2, [], False)
 
 
 async def test_jobs_that_somebody_has_locked_are_left_for_later(
@@ -328,7 +328,7 @@ async def test_jobs_that_somebody_has_locked_are_left_for_later(
     locked, free = job(db, planned_revision=0), job(db, planned_revision=0)
     with psycopg.connect(store_url) as other:
         other.execute("select from pgsched.jobs where id = %s for update", [locked])
-        assert await jobs.plan_jobs(worker, batch=10) == (1, [], True)
-        assert await jobs.plan_jobs(worker, batch=10) == (0, [], False)
+        assert await jobs.plan_jobs(worker, batch=10, seconds=60) == (1, [], True)
+        assert await jobs.plan_jobs(worker, batch=10, seconds=60) == (0, [], False)
     assert len(waiting(db, free)) == 1
-    assert await jobs.plan_jobs(worker, batch=10) == (1, [], False)
+    assert await jobs.plan_jobs(worker, batch=10, seconds=60) == (1, [], False)

@@ -65,7 +65,7 @@ class Stage:
 
     async def plan(self) -> None:
         """What upkeep does: jobs that are new or were edited get their row, and what waited for an end is released."""
-        await jobs.plan_jobs(self.worker, batch=10)
+        await jobs.plan_jobs(self.worker, batch=10, seconds=60)
         while (await dependencies.release(self.worker, most=10))[0]:
             pass
 
