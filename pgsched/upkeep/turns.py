@@ -39,8 +39,8 @@ class Turns(Service):
     async def turn(self) -> float:
         if pause := self._cycle.pause:
             return pause
+        connection = await self._link.get()  # to wait for one costs the others nothing
         with self._cycle.work():
-            connection = await self._link.get()
             waits = await ordering.anybody_waits(connection)
             more = waits and await self._let_stuck(connection)
         if more:

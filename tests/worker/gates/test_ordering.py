@@ -108,7 +108,8 @@ async def test_an_execution_at_the_head_that_is_cancelled_lets_the_next_go_on(ru
 async def test_a_key_whose_head_was_deleted_by_hand_goes_on(running: Running, db: Connection) -> None:
     notes = Notes(fails=lambda key, n, attempt: n == 1)
     await db.execute(SCHEDULE.encode(), ['{"backoff": ["1h"]}', 3, 1])
-    async with running(notes.app):
+    async with running(notes.app) as worker:
+        worker.upkeep.turns.idle_every = 0.5  # nobody tells it, and nobody waited when it looked first
         await until(lambda: value(db, "select id from pgsched.executions where at_head and lease_token is null"))
         await until(lambda: value(db, "select 1 from pgsched.executions where gate = 'order' having count(*) = 2"))
         await db.execute("delete from pgsched.executions where at_head")
