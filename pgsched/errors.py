@@ -1,7 +1,7 @@
 """Every error of pgsched.
 
     PgschedError
-    ├── InvalidInput                 what was asked for cannot be meant; the message says what to write
+    ├── InvalidInput                 the request is invalid; the message says what to write
     │   ├── InvalidTarget            pgsched.invalid_target       PS001
     │   ├── InvalidSchedule          pgsched.invalid_schedule     PS002
     │   ├── InvalidPayload           pgsched.invalid_payload      PS003
@@ -11,7 +11,7 @@
     ├── Conflict                     pgsched.conflict             PS011  the row's state does not allow it
     ├── Refused                      pgsched.refused              PS012  the caller may not do it
     ├── StaleLease                   pgsched.stale_lease          PS013  leased anew; the result does not count
-    ├── QueueFull                    pgsched.queue_full           PS014  as many wait in the queue as may
+    ├── QueueFull                    pgsched.queue_full           PS014  the queue has reached its max_waiting
     ├── SchemaMismatch               pgsched.schema_mismatch      the database is not at this release's schema
     ├── Unavailable                  pgsched.unavailable          the database cannot be reached
     └── EmbeddedPostgresError        pgsched.embedded_postgres    the embedded server cannot be used or started
@@ -24,14 +24,14 @@ from typing import ClassVar
 
 
 class PgschedError(Exception):
-    """The root: catch this to catch whatever pgsched raises on purpose."""
+    """The base of all errors that pgsched raises on purpose."""
 
     code: ClassVar[str] = "pgsched.error"
     sqlstate: ClassVar[str | None] = None
 
 
 class InvalidInput(PgschedError, ValueError):
-    """What was asked for cannot be meant; the message says what to write instead."""
+    """The request is invalid; the message says what to write instead."""
 
     code = "pgsched.invalid_input"
     sqlstate: ClassVar[str | None] = "PS000"
@@ -45,14 +45,14 @@ class InvalidTarget(InvalidInput):
 
 
 class InvalidSchedule(InvalidInput):
-    """The instant, expression, interval or time zone makes no schedule."""
+    """The instant, expression, interval or time zone is not valid."""
 
     code = "pgsched.invalid_schedule"
     sqlstate = "PS002"
 
 
 class InvalidPayload(InvalidInput):
-    """The payload is not JSON, or is over the limit."""
+    """The payload is not JSON, or it is too large."""
 
     code = "pgsched.invalid_payload"
     sqlstate = "PS003"
@@ -80,7 +80,7 @@ class NotFound(PgschedError):
 
 
 class Conflict(PgschedError):
-    """The row's state does not allow what was asked."""
+    """The state of the job or execution does not allow this."""
 
     code = "pgsched.conflict"
     sqlstate = "PS011"
@@ -94,14 +94,14 @@ class Refused(PgschedError):
 
 
 class StaleLease(PgschedError):
-    """The execution was leased anew in the meantime; this result does not count."""
+    """Another worker or consumer has leased the execution since; this result does not count."""
 
     code = "pgsched.stale_lease"
     sqlstate = "PS013"
 
 
 class QueueFull(PgschedError):
-    """As many executions wait in the queue as may: schedule it again in a moment."""
+    """The queue has reached its maximum of waiting executions: schedule again in a moment."""
 
     code = "pgsched.queue_full"
     sqlstate = "PS014"

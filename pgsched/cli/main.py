@@ -35,7 +35,7 @@ _COMMANDS = {
 class Commands(click.Group):
     """A group whose every ending is one answer: see ``pgsched.cli.reply``.
 
-    Exit status 0: done. 1: it failed. 2: what was asked for cannot be meant. 130: Ctrl-C.
+    Exit status 0: done. 1: it failed. 2: the request is invalid. 130: Ctrl-C.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:

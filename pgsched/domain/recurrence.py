@@ -151,7 +151,7 @@ def recurrence(
 
     As ``from_parts``, save that a job has all its columns, also those that its kind of schedule has no use for, and
     that rules may have: ``timezone`` is that of the days excluded, ``anchor`` that of a further interval. Raises
-    InvalidSchedule for what cannot be meant together, and for a job that would never fire.
+    InvalidSchedule for parts that contradict each other, and for a job that would never fire.
     """
     _check_interval(every, rules)
     start = anchor if rules.anchor is None else rules.anchor

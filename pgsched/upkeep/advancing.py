@@ -1,7 +1,7 @@
-"""What is asked for as a whole and done in parts, each at its pace: turns that advance all of it.
+"""The base of services that carry out a long request in parts, such as a backfill or a replay of many.
 
-One turn a second while there is any. Without, a look every few seconds on the connection of the chores: a connection
-for itself it has only while there is something to do.
+There is one turn a second while any request is active. Otherwise the service looks every few seconds, on the connection
+that it shares with other chores; it opens a connection of its own only while there is work.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from pgsched.store.core.isolation import is_a_lock, is_of_a_row, took_too_long
 
 
 class Advancing(Service):
-    """Subclasses say what there is to advance, and what is one's part of a turn."""
+    """Subclasses say which requests are active, and how to do the next part of one."""
 
     longest_turn = 300.0
 
@@ -34,7 +34,7 @@ class Advancing(Service):
         return 0.0 if again else self._every
 
     async def _advance(self, id: UUID) -> bool:
-        """What one of them fails by is no matter of the others."""
+        """Advances one of them; its failure does not affect the others."""
         try:
             return await self.advance(id)
         except Exception as error:
@@ -46,16 +46,16 @@ class Advancing(Service):
             return False
 
     async def give_up(self, id: UUID, error: Exception) -> None:
-        """It cannot be advanced."""
+        """Ends a request that cannot be carried on."""
 
     async def any_active(self, connection: Connection) -> bool:
-        """Whether there is anything to advance; asked on the connection of the chores."""
+        """Whether any request is active; asked on the shared connection."""
         raise NotImplementedError
 
     async def active(self, connection: Connection) -> Sequence[UUID]:
-        """What there is to advance."""
+        """The active requests."""
         raise NotImplementedError
 
     async def advance(self, id: UUID) -> bool:
-        """Does as much of it as is its turn; whether the rest need not wait."""
+        """Does the next part of it. Returns whether there is more to do at once."""
         raise NotImplementedError

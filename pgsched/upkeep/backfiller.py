@@ -1,4 +1,5 @@
-"""Plans the rows of backfills, behind whatever else is due: in each turn what their rates have for the next second."""
+"""Plans the rows of backfills: in each turn as many as their rates allow for the next second. They run behind other
+work."""
 
 from collections.abc import Sequence
 from uuid import UUID

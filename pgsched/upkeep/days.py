@@ -1,9 +1,9 @@
-"""What is past its keeping goes: days of history, whole, once their dead letters are out of them; dead letters that
-expired; ended jobs; keys that stand for nothing any more; the audit log. Days ahead are made in time.
+"""Drops what has been kept for long enough: whole days of history, once their dead letters were moved elsewhere;
+expired dead letters; ended jobs; keys that are no longer used; the audit log. Also creates the coming days of history.
 
-To make or drop a day takes a table lock for a moment. It is only ever tried for: who stood in line for it would have
-every settle stand in line behind it. A reader of hours therefore keeps a day from being made or dropped, and nothing
-else; days are made far enough ahead to wait for that.
+Creating or dropping a day takes a table lock for a moment. The lock is tried for and never waited for, because every
+settle would queue up behind a waiting lock. A query that runs for hours therefore delays the creation or drop of a day
+and nothing else; days are created far enough ahead for that.
 """
 
 import asyncio

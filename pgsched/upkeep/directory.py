@@ -1,5 +1,5 @@
-"""What this worker knows of the clients and queues: what clients keep and sign with, as which role they act, and the
-defaults of executions. Read again when they change, and every few seconds."""
+"""The settings of clients and queues, in memory: history kept, signing secrets, roles, and defaults of options. They
+are read again when they change, and every few seconds."""
 
 import base64
 import binascii
@@ -52,7 +52,7 @@ class Directory(Service):
     def _usable(
         self, kind: str, found: Iterable[tuple[_Owner, bytes | None]]
     ) -> Iterator[tuple[_Owner, tuple[bytes, ...]]]:
-        """Those that have defaults that can be meant: SQL does not check all that an execution's options must be."""
+        """The settings whose default options are valid: SQL does not check everything about options."""
         for owner, options in found:
             if options is None:
                 continue
@@ -80,11 +80,11 @@ class Directory(Service):
         return len(self._keep) > 1
 
     def weight(self, client_id: str) -> int:
-        """This client's part of what a saturated worker does."""
+        """The client's share of a saturated worker."""
         return self._weights.get(client_id, 1)
 
     def queue_weight(self, queue: int) -> int:
-        """The part of a queue (by its number) in what a worker does that serves several."""
+        """The share of a queue (by its number) in a worker that serves several."""
         return self._queue_weights.get(queue, 1)
 
     def keeps_success(self, client_id: str) -> bool:
@@ -92,7 +92,7 @@ class Directory(Service):
         return self._keep.get(client_id, True)
 
     def defaults(self, client_id: str, partition: int) -> tuple[bytes, ...]:
-        """The options that hold where an execution's own are silent: its client's, then its queue's."""
+        """The default options of a client and of its queue, in this order."""
         own = self._options.get(client_id, ())
         if not self._of_queues:
             return own
@@ -103,5 +103,5 @@ class Directory(Service):
         return self._roles.get(client_id)
 
     def signing_secrets(self, client_id: str) -> tuple[bytes, ...]:
-        """The keys with which this client's callbacks are signed, one signature by each."""
+        """The secrets with which this client's callbacks are signed; each makes one signature."""
         return self._secrets.get(client_id, ())

@@ -1,4 +1,4 @@
-"""What the upkeep asks of the worker in whose process it runs: its roster and its clock have the answers."""
+"""What the upkeep needs from the worker in whose process it runs; its roster and clock implement these protocols."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,7 +9,7 @@ from pgsched.store.core.connect import Connection
 class Numbered(Protocol):
     @property
     def number(self) -> int:
-        """The worker's, 0 while it has none."""
+        """The worker's number; 0 while it has none."""
 
 
 class Host(Numbered, Protocol):

@@ -1,8 +1,8 @@
-"""Finds out which queues are full: those in which as many executions wait as may.
+"""Marks queues that have reached their ``max_waiting``.
 
-Whoever schedules looks at a mark on the queue and counts nothing. The mark is set and taken away here, by the first of
-the living workers, once a second while there is a queue with a maximum. Counting takes longer the higher the maximum;
-it never takes more than a tenth of the time. What comes in between two counts comes in above the maximum.
+Callers who schedule look at the mark and count nothing. The first of the living workers sets and clears it here, once a
+second while any queue has a maximum. Counting takes longer the higher the maximum is, but never more than a tenth of
+the time. A queue may exceed its maximum by as many executions as arrive between two counts.
 """
 
 from pgsched.events import Events
@@ -15,7 +15,7 @@ _ONE_IN = 10
 
 
 class Levels(Service):
-    """Woken when something is set for a queue; without a maximum anywhere it looks once a minute."""
+    """Woken when a queue's settings change; while no queue has a maximum it looks once a minute."""
 
     name = "levels"
     rest = 3.0  # whoever may connect may wake it

@@ -1,7 +1,7 @@
 """Plans the first row of new and edited jobs, and proves that every active job has one.
 
-From the first row on, each claim plans the next. The sweep should never find anything; what it finds it repairs and
-reports.
+From the first row on, each claim plans the next. The sweep looks for active jobs without a row. It should never find
+one; if it does, it plans the row and reports it.
 """
 
 from pgsched.events import Events
@@ -15,7 +15,7 @@ _SWEEPING_ONE_IN = 20
 
 
 class Planner(Service):
-    """Woken by a change of a job; looks by itself every few seconds, and sweeps every minute."""
+    """Woken when a job changes; otherwise it looks every few seconds, and sweeps every minute."""
 
     name = "planner"
     rest = 3.0  # whoever may connect may wake it
@@ -38,7 +38,7 @@ class Planner(Service):
         return min(self._every, self._sweeping.pause)
 
     async def _sweep(self, connection: Connection) -> None:
-        """A part of all jobs, but for those with which that fails; after the last one begins at the first again."""
+        """Checks the next part of all jobs, except those that fail, and starts over after the last one."""
         with self._sweeping.work():
             (repaired, after), invalid = await sweeping.repair_others(connection, after=self._swept_to, most=_SWEPT)
         for job, reason in invalid:

@@ -1,9 +1,9 @@
-"""Lets those fire that waited for an execution that has ended, and records results of which a lock kept somebody.
+"""Releases executions whose predecessors have ended, and records results that a lock had delayed.
 
-Nothing is paid for it where nobody waits: settling does not look, and a turn is one look into an empty table every two
-seconds. While somebody waits, every settle of this process is followed by a turn at once, no two of them closer than
-a moment; an end that was settled elsewhere is looked for there, or found within two seconds. So is what a consumer said
-of an execution that somebody had locked at that moment.
+While no execution waits for another, this costs one look into an empty table every two seconds, and settling does not
+look at all. While one waits, each settle of this process is followed by a turn, with a short pause between two turns.
+The ends that another process settles are released there, or found here within two seconds. The same holds for a
+consumer's result for an execution that another transaction had locked.
 """
 
 import time
@@ -20,7 +20,8 @@ _SWEEPING_ONE_IN = 20
 
 
 class Releaser(Service):
-    """Looks every two seconds, after settles, and when told that somebody waits or what is waited for is no more."""
+    """Looks every two seconds, after each settle, and when a notification says that an execution waits or was
+    cancelled."""
 
     name = "releaser"
 
@@ -33,7 +34,7 @@ class Releaser(Service):
         self._turned_at, self._sweeping = float("-inf"), DutyCycle(_SWEEPING_ONE_IN, every=sweep_every)
 
     def settled(self) -> None:
-        """Rows have ended; somebody may wait for one of them."""
+        """Rows have ended; others may wait for them."""
         if self._open:
             self.wake()
 
@@ -64,7 +65,7 @@ class Releaser(Service):
         return min(self._every, max(results_in or self._every, _APART))
 
     async def _sweep(self) -> int:
-        """A part of all that is waited for; after the last one begins at the first again."""
+        """Checks the next part of all predecessors, and starts over after the last one."""
         with self._sweeping.work():
             connection = await self._link.get()
             decided, self._swept_to = await dependencies.release_abandoned(connection, most=_MOST, after=self._swept_to)

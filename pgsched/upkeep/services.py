@@ -1,4 +1,4 @@
-"""What keeps the database in order, put together; each worker process has all of it."""
+"""The services that keep the database in order; each worker process runs all of them."""
 
 from datetime import timedelta
 
@@ -21,8 +21,8 @@ from pgsched.upkeep.zones import Zones
 
 
 class Upkeep:
-    """Single statements are rare chores, and share the worker's connection for them. What plans and moves many rows are
-    transactions, each on a connection of its own."""
+    """Services that send a single statement now and then share one connection. Those that plan or move many rows in
+    transactions have connections of their own."""
 
     def __init__(self, settings: Settings, url: str, events: Events, chores: Link, host: Host, clock: Clock) -> None:
         lease = timedelta(seconds=settings.lease)

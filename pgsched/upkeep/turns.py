@@ -1,8 +1,9 @@
-"""Lets ordering keys go on that nobody is at the head of any more, though somebody waits for his turn.
+"""Unblocks ordering keys that have no head although executions wait under them.
 
-What ends in a worker's hands lets the next of its key go on with it. What a client's transaction takes out of the way
-is told by notification, and looked for here; so is what was deleted by hand, or was decided in the very moment in which
-its predecessor ended elsewhere. Nothing is read where nobody waits.
+When a worker settles the head of a key, the same statement lets the next one fire. This service handles the other
+cases: a client's transaction has removed the head (a notification tells of it), somebody has deleted it by hand, or an
+execution was held in the very moment in which its predecessor ended elsewhere. While no execution waits for its turn,
+it reads nothing.
 """
 
 from pgsched.events import Events
@@ -16,8 +17,8 @@ _KEYS = 500  # of a partition that one turn looks at
 
 
 class Turns(Service):
-    """Looks at this worker's partitions when told to and every few seconds while somebody waits, in a twentieth of the
-    time at most."""
+    """Looks at this worker's partitions when woken, and every few seconds while executions wait for their turn. It
+    spends at most a twentieth of its time on that."""
 
     name = "turns"
 
@@ -48,7 +49,7 @@ class Turns(Service):
         return self.every if waits else self.idle_every
 
     async def _let_stuck(self, connection: Connection) -> bool:
-        """Looks at a part of the keys of each partition, from where the last look ended; whether there are more."""
+        """Looks at the next part of the keys of each partition. Returns whether there are more."""
         own = self._host.own
         if not self._marks:
             self._marks = dict.fromkeys(own, ordering.FIRST)

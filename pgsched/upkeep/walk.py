@@ -1,4 +1,4 @@
-"""Taking back what was leased in some partitions, a part at a time, so that a backlog keeps nobody waiting."""
+"""Takes leased rows back from some partitions, a part at a time, so that a large backlog does not delay others."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -10,9 +10,9 @@ from pgsched.store.live.reaping import Stretch, reap_others
 
 
 class Walk:
-    """Reads the due rows of partitions once, from the earliest to the latest, for what can be taken back.
+    """Reads the due rows of partitions once, in the order of their instants, and takes back what it can.
 
-    That is what is leased to these owners, and what had run out by a moment of the database.
+    It takes back the rows that these owners have leased, and those whose lease had run out by a given time.
     """
 
     def __init__(self, owners: Sequence[int], partitions: Iterable[int], *, ended_by: float, depth: int) -> None:
@@ -27,7 +27,7 @@ class Walk:
         return not self._marks
 
     async def go_on(self, connection: Connection, seconds: float) -> None:
-        """Reads on for about so long."""
+        """Reads on for about this many seconds."""
         until = time.monotonic() + seconds
         while self._marks and time.monotonic() < until:
             partition, low = next(iter(self._marks.items()))

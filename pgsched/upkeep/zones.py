@@ -1,9 +1,10 @@
-"""Keeps planned rows right when governments change the clocks.
+"""Moves planned rows when the rules of time zones change.
 
-A row is planned by the rules of time zones that its planner had. The version is on record; a process that starts with a
-later one goes through the active jobs whose instants hang on a zone, moves the rows that the new rules have elsewhere,
-and notes its own version when all is done. A process with an older version changes nothing, but what it plans
-meanwhile may be misplaced again: it leaves a note, upon which the next to start with the later version looks again.
+A row is planned by the time zone rules that its planner has, and the database records their version. A process that
+starts with a later version goes through the active jobs whose instants depend on a zone, moves the rows for which the
+new rules give another instant, and records its version at the end. A process with an older version changes nothing. The
+rows that it plans meanwhile may be wrong again, so it leaves a note, and the next process that starts with the later
+version rechecks.
 """
 
 import contextlib
@@ -25,7 +26,7 @@ _BUSY = 2.0  # seconds until a job is looked at again that somebody had in hand
 
 @dataclass(slots=True, kw_only=True)
 class _Round:
-    """How far rechecking has come; ``left`` are jobs that somebody else had in hand."""
+    """The progress of a recheck; ``left`` are jobs that another transaction had locked."""
 
     old: str
     locked: bool = False
@@ -36,7 +37,7 @@ class _Round:
 
 
 class Zones(Service):
-    """A look at the version each minute; while rows are rechecked, a batch of jobs a turn."""
+    """Looks at the version each minute. While rows are rechecked, each turn does one batch of jobs."""
 
     name = "zones"
 

@@ -1,4 +1,4 @@
-"""What cannot be meant: each is answered with a problem that says what to write, and leaves nothing behind."""
+"""Invalid requests: each is answered with a problem that says what to write, and leaves nothing behind."""
 
 import json
 import secrets

@@ -2,10 +2,10 @@
 
 Whoever may connect may notify, on any channel: what is heard is a hint, passed on by ``Hints`` at a bounded pace.
 
-The session holds the worker's advisory lock: when the process dies, the lock goes with it, and the others take its rows
-back without waiting for the lease. A cut connection looks dead without an error, so the listener sends itself a
+The session carries the worker's name, as all of its sessions do: when the process dies they end, and the others take
+its rows back without waiting for the lease. A connection that was cut may look alive, so the listener sends itself a
 notification every few seconds, with a word that nobody else can know, and takes a missing answer for a lost session.
-After every (re)connect the partitions are looked at once, for what came while nobody listened.
+After each (re)connect the worker looks at its partitions once, for rows that came while nobody listened.
 """
 
 import asyncio
