@@ -1,9 +1,9 @@
-"""What not every worker can deliver.
+"""Capabilities: what a worker needs to have before it can deliver to a target.
 
-Callbacks and notifications any worker can send. A Python handler only a worker that has it can call, a topic of Kafka
-only one that knows brokers reach. What a target needs is a **capability**: ``python:send_email`` (the target itself),
-``kafka:``, ``sql:`` (functions of clients that have no role of their own). Workers say in ``pgsched.workers`` which
-they have.
+Any worker can send callbacks and notifications. Only a worker that has a Python handler can call it, and only one that
+is configured with brokers can send to Kafka. What a target needs is a **capability**: ``python:send_email`` (the target
+itself), ``kafka:``, ``sql:`` (functions of clients that have no role of their own). Workers say in ``pgsched.workers``
+which they have.
 
 What nobody alive can deliver is held at a gate named after its capability; what may have ended its worker's process, at
 another, until a process has it alone. Neither gate is a row of the table of gates.

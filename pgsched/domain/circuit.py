@@ -1,7 +1,7 @@
-"""When a target counts as failing, and is left alone.
+"""Decides when a target counts as failing, so that pgsched stops calling it.
 
-Attempts are counted from the first failure on, in windows of a few seconds. A target fails when it failed often enough
-and in enough of its attempts, or when it asked itself to be left alone (429 or 503 with Retry-After).
+Attempts are counted from the first failure on, in windows of a few seconds. A target is failing when enough
+of its attempts have failed, in number and in proportion, or when it asks for a pause (429 or 503 with Retry-After).
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Window:
     failures: int = 0
 
     def fails(self, after: int) -> bool:
-        """Whether it failed so often, and at least in half of its attempts."""
+        """Whether at least so many attempts failed, and at least half of all."""
         return self.failures >= after and self.failures >= _SHARE * self.attempts
 
 
@@ -41,7 +41,7 @@ def is_healthy(outcome: Outcome) -> bool:
 
 
 def asked_pause(outcome: Outcome) -> timedelta | None:
-    """How long the target asked to be left alone."""
+    """The pause that the target asked for."""
     if type(outcome) is not Failed or outcome.status_code not in _BUSY or not outcome.retry_after:
         return None
     return min(outcome.retry_after, LONGEST_RETRY_AFTER)

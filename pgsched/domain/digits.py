@@ -1,7 +1,8 @@
-"""Numbers that are short to write and long to keep: ``1e131000`` is eight characters of JSON, and 131 kB as text.
+"""Refuses numbers that are short in JSON and long in the database: ``1e131000`` has eight characters, and 131 kB as
+text.
 
-PostgreSQL writes a number of jsonb out in full. The database refuses what is too long; here it is refused before the
-database has written it out.
+PostgreSQL writes numbers of jsonb out in full. The database refuses numbers that are too long, but only after it has
+written them out; this check comes before.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""When a job does not fire although its schedule says so: days, stretches of time, patterns on the wall clock."""
+"""The ``exclude`` rule of a job: days, periods, and cron patterns at which it does not fire."""
 
 import re
 from bisect import bisect_right
@@ -88,7 +88,7 @@ class Excluded:
     stretches: tuple[tuple[int, int], ...]
 
     def until(self, instant: datetime) -> datetime | None:
-        """When the days or the stretch of time end that ``instant`` falls into; None where it falls into none."""
+        """The end of the excluded days or period that contain ``instant``; None if none does."""
         at = (instant - _EPOCH) // _MICROSECOND
         found = bisect_right(self.stretches, at, key=itemgetter(0)) - 1
         if found < 0 or at >= self.stretches[found][1]:
@@ -96,7 +96,8 @@ class Excluded:
         return _EPOCH + self.stretches[found][1] * _MICROSECOND
 
     def remaining(self, seconds: int, day: int, fraction: int) -> int:
-        """Of those seconds of the day what is left, for instants that lie ``fraction`` microseconds after each."""
+        """Those of the given seconds that are not excluded, for instants ``fraction`` microseconds after each
+        second."""
         first = bisect_right(self.stretches, day * DAY * 1_000_000, key=itemgetter(0)) - 1
         for opens, closes in self.stretches[max(first, 0) :]:
             low, high = (-((fraction - end) // 1_000_000) for end in (opens, closes))

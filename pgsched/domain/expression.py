@@ -1,4 +1,4 @@
-"""Cron expressions as text: what they may say, and which wall-clock times, without any zone, match them."""
+"""Reads cron expressions, and finds the wall-clock times (without a zone) that match them."""
 
 import copy
 import re

@@ -1,4 +1,4 @@
-"""Gates: what holds executions back, and when the next may pass.
+"""Gates hold executions back, and say when the next one may pass.
 
 A limit of a client, of a target host, of a queue or of a key of a client's own, and the circuit of a failing target are
 all gates. A gate lets so many events a period pass, evenly, by the generic cell rate algorithm (ITU-T I.371): it keeps

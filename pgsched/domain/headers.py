@@ -1,4 +1,4 @@
-"""The headers that an execution's options may carry, and those that are not theirs to set."""
+"""Checks the headers in an execution's options: their form, and that pgsched does not set them itself."""
 
 import re
 from typing import Any

@@ -1,7 +1,7 @@
-"""Where in a stretch of time a run starts, so that jobs that fire at one instant do not start at once.
+"""Spreads the starts of runs, so that jobs that fire at the same instant do not all start at once.
 
-What is drawn is drawn from the job's identity and the instant: whoever plans the row, and however often, draws the
-same. No start reaches the instant that follows, so that a job's runs keep their order.
+The offset is derived from the job's identity and the instant, so every worker that plans the row gets the same one. No
+start comes after the job's next instant, so runs keep their order.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Results that are remembered up to a total size.
 
-``functools.lru_cache`` counts entries. Where a client decides how large an entry is, their number bounds no memory.
+``functools.lru_cache`` counts entries. Where clients decide how large an entry is, a count does not bound the memory.
 """
 
 from collections import OrderedDict

@@ -1,7 +1,7 @@
-"""What came of an attempt, and what becomes of its row.
+"""Outcomes of attempts, and the decisions that follow from them.
 
-A channel answers with an Outcome; ``decide`` turns it, with the row's policy, into a Decision; the settler
-makes the decision true. These are the only places where each of these steps is taken.
+A channel returns an Outcome, ``decide`` turns it into a Decision under the row's options, and the settler writes the
+decision to the database. Each of these steps is taken nowhere else.
 """
 
 import random
@@ -25,7 +25,7 @@ _SHORTEST_POSTPONED = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Succeeded:
-    """The target did it. ``result`` is JSON text, or None when there is nothing to keep."""
+    """The target succeeded. ``result`` is JSON text, or None."""
 
     result: bytes | None = None
     status_code: int | None = None
@@ -33,7 +33,7 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """The target did not do it, or did not say so. ``retry_after`` is the wait it asked for."""
+    """The target failed, or did not answer in time. ``retry_after`` is the wait that it asked for."""
 
     error: str
     retryable: bool
@@ -43,12 +43,12 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deferred:
-    """The target took it, and will say by its token what came of it."""
+    """The target accepted the execution and will complete it later by its token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Late:
-    """Its time had passed before the attempt began, so nobody was called."""
+    """The execution was too late for another attempt, so the target was not called."""
 
     status: Literal["expired", "failed"]
     reason: str
@@ -56,7 +56,7 @@ class Late:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Postponed:
-    """The target asked to be called again later, and has neither done it nor failed."""
+    """The target asked to be called again later; it has neither succeeded nor failed."""
 
     after: timedelta
     reason: str
@@ -80,7 +80,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undeliverable:
-    """This worker has not got what the target needs, so the attempt did not take place; it does not count."""
+    """This worker lacks a capability that the target needs, so there was no attempt, and none is counted."""
 
     capability: str
 
@@ -119,7 +119,7 @@ class Postpone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Park:
-    """The row is the target's for so many seconds, in which its token settles it."""
+    """The target has this many seconds to complete the row by its token."""
 
     seconds: float
 
@@ -140,7 +140,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leave:
-    """There is nothing left to record."""
+    """Nothing is left to record."""
 
 
 Decision = Finish | Retry | Postpone | Park | HandBack | Hold | Leave

@@ -1,4 +1,4 @@
-"""Which executions pass the gates on their way, and at which instant each may start.
+"""Decides which executions pass their gates, and when each of them may start.
 
 An execution starts at the first instant at which all its gates let it. It draws on all of them there, so what one of
 them could have let pass before is lost to it, unless others take it. That is why those who can start first are

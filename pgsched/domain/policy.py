@@ -93,8 +93,8 @@ class Options:
 
 
 def parse_options(raw: bytes | None, *defaults: bytes) -> Options:
-    """The options in a JSON object. Where it is silent those of ``defaults`` speak, the first of them first, and then
-    our own; None is silent. Headers are put together by name.
+    """Parses the options in a JSON object. An option that it does not have is taken from the first of ``defaults`` that
+    has it, else from our own defaults. Headers are merged by name.
 
     Raises InvalidOptions, naming the key and what it may be, for an unknown key, a wrong type or a value
     out of range; InvalidTarget for one to be told that cannot be called.
@@ -113,7 +113,7 @@ def _parse_options(raw: bytes | None, *defaults: bytes) -> Options:
 
 
 def parse_defaults(raw: bytes) -> Options:
-    """The options that are to be defaults. Raises InvalidOptions also for those that each execution names itself."""
+    """Parses options that are defaults. Also raises InvalidOptions for options that only an execution may have."""
     if named := sorted(_object(raw).keys() & _OF_EACH):
         raise InvalidOptions(f"{named[0]} cannot be a default: give it with each execution or job")
     return parse_options(raw)
@@ -121,7 +121,7 @@ def parse_defaults(raw: bytes) -> Options:
 
 @lru_cache(maxsize=1024)
 def without_spans(raw: bytes) -> bytes:
-    """The same options without what bounds an execution by its age."""
+    """The same options without the limits on an execution's age."""
     return orjson.dumps({key: value for key, value in _object(raw).items() if key not in _SPANS})
 
 

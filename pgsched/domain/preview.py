@@ -1,4 +1,4 @@
-"""When a schedule would fire that nobody has asked for yet."""
+"""Shows when a schedule would fire, before it is used."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta

@@ -1,8 +1,9 @@
-"""What becomes of a claimed instant of a job, and of those that passed since: which runs, which are skipped and why.
+"""Decides what to do with a claimed instant of a job and with those that passed since: which run, which are skipped,
+and why.
 
 A job has one waiting row, that of its next instant. The claim of that row plans the next one. Where workers were away,
-or the row was held back, further instants have passed by then. None of them is silently dropped: each is run, or
-belongs to a range that is recorded as skipped, or lies at or after the successor and is reckoned with it.
+or the row was held back, further instants have passed by then. None of them is silently dropped: each runs, or
+is in a range that is recorded as skipped, or comes at or after the successor and is dealt with then.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""All the instants of a recurring job: its schedules united, without what is excluded, within its bounds.
+"""The instants of a recurring job: those of all its schedules, without the excluded ones, within its bounds.
 
 Where nothing is excluded the next instant is the earliest that any of the schedules has. Stretches of time that are
 excluded are jumped over at once. Where patterns are excluded a day is looked at as a set of seconds, so that even a job

@@ -1,4 +1,4 @@
-"""What someone may ask for who schedules something: the parts of a request, checked as one."""
+"""Checks that the parts of a scheduling request fit together."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""What a recurring job is told beside its schedule: the JSON object ``rules``, checked and with its defaults."""
+"""The ``rules`` of a recurring job: a JSON object, checked and with defaults."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _EXAMPLE = 'write an object such as {"exclude": ["2026-12-25"], "jitter": "5m"}'
 
 
 class OnOverlap(StrEnum):
-    """What becomes of an instant that is due while an earlier run of its job is not over."""
+    """What to do with an instant that is due while an earlier run of its job goes on."""
 
     SKIP = "skip"
     ALLOW = "allow"
@@ -31,7 +31,7 @@ class OnOverlap(StrEnum):
 
 
 class OnMissed(StrEnum):
-    """What becomes of the instants that passed while nothing ran."""
+    """What to do with instants that passed while nothing ran."""
 
     LATEST = "latest"
     ALL = "all"

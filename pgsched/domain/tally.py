@@ -1,4 +1,4 @@
-"""Counting instants without going through them: day after day, as sets of seconds that are united and taken apart."""
+"""Counts instants without iterating over them: each day is a set of seconds, on which set operations are cheap."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What an execution calls, as one URI. The database refuses the same texts for the same reasons."""
+"""Targets: what an execution calls, as one URI. The database refuses the same texts for the same reasons."""
 
 import re
 from collections.abc import Callable
@@ -26,7 +26,7 @@ class Scheme(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A target that can be meant. ``name`` is what stands behind the scheme: the handler, function, channel
+    """A valid target. ``name`` is the part after the scheme: the handler, function, channel
     or topic, and for HTTP the host without its port."""
 
     scheme: Scheme
@@ -36,7 +36,7 @@ class Target:
 
 @lru_cache(maxsize=4096)
 def parse_target(text: str) -> Target:
-    """The target that ``text`` names. Raises InvalidTarget with what to write instead."""
+    """Parses a target. Raises InvalidTarget with what to write instead."""
     if not text:
         raise InvalidTarget("the target is missing: write one such as https://shop.example/settle")
     if len(text) > LONGEST:

@@ -1,4 +1,4 @@
-"""Which version of the IANA time zone rules this process has: that of the place where zoneinfo finds them.
+"""The version of the IANA time zone rules in this process: that of the files which zoneinfo reads.
 
 Versions such as ``2025b`` compare as text.
 """

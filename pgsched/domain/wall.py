@@ -1,4 +1,4 @@
-"""What cron expressions say of the wall clock, as bits of whole numbers: the seconds of a day, the days of a year.
+"""Cron expressions as bit sets of wall-clock time: the seconds of a day, the days of a year.
 
 A day of seconds is an int of 86,400 bits. Union, difference and counting are then one operation a day each, which is
 what makes a year of a job that fires each second countable in milliseconds.

@@ -1,4 +1,4 @@
-"""What is to be set for a client or a queue, as the database reads it, with the checks that SQL cannot make."""
+"""The settings of a client or queue as JSON, with the checks that SQL cannot make."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from pgsched.store.schedule.order import check_text
 
 
 def changes_of(changes: Mapping[str, Any]) -> str:
-    """The JSON text. Raises InvalidInput, and InvalidOptions for options that could not be delivered by."""
+    """The JSON text. Raises InvalidInput, and InvalidOptions for invalid default options."""
     try:
         text = orjson.dumps(dict(changes)).decode()
         options = changes.get("options")

@@ -1,4 +1,4 @@
-"""Who serves which queues, and whether they are still there."""
+"""The table of workers: which queues each serves, and whether it is alive."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -72,7 +72,7 @@ async def renew(connection: AsyncConnection[Any], worker: int, term: timedelta) 
 
 
 async def retire(connection: AsyncConnection[Any], worker: int) -> None:
-    """Takes a drained worker's row away."""
+    """Deletes a drained worker's row."""
     await connection.execute(statement("admin/retire_worker"), {"worker": worker})
 
 

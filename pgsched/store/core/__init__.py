@@ -1,1 +1,1 @@
-"""Connections, transactions and errors: what all statements stand on."""
+"""Connections, transactions and errors, which all subjects share."""

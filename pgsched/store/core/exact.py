@@ -1,4 +1,4 @@
-"""How values are read that are shown as they stand in the database: instants in UTC, JSON digit for digit."""
+"""Reads values exactly as the database has them: instants in UTC, JSON digit for digit."""
 
 from datetime import UTC, datetime
 from typing import Any

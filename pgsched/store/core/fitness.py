@@ -1,4 +1,4 @@
-"""Whether a database can have pgsched in it: what its sessions cannot set for themselves is as it has to be."""
+"""Checks that a database is fit for pgsched: the settings that a session cannot change for itself."""
 
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ class _Found(NamedTuple):
 
 
 def check_fitness(connection: psycopg.Connection[Any]) -> None:
-    """Raises InvalidSettings where the database cannot have pgsched, and Unavailable where it takes no writes."""
+    """Raises InvalidSettings if pgsched cannot run in the database, and Unavailable if it takes no writes."""
     connection.execute("do 'begin end'")
     row = connection.execute(statement("core/database_settings")).fetchone()
     assert row is not None

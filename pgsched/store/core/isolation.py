@@ -1,4 +1,4 @@
-"""Finding the row for whose sake a batch failed, so that the others go on without it in the same turn.
+"""Finds the row that made a batch fail, so that the others go on without it in the same turn.
 
 A batch is one transaction over many rows of many clients: what one of them cannot take, fails all. It is then done by
 halves, and these again, down to single rows. Of n rows k of which cannot be done, that takes about k log n of them, and
@@ -35,7 +35,7 @@ Row = TypeVar("Row")
 
 
 class Culprit(NamedTuple, Generic[Row]):
-    """What could not be done, even alone, and why."""
+    """A row that failed even alone, and its error."""
 
     row: Row
     error: Exception
@@ -60,7 +60,7 @@ def is_of_a_row(error: BaseException) -> bool:
 
 
 def is_a_lock(error: BaseException) -> bool:
-    """Whether somebody else held what was needed: the same may be done a moment later."""
+    """Whether another transaction held a lock, so that the same may succeed a moment later."""
     return isinstance(error, psycopg.Error) and error.sqlstate in _LOCKS
 
 

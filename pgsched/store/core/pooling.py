@@ -1,4 +1,4 @@
-"""Whether there is a pooler in between, and whether it leaves a session its server's connection.
+"""Finds out whether there is a pooler in between, and whether a session keeps its connection to the server.
 
 A pooler in transaction mode (PgBouncer's ``pool_mode = transaction``, and what others have of it) lends the server's
 connection for one transaction. What belongs to a session is then not to be had: names by which the others see that a

@@ -1,4 +1,4 @@
-"""What the database says when it refuses, as errors of pgsched: here SQLSTATEs become classes."""
+"""Turns the database's errors into pgsched's: SQLSTATEs become classes."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ _BY_CLASS: dict[str, tuple[type[PgschedError], str]] = {
 
 
 def refusal(error: Any) -> PgschedError | None:
-    """The error of pgsched that a driver's error means; None for one that only a bug explains.
+    """The error of pgsched for a driver's error; None for one that only a bug explains.
 
     Takes what psycopg, psycopg2 and asyncpg raise, and what SQLAlchemy wraps around it. Messages end in what to do.
     """

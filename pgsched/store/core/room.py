@@ -1,4 +1,4 @@
-"""Whether the server's table of locks has room for those who read, beside everybody else.
+"""Finds out whether the server's lock table is large enough.
 
 It is shared by all sessions of a server. Who reads ``pgsched.status`` holds a lock on each partition and each of its
 indexes until the transaction ends, and where the table is full, no transaction that writes can begin.

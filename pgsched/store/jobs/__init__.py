@@ -1,1 +1,1 @@
-"""Recurring jobs: planned, carried on, edited, backfilled."""
+"""Recurring jobs: planning, editing and backfilling them."""

@@ -1,5 +1,5 @@
-"""Backfills as they are asked for and looked at. Whether an instant of a range has run, history says: one that history
-does not keep, or keeps no more, counts as not run."""
+"""Starts backfills and shows them. An instant counts as run if history has its success; one that history does not keep,
+or no longer keeps, counts as not run."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -71,7 +71,8 @@ class Backfill:
 
 
 async def measure(connection: AsyncConnection[Any], job_id: UUID, wanted: Range) -> Extent:
-    """What a backfill of this range would meet. Raises NotFound, and the driver's error where it would be refused."""
+    """Counts what a backfill of this range would run. Raises NotFound, and the driver's error if it would be
+    refused."""
     await connection.execute(_CHECK, _parameters(job_id, wanted))
     found = await recurrence_of(connection, job_id)
     instants = await asyncio.to_thread(instants_in, found, wanted)
@@ -84,7 +85,7 @@ async def measure(connection: AsyncConnection[Any], job_id: UUID, wanted: Range)
 async def start(
     connection: AsyncConnection[Any], job_id: UUID, wanted: Range, *, instants: int, actor: str | None
 ) -> UUID:
-    """Starts it; ``instants`` is what was measured. Raises the driver's error where it is refused."""
+    """Starts a backfill of ``instants`` measured before. Raises the driver's error if it is refused."""
     async with connection.transaction(), connection.cursor(row_factory=tuple_row) as cursor:
         await cursor.execute(statement("jobs/backfill"), _parameters(job_id, wanted) | {"actor": actor})
         [id] = await cursor.fetchone() or (None,)

@@ -1,4 +1,4 @@
-"""Runs of a job that are not over when the next one is claimed: found, waited for, or ended."""
+"""Finds the runs of a job that go on when the next one is claimed, waits for them, or ends them."""
 
 from collections import defaultdict
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Editing a job: what ``pgsched.edit`` is told, and the edit together with the planning that it asks for."""
+"""Edits jobs: the parameters of ``pgsched.edit``, and the planning that follows an edit."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a job recurs by, as its row has it: whichever statement read the row, it means the same."""
+"""The columns by which a job recurs, whichever statement read them."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -14,7 +14,7 @@ from pgsched.store.core.wire import to_datetime, to_instant
 
 
 class Job(Protocol):
-    """What of a job has to do with when its rows start, whichever way it was read."""
+    """The attributes of a job that decide when its rows start."""
 
     @property
     def identity(self) -> str: ...

@@ -1,1 +1,1 @@
-"""Taking in what is to be done, and when."""
+"""Scheduling: one execution, many of them, and recurring jobs."""

@@ -141,7 +141,7 @@ class Load:
         return b"".join(pieces)
 
     def _word(self, text: str) -> bytes:
-        """Text as a field. Remembered, for targets and clients come again."""
+        """Text as a field, memoised because the same targets and clients come again."""
         data = text.encode(self.encoding)
         if len(self._words) >= _REMEMBERED:
             self._words.clear()

@@ -57,7 +57,7 @@ since it runs or was to be kept; or nothing, since what had the key has succeede
 
 
 class Placed(NamedTuple):
-    """What stands under the key now. ``fire_at`` is None for a job, and for what runs, is held or has ended."""
+    """What the key names now. ``fire_at`` is None for a job, and for an execution that runs, is held or has ended."""
 
     id: UUID
     outcome: Outcome
@@ -112,7 +112,7 @@ async def change_all(
     note: str | None,
     actor: str | None,
 ) -> int:
-    """Does it to all jobs of a client, or with some labels; returns how many it changed."""
+    """Changes all jobs of a client, or those with some labels; returns how many."""
     labels = None if wanted.labels is None else orjson.dumps(wanted.labels).decode()
     found = await value(connection, _ALL[verb], client=wanted.client, labels=labels, note=note, actor=actor)
     return int(found)
@@ -128,7 +128,7 @@ async def is_job(connection: AsyncConnection[Any], id: UUID) -> bool:
 
 
 async def takes_writes(connection: AsyncConnection[Any]) -> bool:
-    """Whether anything can be written: not to a replica, nor where the database is set to be read only."""
+    """Whether the database takes writes: a replica does not, nor one that is set to read only."""
     return bool(await value(connection, _TAKES_WRITES))
 
 

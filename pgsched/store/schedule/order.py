@@ -1,4 +1,4 @@
-"""What ``pgsched.schedule`` is asked for, with the checks that SQL cannot make: cron, and what it cannot store."""
+"""The parameters of ``pgsched.schedule``, with the checks that SQL cannot make: cron, and text that it cannot store."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -76,7 +76,7 @@ def when(
 ) -> When:
     """At most one of ``at``, ``delay``, ``cron`` and ``every``; what is None was not given.
 
-    Raises InvalidSchedule for what makes no schedule, with what to write instead.
+    Raises InvalidSchedule, with what to write instead, for parts that make no schedule.
     """
     for name, text in (("cron", cron), ("timezone", timezone)):
         check_text(name, text)
@@ -93,7 +93,7 @@ def when(
 
 
 def check_given(options: Mapping[str, Any]) -> None:
-    """Raises InvalidSchedule where what says when is given as None: what was to be computed, and was not, would fire
+    """Raises InvalidSchedule for a time that is given as None: a caller that failed to compute it would otherwise fire
     now."""
     for name in ("at", "delay", "cron", "every"):
         if name in options and options[name] is None:
@@ -101,7 +101,7 @@ def check_given(options: Mapping[str, Any]) -> None:
 
 
 def names_after(after: Sequence[UUID | str] | None) -> list[str] | None:
-    """The executions to wait for, by id or key, as they are sent. Raises InvalidInput for what is no list of them."""
+    """The executions to wait for, by id or key, as they are sent. Raises InvalidInput unless it is a list of them."""
     if after is None:
         return None
     if isinstance(after, str | UUID | bytes) or not all(isinstance(name, str | UUID) for name in after):
