@@ -34,12 +34,12 @@ def migrate(context: click.Context, /, as_sql: bool, **flags: Any) -> None:
 
 
 def note_room(reply: Reply, settings: Settings) -> None:
-    """Remarks that the server has too little room for locks, where it has."""
+    """Remarks that the server has too little room for locks, or that any login may fill it, where that is so."""
     from pgsched.cli.database import ask
-    from pgsched.store.core.room import find_room
+    from pgsched.store.core.room import remarks
 
-    if advice := ask(settings, find_room).advice():
-        reply.note(advice)
+    for remark in ask(settings, remarks):
+        reply.note(remark)
 
 
 def bring_up(url: str) -> tuple[str, list[str]]:

@@ -18,6 +18,17 @@ from tests.conftest import forget_settings
 Run = Callable[..., Result]
 Start = Callable[..., subprocess.Popen[str]]
 
+TAKING_LOCKS = (
+    "select pg_advisory_lock(n) from generate_series(1, 10) n",
+    "select pg_try_advisory_xact_lock_shared(1, n) from generate_series(1, 10) n",
+    "select lo_unlink(lo_create(0)) from generate_series(1, 10)",
+    "select lo_unlink(lo_creat(-1))",
+    "select lo_unlink(lo_from_bytea(0, 'x'))",
+    "create temp table taken ()",
+    "create temp sequence taken",
+)
+"""What fills the server's table of locks, if only one goes on with it."""
+
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
-from tests.cli.conftest import Run, Start, answer
+from tests.cli.conftest import TAKING_LOCKS, Run, Start, answer
 
 _DOCKER = Path(__file__).parents[2] / "docker"
 _PASSWORDS = {"MIGRATOR_PASSWORD": "p@ss/w#rd", "SCHEDULER_PASSWORD": "it's 100% $HOME?", "SHOP_PASSWORD": "s"}
@@ -23,12 +23,19 @@ _SMALL = {"fsync": "off", "shared_buffers": "32MB"}
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[EmbeddedPostgres]:
-    """A cluster as PostgreSQL's image has made it: nobody but its superuser, and then the script."""
+    """A cluster as PostgreSQL's image has made it: nobody but its superuser, and then the scripts."""
     with EmbeddedPostgres(tmp_path / "postgres", settings=_SMALL) as running:
-        script = ["--no-psqlrc", "--quiet", "--file", str(_DOCKER / "logins.sql")]
-        command = [str(bundled_bin_dir() / "psql"), running.url, *script]
-        subprocess.run(command, check=True, env=os.environ | _PASSWORDS)
+        for script in _scripts():
+            words = ["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", "--file", str(script)]
+            command = [str(bundled_bin_dir() / "psql"), running.url, *words]
+            subprocess.run(command, check=True, env=os.environ | _PASSWORDS)
         yield running
+
+
+def _scripts() -> list[Path]:
+    """What compose hands to the image, which runs it in the order of the names that it has there."""
+    named = re.findall(r"- (\S+):/docker-entrypoint-initdb\.d/(\S+):ro", (_DOCKER / "compose.yaml").read_text())
+    return [_DOCKER / path for path, _ in sorted(named, key=lambda pair: pair[1])]
 
 
 def _address(server: EmbeddedPostgres, name: str) -> str:
@@ -80,3 +87,14 @@ def _sessions(db: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
         "select distinct usename, usesuper from pg_stat_activity join pg_user using (usename)"
         " where application_name like 'pgsched %'"
     ).fetchall()
+
+
+def test_no_service_can_fill_the_table_of_locks(server: EmbeddedPostgres) -> None:
+    address = _address(server, "shop")
+    with psycopg.connect(address, password=_PASSWORDS["SHOP_PASSWORD"], autocommit=True) as service:
+        for taking in TAKING_LOCKS:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                service.execute(taking)
+    for database in ("postgres", "template1"):
+        with pytest.raises(psycopg.OperationalError, match="permission denied"):
+            psycopg.connect(address, password=_PASSWORDS["SHOP_PASSWORD"], dbname=database)

@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import psycopg
+
 from pgsched.embedded import EmbeddedPostgres
 from tests import conftest
 from tests.cli.conftest import Run
+from tests.docs.fences import blocks
 
 _SMALL = {"max_connections": "20", "max_locks_per_transaction": "64", "fsync": "off", "shared_buffers": "16MB"}
 
@@ -17,6 +20,17 @@ def test_a_server_with_little_room_for_locks_is_told_what_to_set(run: Run, tmp_p
             assert "set max_locks_per_transaction = " in result.stderr
 
 
-def test_a_server_with_room_is_told_nothing(run: Run, database_url: str) -> None:
+def test_where_any_login_may_fill_the_table_of_locks_it_is_said_where_to_read(run: Run, database_url: str) -> None:
     result = run("migrate", "--database-url", database_url)
+    assert result.exit_code == 0
+    [said] = result.stderr.splitlines()
+    assert "any login can fill the server's table of locks" in said
+    assert "docs/how-to/deploy.md" in said
+
+
+def test_where_that_was_taken_away_as_documented_nothing_is_said(run: Run, empty_database_url: str) -> None:
+    [taking] = [block for block in blocks("sql") if "pg_advisory_lock(bigint)" in block.text]
+    with psycopg.connect(empty_database_url, autocommit=True) as db:
+        db.execute(taking.text.encode())
+    result = run("migrate", "--database-url", empty_database_url)
     assert (result.exit_code, result.stderr) == (0, "")

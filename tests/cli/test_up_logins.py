@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pgsched.cli.logins import instead_of_superuser
 from pgsched.cli.reply import Reply
 from pgsched.store.admin.logins import as_login, make_logins
-from tests.cli.conftest import Run, Start, answer, children
+from tests.cli.conftest import TAKING_LOCKS, Run, Start, answer, children
 from tests.docs.fences import blocks
 
 Db = psycopg.Connection[Any]
@@ -63,6 +63,29 @@ def test_what_up_runs_is_no_superuser_and_sql_targets_work_without_more_said(sta
         assert db.execute(_LOGINS).fetchone() == (["pgsched_default", "pgsched_up"],)
         roles = db.execute("select rolname from pg_roles where rolsuper and rolname like 'pgsched%'").fetchall()
         assert roles == []
+    process.terminate()
+    assert process.wait(30) == 0
+
+
+def test_no_login_but_our_own_can_fill_the_table_of_locks(start: Start) -> None:
+    process = start("up", "--port", "0", "--json")
+    said = answer(process)
+    with _superuser(Path(".pgsched/postgres")) as db, psycopg.connect(said["database_url"], autocommit=True) as ours:
+        db.execute("create role outsider login")
+        for role in ("outsider", "pgsched_default"):
+            db.execute(f"set session authorization {role}".encode())
+            for taking in TAKING_LOCKS:
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    db.execute(taking)
+            db.execute("reset session authorization")
+        for allowed in TAKING_LOCKS:
+            with ours.transaction(force_rollback=True):
+                ours.execute(allowed)
+        reaches = (
+            "select array_agg(datname::text) from pg_database"
+            " where datallowconn and has_database_privilege('outsider', oid, 'connect')"
+        )
+        assert db.execute(reaches).fetchone() == (["pgsched"],)
     process.terminate()
     assert process.wait(30) == 0
 

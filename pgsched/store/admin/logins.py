@@ -22,6 +22,7 @@ from urllib.parse import quote, urlsplit
 import psycopg
 from psycopg import sql
 
+from pgsched.store.core.room import room_sql
 from pgsched.store.core.transactions import transaction
 
 _WORKER = ("pgsched_up", "pgsched_worker")
@@ -53,13 +54,15 @@ def is_superuser(url: str) -> bool:
 def make_logins(url: str, passwords: Path, *, is_ours: bool) -> Logins:
     """Makes the logins as the superuser of this address, or finds them in the file, and logs in as the first of them.
 
-    In a cluster that is ours the roles of those names are taken over, and what runs may create tables and functions in
-    the schema public. Raises psycopg.Error, also where the server does not let the login in, and OSError.
+    In a cluster that is ours the roles of those names are taken over, what runs may create tables and functions in
+    the schema public, and no other login may fill the server's table of locks. Raises psycopg.Error, also where the
+    server does not let the login in, and OSError.
     """
     with _entries(passwords) as entries, transaction(url) as connection:
         worker = _login(connection, entries, *_WORKER, is_ours=is_ours)
         if is_ours:
             connection.execute(sql.SQL(_FREE_TO_CREATE).format(sql.Identifier(worker)))
+            connection.execute(room_sql().encode())
         client = _client_role(connection, entries, is_ours=is_ours)
     address = as_login(url, worker, passwords)
     psycopg.connect(address, connect_timeout=10).close()

@@ -5,12 +5,17 @@ indexes until the transaction ends, and where the table is full, no transaction 
 """
 
 import math
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection
 
 from pgsched.store.core.sql import statement
 
+OPEN = (
+    "any login can fill the server's table of locks, and while it is full nothing is delivered: "
+    "docs/how-to/deploy.md says which rights to revoke"
+)
 READERS = 20
 """So many transactions that have read the view are to have room at the same time."""
 
@@ -34,6 +39,19 @@ class Room(NamedTuple):
         )
 
 
+def room_sql() -> str:
+    """The script by which no login but ours may fill the table, for a database on a server of our own."""
+    return files("pgsched.store").joinpath("room.sql").read_text(encoding="utf-8")
+
+
 async def find_room(connection: AsyncConnection[Any]) -> Room:
     [(held, each, sessions)] = await (await connection.execute(statement("core/room_for_locks"))).fetchall()
     return Room(int(held), each, sessions)
+
+
+async def remarks(connection: AsyncConnection[Any]) -> list[str]:
+    """What the operator of a server may want to know about its room for locks; nothing where all is well."""
+    advice = (await find_room(connection)).advice()
+    found = [advice] if advice else []
+    [(is_open,)] = await (await connection.execute(statement("core/open_to_public"))).fetchall()
+    return [*found, OPEN] if is_open else found

@@ -6,6 +6,7 @@ from functools import partial
 
 import psycopg
 
+from pgsched.store.core.room import room_sql
 from tests.adversary.attack import Means, attack
 from tests.adversary.attacks.locks import dead_letters, jobs, running
 from tests.adversary.attacks.rows import with_pulled_queue
@@ -39,6 +40,77 @@ def the_lock_table_is_full(means: Means) -> None:
         means.wait(0.02)
 
     means.keep(again)
+
+
+_DROPPED = """
+do $$ begin
+  for _ in 1 .. 3000 loop
+    begin
+      perform lo_unlink(lo_create(0));
+    exception when out_of_memory then
+      exit;
+    end;
+  end loop;
+end $$"""
+
+
+@attack(seconds=3.0, recovers_within=5.0)
+def the_lock_table_is_full_of_large_objects(means: Means) -> None:
+    """Each one that is dropped is locked until the transaction ends."""
+    session = means.nobody()
+    while _is_room(session) and means.attempt(session, _DROPPED) is not None:
+        pass
+
+    def again() -> None:
+        _is_room(session)
+        means.wait(0.02)
+
+    means.keep(again)
+
+
+def _is_room(session: Connection) -> bool:
+    """Takes one place more; whether there was one."""
+    try:
+        session.execute("savepoint here; select lo_unlink(lo_create(0)); release here")
+    except psycopg.errors.OutOfMemory:
+        session.execute("rollback to here")
+        return False
+    return True
+
+
+_TAKING = (
+    "select pg_advisory_lock(n) from generate_series(1, 100000) n",
+    "select pg_try_advisory_lock_shared(n) from generate_series(1, 100000) n",
+    "select pg_try_advisory_xact_lock(1, n) from generate_series(1, 100000) n",
+    "do 'begin loop perform pg_advisory_lock((random() * 1e9)::int); end loop; exception when others then null; end'",
+    _DROPPED,
+    "create temp table taken ()",
+    "create temp sequence taken cache 1000",
+)
+_FREE_AGAIN = """
+do $$ declare takes regprocedure; begin
+  for takes in select p.oid from pg_proc p where p.pronamespace = 'pg_catalog'::regnamespace
+      and p.proname ~ '^(pg_(try_)?advisory_(xact_)?lock(_shared)?|lo_create|lo_creat|lo_from_bytea)$' loop
+    execute format('grant execute on function %s to public', takes);
+  end loop;
+  execute format('grant temporary on database %I to public', current_database());
+end $$;
+grant connect on database postgres, template1 to public"""
+
+
+@attack(seconds=2.0)
+def the_lock_table_is_not_everybodys_to_fill(means: Means) -> None:
+    """The same where these rights have been revoked, as in a database of pgsched's own: all of it is refused."""
+    means.at_end(partial(means.house.owner.execute, _FREE_AGAIN))
+    means.house.owner.execute(room_sql().encode())
+    for session in (means.nobody(), means.mallory()):
+        for taking in _TAKING:
+            means.attempt(session, taking)
+    kept = (
+        "select count(*) from pg_locks l join pg_stat_activity a using (pid) where a.application_name = 'the adversary'"
+    )
+    [(taken,)] = means.house.owner.execute(kept).fetchall()
+    assert taken < 100, means.refusals
 
 
 @attack(seconds=3.0, recovers_within=5.0)
