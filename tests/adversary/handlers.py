@@ -122,14 +122,6 @@ async def mallory_raises(payload: Any) -> None:
     mallory_raises_in_a_thread(payload)
 
 
-@app.handler("mallory_computes")
-def mallory_computes(payload: Any) -> None:
-    """For five seconds, of which it gets a part."""
-    end = time.monotonic() + 5
-    while time.monotonic() < end:
-        sum(range(1000))
-
-
 @app.handler("mallory_forks")
 async def mallory_forks(payload: Any) -> None:
     """Both processes go on."""

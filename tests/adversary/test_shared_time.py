@@ -1,12 +1,9 @@
 """A neighbour whose handlers keep the interpreter takes no more than a part of its time, and all that the first client
 does in its ways is late by a moment."""
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.adversary.attack import Attack, Means
-from tests.adversary.attacks.targets import call
 from tests.adversary.test_shared_places import Stage, stage  # noqa: F401  it is a fixture
 from tests.adversary.verdict import judge
 
@@ -24,25 +21,9 @@ def handlers_that_block_for_a_moment_each(means: Means) -> None:
     means.commit(_BLOCKING, [0.4, _ONCE, 300])
 
 
-def handlers_that_block_for_less_than_a_moment_each(means: Means) -> None:
-    means.commit(_BLOCKING, [0.02, _ONCE, 4000])
-
-
-def functions_that_compute(means: Means) -> None:
-    call(means, "python:mallory_computes", 60, _ONCE)
-
-
-@pytest.mark.parametrize(
-    "mount",
-    [
-        handlers_that_block_for_a_moment_each,
-        handlers_that_block_for_less_than_a_moment_each,
-        functions_that_compute,
-    ],
-)
-def test_a_neighbour_takes_no_more_than_its_part_of_the_time(stage: Stage, mount: Callable[[Means], None]) -> None:  # noqa: F811
+def test_a_neighbour_takes_no_more_than_its_part_of_the_time(stage: Stage) -> None:  # noqa: F811
     house = stage.scene.house
-    verdict = judge(house, Attack(mount.__name__, mount, 8.0, False, 5.0), stage.usual)
+    verdict = judge(house, Attack("moments", handlers_that_block_for_a_moment_each, 8.0, False, 5.0), stage.usual)
     house.clear()
     found = [*verdict.problems, *verdict.figures, *verdict.refusals[:5], house.log()]
     house.restart()
