@@ -1,4 +1,4 @@
-"""What the API answers with. A job and an execution read back in the words in which they were asked for."""
+"""The API's answers. Jobs and executions are shown in the same words in which they are requested."""
 
 import base64
 import binascii

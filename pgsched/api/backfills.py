@@ -1,4 +1,4 @@
-"""Backfills: running instants of a job that have passed, counted before they are run."""
+"""Backfills: instants of a job that have passed are counted, and then run."""
 
 from typing import Annotated
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""The clients: what is set for them, their signing secrets, and holding them."""
+"""The clients: their settings and signing secrets, and how they are held and released."""
 
 from datetime import timedelta
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Dead letters: what failed for good, looked through, run again or discarded."""
+"""Dead letters: executions that failed for good are listed, replayed or discarded."""
 
 from typing import Annotated, Any, Literal
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""The executions: what waits, runs and has ended, with what became of it."""
+"""The executions: those that wait, run or have ended, with their outcomes."""
 
 from datetime import datetime
 from typing import Annotated, Literal

@@ -77,7 +77,7 @@ def refused(request: AnyRequest, error: PgschedError) -> Answer:
 
 
 def refused_by_litestar(request: AnyRequest, error: HTTPException) -> Answer:
-    """The answer to what Litestar itself refuses: routes, methods, parameters, sizes."""
+    """The answer to a request that Litestar itself refuses: unknown routes, methods, parameters, sizes."""
     match error:
         case ValidationException(extra=[*faults]):
             found = [_fault(request, fault) for fault in faults]
@@ -98,7 +98,7 @@ def refused_by_litestar(request: AnyRequest, error: HTTPException) -> Answer:
 
 
 def failed(events: Events, request: AnyRequest, error: Exception) -> Answer:
-    """The answer to what nobody foresaw: it says nothing of the inside, the event does."""
+    """The answer to an unexpected error: it reveals no details; the event has them."""
     route = f"{request.method} {request.scope.get('path_template', '')}"
     events.emit("api.failed", route=route, error=f"{type(error).__name__}: {error}"[:500])
     return _answer(request, 500, PgschedError, "this is a fault of pgsched: its log has the event api.failed")

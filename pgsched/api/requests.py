@@ -1,4 +1,4 @@
-"""What requests carry, and how it is read: strictly, so that a misspelt name is an error and not a default."""
+"""The bodies of requests. They are read strictly, so that a misspelt name is an error and not a default."""
 
 import re
 from functools import cache

@@ -1,4 +1,4 @@
-"""What the API is asked for that changes a job, or many: edits, previews of them, and verbs over a group."""
+"""Requests that change one job or many: edits, their previews, and verbs for a group of jobs."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta

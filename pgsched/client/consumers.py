@@ -1,4 +1,4 @@
-"""The API's routes for consumers, as both clients have them: claiming from a queue, and saying what came of it.
+"""The methods of both clients for consumers: they claim from a queue and report results.
 
 for message in client.consume("orders", worker="svc-1"):
     try:
@@ -44,14 +44,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Messages:
-    """What a claim got."""
+    """The executions that a claim returned."""
 
     items: tuple[Message, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """What has become of an execution."""
+    """The status of an execution after a call."""
 
     id: UUID
     status: str

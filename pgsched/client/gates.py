@@ -1,4 +1,4 @@
-"""What both clients ask for about targets that are left alone and ordering keys that are blocked, for their ``ask``.
+"""Requests about sidelined targets and blocked ordering keys, for the ``ask`` of both clients.
 
 with Client("http://127.0.0.1:8080") as pgsched:
     pgsched.ask(gates.sideline("shop.example", note="they asked us to"))

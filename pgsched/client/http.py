@@ -1,4 +1,4 @@
-"""The two clients of the API. They share ``asks``; what differs is only who waits."""
+"""The two clients of the API. They share ``asks``, and differ only in how they wait."""
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime

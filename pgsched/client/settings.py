@@ -1,4 +1,4 @@
-"""What both clients ask for about clients, queues and limits, as values to be given to their ``ask``.
+"""Requests about clients, queues and limits, for the ``ask`` of both clients.
 
 with Client("http://127.0.0.1:8080") as pgsched:
     pgsched.ask(settings.set_client("payments", weight=5, options={"timeout": "5s"}))

@@ -1,4 +1,4 @@
-"""What the API's answers are in Python. Fields that a newer API adds are passed over."""
+"""The API's answers as Python values. Fields that a newer API adds are ignored."""
 
 from dataclasses import dataclass
 from datetime import datetime
