@@ -20,7 +20,7 @@ _LONGEST_REST = 1.0
 _AWAY = "08", "57P", "53300"  # connection exceptions, shutdown and start, too many connections
 
 
-def _is_away(error: Exception) -> bool:
+def is_away(error: Exception) -> bool:
     """Whether this means that the database cannot be reached, rather than that it refuses something."""
     if isinstance(error, psycopg.OperationalError):
         return error.sqlstate is None or error.sqlstate.startswith(_AWAY)
@@ -137,7 +137,7 @@ class Service:
                 failures += 1
                 pause = self._pause_after(failures)
                 said = f"{type(error).__name__}: {error}"[:500]
-                self.events.emit("service.failed", service=self.name, away=_is_away(error), error=said)
+                self.events.emit("service.failed", service=self.name, away=is_away(error), error=said)
                 with contextlib.suppress(Exception):  # letting go of what broke may break too
                     await self.recover(error)
                 await self._sleep(pause, wakeable=False)

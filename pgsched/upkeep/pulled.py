@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 
+import psycopg
+
 from pgsched.domain.gate import CLIENT
 from pgsched.domain.partitions import partitions_from
 from pgsched.events import Events
@@ -61,12 +63,24 @@ class PulledQueues(Service):
         self._keys: dict[int, ordering.Key] = {}
 
     async def turn(self) -> float:
-        now = time.monotonic()
-        if now - self._looked_at >= _LOOK_EVERY and self._host.number:
-            self._queues = await pulled.queues(await self._chores.get(), worker=self._host.number)
-            self._looked_at = now
+        if time.monotonic() - self._looked_at >= _LOOK_EVERY and self._host.number:
+            await self._look_at_queues()
         if not self._queues:
             return _LOOK_EVERY if self._host.number else _EVERY
+        try:
+            return await self._mind_queues()
+        except psycopg.errors.UndefinedTable:
+            known = self._queues
+            await self._look_at_queues()
+            if self._queues == known:
+                raise
+            return 0.0  # some have been dropped since: all at once are known to be gone
+
+    async def _look_at_queues(self) -> None:
+        self._looked_at = time.monotonic()
+        self._queues = await pulled.queues(await self._chores.get(), worker=self._host.number)
+
+    async def _mind_queues(self) -> float:
         full = [queue for queue in self._queues if await self._pass_on(queue)]
         if self._holding.is_due:
             with self._holding.work():

@@ -10,7 +10,7 @@ from pgsched.store.admin.workers import check_queues
 from tests.store.pull.pull_arrange import Handed, claim, complete, pulled_queue, put, run_out
 from tests.store.store_arrange import Connection as Consumer
 from tests.store.store_arrange import call
-from tests.worker.conftest import Connection, Running, until, value
+from tests.worker.conftest import Connection, Recorder, Running, until, value
 
 WAITING = "select count(*) from pgsched.executions where job_id is not null and plan < 0 and lease_token is null"
 
@@ -59,6 +59,27 @@ async def test_a_run_that_nobody_fetched_is_not_over(db: Connection, running: Ru
         query = "select count(*) > 0 from pgsched.history where status = 'skipped' and reason = 'overlap'"
         await until(lambda: value(db, query))
         assert await value(db, WAITING) == 1
+
+
+async def test_queues_that_are_dropped_are_let_go_of_at_once(
+    db: Connection, running: Running, orders: Consumer, recorder: Recorder
+) -> None:
+    for number in range(4):
+        call(orders, "create_queue", name=f"pulled-{number}", changes={"pulled": True})
+    async with running():
+        planned = "select count(*) > 0 from pgsched.executions where job_id is not null and plan < 0"
+        call(orders, "schedule", target="queue:", queue="orders", every="1 s", rules={"on_overlap": "allow"})
+        await until(lambda: value(db, planned))
+        for number in range(4):
+            call(orders, "drop_queue", name=f"pulled-{number}")
+        await orders_are_passed_on(db)
+    assert recorder.named("service.failed") == []
+
+
+async def orders_are_passed_on(db: Connection) -> None:
+    """Two more runs are, so that the service has had its turns meanwhile."""
+    known = await value(db, WAITING)
+    await until(lambda: value(db, f"select ({WAITING}) > %s + 1", known))
 
 
 async def test_what_a_dead_consumer_had_fails_without_another(

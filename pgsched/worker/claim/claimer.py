@@ -18,7 +18,7 @@ from datetime import timedelta
 
 from pgsched.domain.partitions import queue_of
 from pgsched.events import Events
-from pgsched.service import Service
+from pgsched.service import Service, is_away
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live import looking
@@ -190,7 +190,8 @@ class Claimer(Service):
             await self._watch.leave(await self._link.get())
 
     async def recover(self, error: Exception) -> None:
-        self.events.emit("database.lost", role=self.name, error=str(error)[:200])
+        if is_away(error):
+            self.events.emit("database.lost", role=self.name, error=str(error)[:200])
         await super().recover(error)
         self._watch.lose()
         self._looked_at = float("-inf")

@@ -35,7 +35,7 @@ from pgsched.domain.outcome import (
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.observer import BatchDelivered, BatchSettled
-from pgsched.service import DutyCycle, Service
+from pgsched.service import DutyCycle, Service, is_away
 from pgsched.signals import Signal
 from pgsched.store.core.connect import Link
 from pgsched.store.core.isolation import is_a_lock, is_of_a_row
@@ -160,7 +160,8 @@ class Settler(Service):
         return 0.0
 
     async def recover(self, error: Exception) -> None:
-        self.events.emit("database.lost", role=self.name, error=str(error)[:200])
+        if is_away(error):
+            self.events.emit("database.lost", role=self.name, error=str(error)[:200])
         await super().recover(error)
 
     async def flush(self) -> None:
