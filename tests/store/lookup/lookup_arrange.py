@@ -4,8 +4,13 @@ Of ten rows two are live, in sixteen partitions, and eight have ended, over eigh
 the others of fifty clients; `rare` has two of ten thousand. Every second row has a key, one in a hundred failed.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import psycopg
 from psycopg import sql
+
+from pgsched.store.lookup import reach, written
 
 Db = psycopg.Connection[tuple[object, ...]]
 DAYS = 8
@@ -80,3 +85,16 @@ def fill(db: Db, *, behind: int, up_to: int, all_rows: int) -> None:
         )
     db.execute(_AUDIT, {"first": behind + 1, "last": up_to})
     db.execute("vacuum analyze pgsched.history, pgsched.executions, pgsched.jobs, pgsched.audit_log")
+
+
+@contextmanager
+def bounds(*, entries: int, visits: int) -> Iterator[None]:
+    """Other bounds of a page; texts that are kept have those with which they were written."""
+    before = reach.ENTRIES, reach.VISITS
+    written._text.cache_clear()
+    reach.ENTRIES, reach.VISITS = entries, visits
+    try:
+        yield
+    finally:
+        reach.ENTRIES, reach.VISITS = before
+        written._text.cache_clear()

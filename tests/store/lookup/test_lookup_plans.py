@@ -19,14 +19,13 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from pgsched.store.core.sql import statement
-from pgsched.store.lookup import reach
 from pgsched.store.lookup.dead_letter_pages import STATES, one_dead_letter, page_of_dead_letters
 from pgsched.store.lookup.job_pages import page_of_jobs
 from pgsched.store.lookup.overview import MOST_COUNTED, STATUSES
 from pgsched.store.lookup.pages import page_of_executions
 from pgsched.store.lookup.reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
-from tests.store.lookup.lookup_arrange import JOB, Db, act_as_client, fill, make_days
+from tests.store.lookup.lookup_arrange import JOB, Db, act_as_client, bounds, fill, make_days
 
 pytestmark = pytest.mark.oldest_postgresql
 
@@ -191,19 +190,15 @@ class Lookups:
 @pytest.fixture(scope="module")
 def costs(module_url: str) -> Iterator[dict[str, tuple[Cost, Cost]]]:
     """What each look-up cost, among a tenth of the rows and among all."""
-    before, reach.ENTRIES, reach.VISITS = (reach.ENTRIES, reach.VISITS), ENTRIES, VISITS
-    try:
-        with psycopg.connect(module_url, autocommit=True) as db:
-            make_days(db)
-            act_as_client(db)
-            measured = []
-            for behind, up_to in ((0, ROWS // 10), (ROWS // 10, ROWS)):
-                fill(db, behind=behind, up_to=up_to, all_rows=ROWS)
-                measured.append({name: ask() for name, ask in Lookups(db).asked.items()})
-            few, many = measured
-            yield {name: (few[name], many[name]) for name in few}
-    finally:
-        reach.ENTRIES, reach.VISITS = before
+    with bounds(entries=ENTRIES, visits=VISITS), psycopg.connect(module_url, autocommit=True) as db:
+        make_days(db)
+        act_as_client(db)
+        measured = []
+        for behind, up_to in ((0, ROWS // 10), (ROWS // 10, ROWS)):
+            fill(db, behind=behind, up_to=up_to, all_rows=ROWS)
+            measured.append({name: ask() for name, ask in Lookups(db).asked.items()})
+        few, many = measured
+        yield {name: (few[name], many[name]) for name in few}
 
 
 def _names() -> list[str]:

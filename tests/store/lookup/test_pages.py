@@ -1,6 +1,6 @@
 """Pages of a filter that names little: each is bounded, some are short or empty, and together they have all, once."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 from uuid import UUID
 
@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 from pgsched.store.core import connect
-from pgsched.store.lookup import listings, reach
+from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter, Page
-from tests.store.lookup.lookup_arrange import fill, make_days
+from tests.store.lookup.lookup_arrange import bounds, fill, make_days
 
 Pages = Callable[[UUID | None], Awaitable[Page[Any]]]
 _ROWS = 2000
@@ -30,9 +30,9 @@ def store_url(module_url: str) -> str:
 
 
 @pytest.fixture(autouse=True)
-def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reach, "ENTRIES", 100)
-    monkeypatch.setattr(reach, "VISITS", 50)
+def short_pages() -> Iterator[None]:
+    with bounds(entries=100, visits=50):
+        yield
 
 
 async def _all(pages: Pages) -> tuple[list[UUID], list[int]]:
