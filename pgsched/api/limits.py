@@ -1,4 +1,4 @@
-"""Limits: how many executions may begin in a while, or run at once."""
+"""Limits: how many executions may begin in a period, or run at once."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""Executions in the hands of consumers, and of targets that complete them later."""
+"""The routes for consumers of pulled queues, and for targets that complete an execution later."""
 
 import asyncio
 import time

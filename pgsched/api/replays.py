@@ -1,4 +1,4 @@
-"""Replays of many dead letters: counted first, then run at a rate, looked at and cancelled."""
+"""Replays of many dead letters: they are counted, run at a rate, shown and cancelled."""
 
 from typing import Annotated
 from uuid import UUID

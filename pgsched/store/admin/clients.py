@@ -1,4 +1,4 @@
-"""What is set for clients, as Python reads and sets it."""
+"""Reads and writes the settings of clients."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

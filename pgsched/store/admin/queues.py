@@ -1,4 +1,4 @@
-"""The queues and what is set for them, as Python reads and sets it."""
+"""Reads and writes queues and their settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What claimed rows of recurring jobs are carried on by: their jobs' definitions, read once for each revision.
+"""The definitions of the jobs whose rows are claimed, read once for each revision.
 
 Held by id and revision, so that nothing here is ever out of date: what is planned by an old revision is not inserted.
 Jobs whose instants follow from cron or interval alone are planned on the wire's counts, without a datetime.

@@ -1,6 +1,6 @@
-"""Recurring jobs: planning their first row, and that of each edit; from then on claims carry them on.
+"""Plans the first row of a recurring job, and the next one after each edit; from then on claims plan the rows.
 
-What a schedule means is worked out in a thread: a client decides how long that takes, and the loop goes on.
+Schedules are evaluated in a thread, because clients decide how long that takes, and the event loop must go on.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What becomes of the claimed rows of jobs, and which of those jobs were changed in the middle of the claim.
+"""Decides what to do with the claimed rows of jobs, and finds the jobs that were changed in the middle of the claim.
 
 To read rules, and to search for instants that are few, takes up to a tenth of a second a job. A claim spends little
 more than that on all of its rows, the plainest first; the rest is put off, and reckoned a moment later.

@@ -1,4 +1,5 @@
-"""Carrying recurring jobs on, in the transaction that claims their rows: what of it runs, and what comes next.
+"""Plans the next rows of recurring jobs in the transaction that claims the present ones, and decides which of these
+run.
 
 Each claimed row is first reckoned with, for instants may have passed since it was planned (``domain.reckoning``). Of
 those that would run, the ones that are not to overlap are held against the runs of their job that are not over: they

@@ -1,4 +1,4 @@
-"""Taking up the jobs that nothing carries on, without those for whose sake that fails."""
+"""Finds active jobs that have no row and has them planned; jobs with which that fails are left out."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Planned rows and the rules of time zones: which version they were planned by, and moving those that it misplaced.
+"""Finds the time zone rules by which rows were planned, and moves the rows that newer rules put elsewhere.
 
 A job is locked before its row, and both until the row stands right and the move is in the audit log. What was done is
 right by itself, so that a crash in the middle leaves nothing behind but the rest of the work.

@@ -1,1 +1,1 @@
-"""Looking up executions, jobs and how the whole stands."""
+"""Looking up executions and jobs, and the state of the installation."""

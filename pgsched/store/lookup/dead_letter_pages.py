@@ -1,4 +1,4 @@
-"""Which dead letters a page has, read in the order of their ids from the view ``pgsched.dead_letters``."""
+"""Pages of dead letters, in the order of their ids, from the view ``pgsched.dead_letters``."""
 
 from typing import Any
 from uuid import UUID

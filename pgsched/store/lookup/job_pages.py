@@ -1,4 +1,4 @@
-"""Which jobs a page has, in the order of their ids. Indexes: the primary key, jobs_client, jobs_key, jobs_labels."""
+"""Pages of jobs, in the order of their ids. Indexes: the primary key, jobs_client, jobs_key, jobs_labels."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""How the whole stands, at a cost that does not grow with the rows that there are."""
+"""The state of the installation, at a cost that does not grow with the number of rows."""
 
 from dataclasses import dataclass
 from typing import Any, LiteralString

@@ -1,4 +1,4 @@
-"""How a page of executions is found without reading more than it shows, however many there are.
+"""Finds a page of executions without reading more rows than it shows, however many there are.
 
 Of each partition of the live rows the newest are reached by its primary key (id, partition), of history by
 ``history_id``, of the dead letters that are kept longer by theirs; the page is the newest of them all. That is why the

@@ -1,4 +1,4 @@
-"""How far back a page looks, so that it costs no more than a bound, however many rows it passes over.
+"""Decides how far back a page looks, so that its cost is bounded, however many rows its filter skips.
 
 A filter that no index answers is tried on the rows in the order of their ids: on a hundred thousand where an index has
 all that it asks for, on ten thousand where each row has to be visited. What these functions select is the id of the

@@ -1,4 +1,4 @@
-"""The rows that listings answer with, and what may be asked for. Payloads stay the text that is stored."""
+"""The rows of listings, and their filters. Payloads stay the text that is stored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
