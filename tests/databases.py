@@ -9,11 +9,11 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg import sql
+from pytest_postgresql.janitor import DatabaseJanitor
 
 Session = psycopg.Connection[tuple[Any, ...]]
 
@@ -47,57 +47,51 @@ select pg_terminate_backend(pid) from pg_stat_activity
 
 
 class Janitor:
-    """Makes databases on one server, and drops them."""
+    """Makes databases on one server, and drops them: pytest-postgresql's janitor, with a session that is kept."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self._session = psycopg.connect(url, autocommit=True)
+        info = self._session.info
+        self._server: dict[str, Any] = {
+            "user": info.user,
+            "password": info.password,
+            "host": info.host,
+            "port": str(info.port),
+        }
 
-    def make(self, name: str, *, template: str | None = None, as_template: bool = False) -> "Made":
+    def make(self, name: str, *, template: str | None = None, as_template: bool = False) -> DatabaseJanitor:
         """A database of this name, which is there from ``init`` to ``drop`` or within a ``with``."""
-        return Made(self, name, template, as_template)
+        named: dict[str, Any] = self._server | {"dbname": name, "template_dbname": template, "as_template": as_template}
+        return DatabaseJanitor(**named) if template is None else _FileCopy(self, named)
 
     def url_of(self, name: str) -> str:
         base, _, query = self.url.partition("?")
         return base.rsplit("/", 1)[0] + f"/{name}" + (f"?{query}" if query else "")
 
-    def do(self, statement: str, *names: str) -> None:
+    def do(self, statement: LiteralString, *names: str) -> None:
         self._session.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
 
     def close(self) -> None:
         self._session.close()
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A database that is made, and dropped with all that is in it and whoever is connected to it."""
+class _FileCopy(DatabaseJanitor):
+    """A copy of a template. To copy files takes a third of what it takes to log each of their pages."""
 
-    _janitor: Janitor
-    dbname: str
-    _template: str | None
-    _as_template: bool
+    def __init__(self, janitor: Janitor, named: dict[str, Any]) -> None:
+        super().__init__(**named)
+        self._kept, self._template, self._as_template = janitor, named["template_dbname"], named["as_template"]
 
     def init(self) -> None:
-        if self._template is None:
-            self._janitor.do("create database {}", self.dbname)
-        else:  # to copy files takes a third of what it takes to log each of their pages
-            self._janitor.do("create database {} template {} strategy file_copy", self.dbname, self._template)
+        self._kept.do("create database {} template {} strategy file_copy", self.dbname, self._template)
         if self._as_template:
-            self._janitor.do("alter database {} is_template true", self.dbname)
+            self._kept.do("alter database {} is_template true", self.dbname)
 
     def drop(self) -> None:
         if self._as_template:
-            self._janitor.do("alter database {} is_template false", self.dbname)
-        self._janitor.do("drop database if exists {} with (force)", self.dbname)
-
-    def __enter__(self) -> Self:
-        self.init()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.drop()
+            self._kept.do("alter database {} is_template false", self.dbname)
+        self._kept.do("drop database if exists {} with (force)", self.dbname)
 
 
 @dataclass(slots=True)
@@ -107,7 +101,7 @@ class _Copy:
     No two need be alike: a template that was migrated just now is analyzed when autovacuum comes to it.
     """
 
-    database: Made
+    database: DatabaseJanitor
     url: str
     session: Session
     catalog: str
