@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from pgsched.cli.supervisor import Program, Supervisor
 from pgsched.errors import PgschedError
 
 READY = "import signal, sys; print('ready', flush=True); signal.pause()"
+STOPPING = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT]
 STUBBORN = (
     "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True)\nwhile 1: signal.pause()"
 )
@@ -81,8 +82,17 @@ async def test_stop_ends_every_child() -> None:
             os.kill(pid, 0)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
-async def test_a_signal_to_the_supervisor_stops_it(number: signal.Signals) -> None:
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """No signal is ignored, although whoever started the tests may ignore some (nohup, a job behind &)."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in STOPPING}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", STOPPING)
+async def test_a_signal_to_the_supervisor_stops_it(number: signal.Signals, heeded: None) -> None:
     async with _running(READY) as (supervisor, task):
         os.kill(os.getpid(), number)
         await asyncio.wait_for(task, 10)

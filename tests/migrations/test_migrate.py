@@ -23,6 +23,7 @@ from pgsched.store.admin.migrate import (
     roles_sql,
 )
 from pgsched.store.admin.replacing import is_current
+from pgsched.store.core.room import OPEN
 
 pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 
@@ -95,7 +96,7 @@ def test_a_role_that_may_not_make_roles_migrates_and_learns_which_are_missing(ba
         url = parts._replace(netloc=f"plain:plain@{parts.hostname}:{parts.port}", path="/shop").geturl()
         told = CliRunner().invoke(cli, ["migrate", "--database-url", url], catch_exceptions=False)
         assert (told.exit_code, "create role" in told.stdout) == (1, True)
-        assert told.stderr == f"not done: roles are missing: {', '.join(ROLES)}\n"
+        assert told.stderr == f"{OPEN}\nnot done: roles are missing: {', '.join(ROLES)}\n"
         assert migrate(url) == list(ROLES)
         with psycopg.connect(url) as plain:
             check_schema(plain)

@@ -100,7 +100,8 @@ class Batch:
         found = Counter(row.status for rows in self.finished.values() for row in rows)
         for groups in [*self.succeeded.values(), self.discarded]:
             found["succeeded"] += sum(len(group.ids) for group in groups.values())
-        found["released"] = sum(len(group.ids) for group in self.released.values())
+        handed_back = [*self.released.values(), *self.cut_short.values()]
+        found["released"] = sum(len(group.ids) for group in handed_back)
         found["retrying"] = sum(map(len, self.retried.values()))
         found["postponed"] = sum(map(len, self.postponed.values()))
         found["deferred"] = sum(map(len, self.parked.values()))
