@@ -6,6 +6,7 @@ from functools import partial
 
 import psycopg
 
+from pgsched.api.database import WAIT as _REQUESTS_WAIT
 from pgsched.store.core.room import room_sql
 from tests.adversary.attack import Means, attack
 from tests.adversary.attacks.locks import dead_letters, jobs, running
@@ -161,9 +162,10 @@ def all_connections_are_taken(means: Means) -> None:
     _take_connections(means)
 
 
-@attack(seconds=3.0, recovers_within=5.0)
+@attack(seconds=3.0, recovers_within=5.0 + _REQUESTS_WAIT)
 def all_connections_are_taken_and_everybody_is_cut_off(means: Means) -> None:
-    """What workers, API and the first client had is the attacker's before they have reconnected."""
+    """What workers, API and the first client had is the attacker's before they have reconnected. A request of the first
+    client waits for a connection as long as the API lets it, and the client for its answer."""
     _take_connections(means)
 
     def cut() -> None:
