@@ -71,10 +71,17 @@ async def test_it_is_not_ready_where_nothing_can_be_written(api: httpx.AsyncClie
 
 async def test_it_starts_without_a_database_and_says_so() -> None:
     heard: list[str] = []
+    told = asyncio.Event()
+
+    def hear(event: str, _: object) -> None:
+        heard.append(event)
+        told.set()
+
     settings = Settings(database_url="postgresql://127.0.0.1:1/nowhere")
-    async with serving(create_app(settings, events=Events(lambda event, _: heard.append(event)))) as api:
+    async with serving(create_app(settings, events=Events(hear))) as api:
         assert (await api.get("/healthz")).status_code == 200
         answer = await api.get("/readyz")
+        await asyncio.wait_for(told.wait(), 10)  # the pool gives up in the same moment in which the request does
     assert (answer.status_code, answer.json()["code"]) == (503, "pgsched.unavailable")
     assert answer.headers["retry-after"] == "1"
     assert set(heard) == {"database.lost"}
