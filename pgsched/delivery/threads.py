@@ -80,6 +80,10 @@ class Threads(Places):
         count = self.left_behind.taken_by(client)
         return f"{count} and more of this client's functions go on in their threads though their time is over"
 
+    def go_on(self) -> bool:
+        """Whether any function has not returned, be its attempt over or not."""
+        return self.taken + self.left_behind.taken > 0
+
     def shutdown(self) -> None:
         """Starts nothing more. Functions under way go on."""
         self._executor.shutdown(wait=False, cancel_futures=True)

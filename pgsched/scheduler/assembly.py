@@ -157,7 +157,7 @@ class Assembly(Foundation):
             supplied=self._is_loaded,
             tell=trials.tell,
             over=trials.over,
-            goes_on=lambda: self._threads.taken + self._threads.left_behind.taken > 0,
+            goes_on=self._threads.go_on,
             without=trials.without,
         )
 

@@ -200,9 +200,8 @@ class Gatekeeper(Service):
         elsewhere = sum(other != name for other in held.values()) - soon_eligible
         here.record_feed_result(passed=len(passing), moved=soon_eligible, elsewhere=elsewhere)
         here.due = self._due_after(locked.get(name, gate), here, ahead)
-        if soon_eligible and (
-            soon_eligible >= room or not elsewhere
-        ):  # they draw on this gate only when they pass the other
+        if soon_eligible and (soon_eligible >= room or not elsewhere):
+            # They draw on this gate only when they pass the other.
             here.due = max(here.due, from_now(AHEAD // 2, LATEST))
         elif gate.is_probing and not passing:
             here.due = max(here.due, from_now(AHEAD, LATEST))
