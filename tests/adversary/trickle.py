@@ -8,11 +8,15 @@ from uuid import uuid4
 import httpx
 import psycopg
 
+from pgsched.api.database import WAIT
 from pgsched.errors import Unavailable
 from tests.adversary.account import Account, Promise
 
 RATE = 50
 """Executions a second."""
+
+_ANSWERED_WITHIN = 2 * WAIT
+"""Seconds: the API itself gives a request up before, and says so."""
 
 _SCHEDULE = (
     "select id::text, extract(epoch from pgsched.now() + delay)::float8 from (values (interval '80 ms')) d(delay),"
@@ -32,7 +36,7 @@ class Trickle(threading.Thread):
     def __init__(self, url: str, api: str, account: Account) -> None:
         super().__init__(name="first client", daemon=True)
         self._url, self._account = url, account
-        self._api = httpx.Client(base_url=api, timeout=5)
+        self._api = httpx.Client(base_url=api, timeout=_ANSWERED_WITHIN)
         self._ended = threading.Event()
         self._connection: psycopg.Connection | None = None
         self._run = uuid4().hex[:6]
