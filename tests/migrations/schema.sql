@@ -786,6 +786,7 @@ function pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uui
 function pgsched_internal.duration_text(double precision) returns text volatility i parallel s
 function pgsched_internal.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
 function pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns boolean volatility v parallel u
+function pgsched_internal.ended_under(pgsched_internal.keys,text,text,text,smallint) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.executions_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.expire_dead_letters(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) returns pgsched.execution_status volatility v parallel u
@@ -822,6 +823,7 @@ function pgsched_internal.job_keys_inserted() returns trigger volatility v paral
 function pgsched_internal.job_under(text,text,text) returns uuid volatility v parallel u
 function pgsched_internal.jobs_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.keep_dead_letters(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.kept_under(text,text,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.key_retention() returns interval volatility s parallel s
 function pgsched_internal.keys_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.laid_over(jsonb,jsonb) returns jsonb volatility i parallel s
@@ -845,6 +847,7 @@ function pgsched_internal.lock_key(text,text,uuid,smallint) returns pgsched_inte
 function pgsched_internal.lock_ordering(smallint[]) returns void volatility v parallel u
 function pgsched_internal.lock_planned(smallint,uuid) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_queue(text) returns pgsched.queues volatility v parallel u
+function pgsched_internal.lock_under(pgsched_internal.keys,text) returns pgsched.executions volatility v parallel u
 function pgsched_internal.lock_waiting(smallint,uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.log_setting(text,text,jsonb) returns void volatility v parallel u
 function pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) returns TABLE(id uuid, finished_at timestamp with time zone, named boolean) volatility s parallel u
@@ -897,6 +900,7 @@ function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,j
 function pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) returns pgsched_internal.placement volatility v parallel u
+function pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.seconds_in(jsonb,text) returns double precision volatility i parallel s
 function pgsched_internal.set_aside(smallint,uuid,text) returns void volatility v parallel u
 function pgsched_internal.setting(text,text) returns text volatility s parallel s
@@ -1504,6 +1508,7 @@ comment on pgsched_internal.edited(pgsched.jobs,jsonb) is 'A job as it would be 
 comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place. False, and nothing done, where somebody has locked what else it writes.'
 comment on pgsched_internal.ended is 'Executions that have ended, as the views of statuses show them.'
 comment on pgsched_internal.ended_status is 'Those that have ended.'
+comment on pgsched_internal.ended_under(pgsched_internal.keys,text,text,text,smallint) is 'The execution that succeeded under a key within the retention, which answers for it; null where there is none.'
 comment on pgsched_internal.executions_inserted() is 'Refuses the one-shots of an insert statement whose queue is full, and wakes the workers for its near-term rows.'
 comment on pgsched_internal.expire_dead_letters(integer) is 'Deletes dead letters that have expired and whose day of history is gone, no more than so many; returns how many.'
 comment on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) is 'Records the failed try of an execution that is locked, which then waits for the next one or ends, as its options say; null, and nothing done, where somebody has locked what its end writes.'
@@ -1540,6 +1545,7 @@ comment on pgsched_internal.job_keys_inserted() is 'The same for inserted jobs.'
 comment on pgsched_internal.job_under(text,text,text) is 'The job that has a key, which is not locked; PS011 where that was to be refused.'
 comment on pgsched_internal.jobs_changed() is 'Wakes a planner for new and edited jobs.'
 comment on pgsched_internal.keep_dead_letters(integer,integer) is 'Moves open dead letters, no more than so many, out of the days of history that are to be dropped; returns how many.'
+comment on pgsched_internal.kept_under(text,text,text) is 'The execution that lives under a key and stays as it is, looked up without a lock; null where there is none. PS011 where that was to be refused.'
 comment on pgsched_internal.key_retention() is 'How long after its success an execution still answers for its key: the setting pgsched.key_retention.'
 comment on pgsched_internal.keys_inserted() is 'Gives the keys of inserted executions to them; PS011 where something live has one.'
 comment on pgsched_internal.laid_over(jsonb,jsonb) is 'Options, and what the defaults have beside them.'
@@ -1565,6 +1571,7 @@ comment on pgsched_internal.lock_key(text,text,uuid,smallint) is 'Locks a key un
 comment on pgsched_internal.lock_ordering(smallint[]) is 'Has this transaction alone decide whose turn it is in these partitions. For workers: no transaction of a client ever takes it.'
 comment on pgsched_internal.lock_planned(smallint,uuid) is 'Locks the rows that were planned for a job and wait in a partition; passes over what somebody has at this moment.'
 comment on pgsched_internal.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.'
+comment on pgsched_internal.lock_under(pgsched_internal.keys,text) is 'The execution that lives under a key whose row is locked, itself locked where it waits and may be replaced.'
 comment on pgsched_internal.lock_waiting(smallint,uuid) is 'Locks an execution while it waits, after whoever has it at this moment; null, and nothing locked, where it runs or has ended.'
 comment on pgsched_internal.log_setting(text,text,jsonb) is 'Writes into the audit log what was set of a client, a queue or a limit; called by the functions that set it.'
 comment on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) is 'The next open dead letters after an id, and which of them a filter names.'
@@ -1617,6 +1624,7 @@ comment on pgsched_internal.revive(pgsched.history,timestamp with time zone,text
 comment on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) is 'One execution that waits for others; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'A recurring job, new or edited; called by pgsched.schedule_outcome. A worker plans its first row.'
 comment on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) is 'One execution under a key; called by pgsched.schedule_outcome.'
+comment on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) is 'One execution under a key that is locked and has stood for something else before; called by schedule_keyed.'
 comment on pgsched_internal.seconds_in(jsonb,text) is 'How long an option that is a duration is, in seconds; null where it is not given.'
 comment on pgsched_internal.set_aside(smallint,uuid,text) is 'Holds an execution that is locked, with the reason, until its owner deals with it.'
 comment on pgsched_internal.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
