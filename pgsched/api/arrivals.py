@@ -20,6 +20,7 @@ from pgsched.domain.notice import CHANNEL, parse_notice
 from pgsched.domain.partitions import queue_of
 from pgsched.errors import PgschedError, Unavailable
 from pgsched.events import Events
+from pgsched.store.core.listening import listen
 from pgsched.store.core.pinned import pin
 from pgsched.store.core.pooling import has_sessions
 from pgsched.store.pull import in_hand
@@ -115,7 +116,7 @@ class Arrivals:
                     self._url, autocommit=True, connect_timeout=5, application_name="pgsched api listen"
                 ) as connection:
                     await pin(connection)
-                    await connection.execute(f"listen {CHANNEL}")
+                    await listen(connection, CHANNEL)
                     for queue in self._queues.values():
                         queue.told.set()
                     async for notification in connection.notifies():

@@ -4,7 +4,7 @@ import asyncio
 import select
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, LiteralString
+from typing import Any
 
 import psycopg
 from litestar.di import NamedDependency
@@ -14,7 +14,7 @@ from psycopg_pool import AsyncConnectionPool
 from pgsched.errors import Unavailable
 from pgsched.events import Events
 from pgsched.store.core.exact import read_exactly
-from pgsched.store.core.pinned import PINNED, locally, pin
+from pgsched.store.core.pinned import REQUEST, REQUEST_LOCALLY, pin
 from pgsched.store.core.pooling import is_pooled
 from pgsched.store.core.refusals import refusal
 
@@ -23,8 +23,6 @@ WAIT = 5.0
 LONGEST = 20.0
 """Seconds that the database may take for one request, however it spends them."""
 _LISTED = 3  # of ten connections: whoever asks for hundreds of pages keeps nobody waiting who schedules
-_SESSION: LiteralString = "set statement_timeout = '15s'; set lock_timeout = '10s'; set jit = off; "
-_LOCALLY = locally(_SESSION + PINNED)
 
 
 class Database:
@@ -76,7 +74,7 @@ class Database:
         try:
             async with asyncio.timeout(LONGEST), self._pool.connection() as connection:
                 if not connection.autocommit:
-                    await connection.execute(_LOCALLY)
+                    await connection.execute(REQUEST_LOCALLY)
                 try:
                     yield connection
                 except psycopg.errors.ReadOnlySqlTransaction:
@@ -114,7 +112,7 @@ async def _configure(connection: AsyncConnection[Any]) -> None:
         await connection.set_isolation_level(IsolationLevel.READ_COMMITTED)
         await connection.set_autocommit(False)
     else:
-        await pin(connection, _SESSION)
+        await pin(connection, REQUEST)
     read_exactly(connection)
 
 

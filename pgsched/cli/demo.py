@@ -18,31 +18,21 @@ from pgsched.settings import Settings
 
 if TYPE_CHECKING:
     from pgsched.cli.arrivals import Arrivals
+    from pgsched.client import Request
 
 ONE_SHOTS = 1000
-_SPREAD = "8 seconds"
+_FIRST, _SPREAD = timedelta(seconds=1), timedelta(seconds=8)
 _WORKERS = 2
 _PATIENCE = 45.0
 _FEWEST = 3
 """Instants that each recurring job must have had before the demo ends."""
 
 _JOBS: dict[str, tuple[str, str, timedelta]] = {
-    "second": ("every", "1 second", timedelta(seconds=1)),
-    "other": ("every", "2 seconds", timedelta(seconds=2)),
+    "second": ("every", "1s", timedelta(seconds=1)),
+    "other": ("every", "2s", timedelta(seconds=2)),
     "third": ("cron", "*/3 * * * * *", timedelta(seconds=3)),
 }
-_SCHEDULE_ONE_SHOTS = """
-insert into pgsched.executions (target, payload, fire_at)
-select %(url)s || '/once/' || n, jsonb_build_object('n', n),
-       now() + interval '1 second' + n * %(spread)s::interval / %(count)s
-  from generate_series(1, %(count)s) as n
-"""
-_SCHEDULE_JOB = """
-select pgsched.schedule(%(url)s || '/' || %(name)s || '/0', key => %(name)s::text,
-                        cron => %(cron)s::text, every => %(every)s::interval,
-                        rules => '{"on_missed": "all", "on_overlap": "allow"}')
-"""
-_CANCEL_JOBS = "select pgsched.cancel(id) from pgsched.jobs"
+_RULES = {"on_missed": "all", "on_overlap": "allow"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,13 +102,18 @@ async def _workers(settings: Settings, reply: Reply) -> AsyncIterator[asyncio.Ta
 
 
 def _schedule(settings: Settings, url: str) -> None:
+    from pgsched.client import schedule, schedule_many
     from pgsched.store.core.transactions import transaction
 
     with transaction(settings.database_url or "") as connection:
         for name, (kind, spec, _) in _JOBS.items():
-            parts = {"cron": None, "every": None, kind: spec}
-            connection.execute(_SCHEDULE_JOB, {"url": url, "name": name, **parts})
-        connection.execute(_SCHEDULE_ONE_SHOTS, {"url": url, "spread": _SPREAD, "count": ONE_SHOTS})
+            recurs: Any = {kind: spec}
+            schedule(connection, f"{url}/{name}/0", key=name, rules=_RULES, **recurs)
+        schedule_many(connection, (_one_shot(url, n) for n in range(1, ONE_SHOTS + 1)))
+
+
+def _one_shot(url: str, n: int) -> "Request":
+    return {"target": f"{url}/once/{n}", "payload": {"n": n}, "delay": _FIRST + n * _SPREAD / ONE_SHOTS}
 
 
 async def _arrive(settings: Settings, arrivals: "Arrivals", supervising: asyncio.Task[None]) -> datetime:
@@ -133,14 +128,17 @@ async def _arrive(settings: Settings, arrivals: "Arrivals", supervising: asyncio
 
 
 def _finish(settings: Settings) -> datetime:
+    from pgsched.store.core.sql import statement
     from pgsched.store.core.transactions import transaction
 
     with transaction(settings.database_url or "") as connection:
-        row = connection.execute("select clock_timestamp() - interval '500 ms'").fetchone()
-        connection.execute(_CANCEL_JOBS)
+        row = connection.execute(statement("core/clock")).fetchone()
+        connection.execute(
+            statement("jobs/cancel_all"), {"client": "default", "labels": None, "note": None, "actor": None}
+        )
     assert row is not None
     moment: datetime = row[0]
-    return moment
+    return moment - timedelta(milliseconds=500)
 
 
 def _complete(arrivals: "Arrivals") -> bool:

@@ -7,17 +7,6 @@ import click
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
 from pgsched.cli.reply import Reply, json_option, listing, table
 
-_ZONE_RULES = "select value from pgsched_internal.facts where name = 'tzdata'"
-_WORKERS = """
-select w.id, w.name, w.queues, w.release, w.started_at from pgsched.workers w
- where pgsched_internal.is_living(w) order by w.id
-"""
-_PREPARED = """
-select p.gid, p.owner::text, p.prepared from pg_catalog.pg_prepared_xacts p
- where p.database = pg_catalog.current_database() order by p.prepared limit 20
-"""
-_UNDELIVERABLE = "select needs, held, workers from pgsched.undeliverable limit 20"
-
 
 @click.command()
 @settings_options(DATABASE)
@@ -36,29 +25,19 @@ def status(reply: Reply, /, **flags: Any) -> None:
 
 
 async def _look(connection: Any) -> dict[str, Any]:
-    from psycopg.rows import dict_row
+    from dataclasses import asdict
 
-    from pgsched.cli.database import value
     from pgsched.store.lookup import overview
 
     counts = await overview.count(connection)
-    late = await overview.oldest_due(connection)
-    async with connection.cursor(row_factory=dict_row) as cursor:
-        await cursor.execute(_WORKERS)
-        workers = await cursor.fetchall()
-        await cursor.execute(_UNDELIVERABLE)
-        undeliverable = await cursor.fetchall()
-        await cursor.execute(_PREPARED)
-        prepared = await cursor.fetchall()
-    rules = await value(connection, _ZONE_RULES, [])
     return {
         "executions": counts.executions,
         "at_least": counts.at_least,
-        "oldest_due_seconds": late,
-        "tzdata": rules,
-        "workers": workers,
-        "undeliverable": undeliverable,
-        "prepared": prepared,
+        "oldest_due_seconds": await overview.oldest_due(connection),
+        "tzdata": await overview.zone_rules(connection),
+        "workers": [asdict(worker) for worker in await overview.living_workers(connection)],
+        "undeliverable": [asdict(one) for one in await overview.undeliverable(connection)],
+        "prepared": [asdict(one) for one in await overview.prepared_transactions(connection)],
     }
 
 

@@ -17,8 +17,9 @@ from psycopg.rows import tuple_row
 from pgsched.client.asks import encode
 from pgsched.client.transaction import Executes, execute_of, raises_ours
 from pgsched.errors import InvalidInput
+from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import register_arrays
-from pgsched.store.schedule.bulk import COPY, INSERT, START, Load, OneShot, Start, due
+from pgsched.store.schedule.bulk import Load, OneShot, Start, due
 from pgsched.store.schedule.order import When, check_given, check_text, when
 
 _Driver = TypeVar("_Driver")
@@ -53,16 +54,16 @@ def schedule_many(connection_or_session: psycopg.Connection[Any] | Executes, req
         connection = _driver_of(connection_or_session)
         with _transaction(connection), psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
             register_arrays(cursor)
-            load = _load(cursor.execute(START).fetchone(), connection, requests)
+            load = _load(cursor.execute(statement("schedule/start_many")).fetchone(), connection, requests)
             while not load.exhausted:
                 if load.start.without_copy:
                     load.fill()
                 else:
-                    with cursor.copy(COPY) as copy:
+                    with cursor.copy(statement("schedule/copy_many")) as copy:
                         for block in load.blocks():
                             copy.write(block)
                 if aside := load.set_aside():
-                    cursor.execute(INSERT, aside)
+                    cursor.execute(statement("schedule/insert_many"), aside)
     return load.count
 
 
@@ -74,16 +75,17 @@ async def schedule_many_async(
         connection = await _async_driver_of(connection_or_session)
         async with _async_transaction(connection), psycopg.AsyncCursor(connection, row_factory=tuple_row) as cursor:
             register_arrays(cursor)
-            load = _load(await (await cursor.execute(START)).fetchone(), connection, requests)
+            await cursor.execute(statement("schedule/start_many"))
+            load = _load(await cursor.fetchone(), connection, requests)
             while not load.exhausted:
                 if load.start.without_copy:
                     load.fill()
                 else:
-                    async with cursor.copy(COPY) as copy:
+                    async with cursor.copy(statement("schedule/copy_many")) as copy:
                         for block in load.blocks():
                             await copy.write(block)
                 if aside := load.set_aside():
-                    await cursor.execute(INSERT, aside)
+                    await cursor.execute(statement("schedule/insert_many"), aside)
     return load.count
 
 

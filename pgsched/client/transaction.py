@@ -18,7 +18,8 @@ from psycopg.rows import tuple_row
 
 from pgsched.client.asks import Id, OrderOptions, encode
 from pgsched.store.core.refusals import refusal
-from pgsched.store.schedule.calls import SCHEDULE, Placed, placed
+from pgsched.store.core.sql import statement
+from pgsched.store.schedule.calls import Placed, placed
 from pgsched.store.schedule.order import Order, check_given, names_after, when
 
 _DRIVERS = re.compile("psycopg|asyncpg")
@@ -57,7 +58,7 @@ def schedule_outcome(
     with raises_ours():
         if isinstance(connection_or_session, psycopg.Connection):
             cursor = psycopg.Cursor(connection_or_session, row_factory=tuple_row)
-            return placed(cursor.execute(SCHEDULE, order.parameters()).fetchone())
+            return placed(cursor.execute(statement("schedule/schedule"), order.parameters()).fetchone())
         execute = execute_of(connection_or_session, waits=False)
         return placed(execute(_sqlalchemy_text(), order.parameters()).first())
 
@@ -77,7 +78,7 @@ async def schedule_outcome_async(
     with raises_ours():
         if isinstance(connection_or_session, psycopg.AsyncConnection):
             cursor = psycopg.AsyncCursor(connection_or_session, row_factory=tuple_row)
-            return placed(await (await cursor.execute(SCHEDULE, order.parameters())).fetchone())
+            return placed(await (await cursor.execute(statement("schedule/schedule"), order.parameters())).fetchone())
         execute = execute_of(connection_or_session, waits=True)
         return placed((await execute(_sqlalchemy_text(), order.parameters())).first())
 
@@ -130,7 +131,7 @@ def raises_ours() -> Iterator[None]:
 def _sqlalchemy_text() -> Any:
     from sqlalchemy import text  # only those who use it wait for its import
 
-    return text(re.sub(r"%\((\w+)\)s", r":\1", SCHEDULE))
+    return text(re.sub(r"%\((\w+)\)s", r":\1", statement("schedule/schedule")))
 
 
 def execute_of(candidate: Any, *, waits: bool, name: str = "schedule") -> Any:

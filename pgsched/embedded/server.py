@@ -36,6 +36,7 @@ from pgsched.embedded.processes import (
     within,
 )
 from pgsched.errors import EmbeddedPostgresError
+from pgsched.store.core.sql import statement
 
 _SETTINGS = {
     "fsync": "on",
@@ -254,6 +255,5 @@ def _ensure_database(port: int, password: str) -> None:
     with psycopg.connect(
         host="127.0.0.1", port=port, user="postgres", password=password, dbname="postgres", autocommit=True
     ) as connection:
-        found = connection.execute("select from pg_catalog.pg_database where datname = 'pgsched'").rowcount
-        if not found:
-            connection.execute("create database pgsched")
+        if not connection.execute(statement("admin/our_database")).rowcount:
+            connection.execute(statement("admin/create_database"))

@@ -19,7 +19,7 @@ Api = httpx.AsyncClient
 CLAIM = "/v1/queues/orders/claim"
 ORDERS = """select pgsched.create_queue('orders', '{"pulled": true}')"""
 UNKNOWN = UUID(int=7)
-LISTENERS = "select count(*) from pg_stat_activity where query = 'listen pgsched_wake'"
+LISTENERS = "select count(*) from pg_stat_activity where query = 'listen \"pgsched_wake\"'"
 STATEMENTS = "select pid, query_start from pg_stat_activity where application_name = 'pgsched api'"
 
 

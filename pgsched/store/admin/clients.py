@@ -3,29 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, LiteralString
+from typing import Any
 
 from psycopg import AsyncConnection
-from psycopg.rows import class_row
 
 from pgsched.errors import NotFound
 from pgsched.store.admin.setting import changes_of
-from pgsched.store.core.exact import read_exactly
-from pgsched.store.core.sql import statement
+from pgsched.store.core.query import rows, value
 from pgsched.store.lookup.rows import Json
-from pgsched.store.schedule.calls import value
 from pgsched.store.schedule.order import check_text
 
 KEPT_FOR = timedelta(hours=24)
 """How long a former signing secret is valid where nobody says otherwise."""
-_SET: LiteralString = "select pgsched.set_client(%(client)s, %(changes)s::jsonb, %(actor)s::text)"
-_DROP: LiteralString = "select pgsched.drop_client(%(client)s, %(actor)s::text)"
-_HOLD: LiteralString = "select pgsched.hold_client(%(client)s, %(note)s::text, %(actor)s::text)"
-_RELEASE: LiteralString = "select pgsched.release_client(%(client)s, %(note)s::text, %(actor)s::text)"
-_ROTATE: LiteralString = (
-    "select pgsched.rotate_secret(%(client)s, %(secret)s::text, %(keep_for)s::interval, %(actor)s::text)"
-)
-_DROP_SECRET: LiteralString = "select pgsched.drop_secret(%(client)s, %(actor)s::text)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +40,7 @@ async def all_clients(
     """At most ``limit`` clients that something is set for, in the order of their names, those behind ``after``."""
     check_text("after", after)
     check_text("client", client)
-    async with connection.cursor(row_factory=class_row(ClientRow)) as cursor:
-        read_exactly(cursor)
-        await cursor.execute(statement("admin/clients"), {"client": client, "after": after, "limit": limit})
-        return await cursor.fetchall()
+    return await rows(connection, ClientRow, "admin/clients", client=client, after=after, limit=limit)
 
 
 async def get_client(connection: AsyncConnection[Any], client: str) -> ClientRow:
@@ -69,19 +55,19 @@ async def set_client(
     connection: AsyncConnection[Any], client: str, changes: Mapping[str, Any], *, actor: str | None
 ) -> bool:
     """Sets what is named; whether anything is different now. Raises InvalidInput, InvalidOptions, Refused."""
-    return bool(await _value(connection, _SET, client, changes=changes_of(changes), actor=actor))
+    return bool(await _value(connection, "admin/set_client", client, changes=changes_of(changes), actor=actor))
 
 
 async def drop_client(connection: AsyncConnection[Any], client: str, *, actor: str | None) -> bool:
-    return bool(await _value(connection, _DROP, client, actor=actor))
+    return bool(await _value(connection, "admin/drop_client", client, actor=actor))
 
 
 async def hold_client(connection: AsyncConnection[Any], client: str, *, note: str | None, actor: str | None) -> bool:
-    return bool(await _value(connection, _HOLD, client, note=note, actor=actor))
+    return bool(await _value(connection, "admin/hold_client", client, note=note, actor=actor))
 
 
 async def release_client(connection: AsyncConnection[Any], client: str, *, note: str | None, actor: str | None) -> bool:
-    return bool(await _value(connection, _RELEASE, client, note=note, actor=actor))
+    return bool(await _value(connection, "admin/release_client", client, note=note, actor=actor))
 
 
 async def rotate_secret(
@@ -94,14 +80,14 @@ async def rotate_secret(
 ) -> str:
     """Signs by a new secret, and returns it: it is not shown again. The former ones are valid for ``keep_for`` more."""
     check_text("secret", secret)
-    return str(await _value(connection, _ROTATE, client, secret=secret, keep_for=keep_for, actor=actor))
+    return str(await _value(connection, "admin/rotate_secret", client, secret=secret, keep_for=keep_for, actor=actor))
 
 
 async def drop_secret(connection: AsyncConnection[Any], client: str, *, actor: str | None) -> bool:
-    return bool(await _value(connection, _DROP_SECRET, client, actor=actor))
+    return bool(await _value(connection, "admin/drop_secret", client, actor=actor))
 
 
-async def _value(connection: AsyncConnection[Any], query: LiteralString, client: str, **parameters: Any) -> Any:
+async def _value(connection: AsyncConnection[Any], name: str, client: str, **parameters: Any) -> Any:
     check_text("client", client)
     check_text("note", parameters.get("note"))
-    return await value(connection, query, client=client, **parameters)
+    return await value(connection, name, client=client, **parameters)

@@ -1,10 +1,11 @@
 """The days of history and attempts: making, attaching and dropping them, each in a short transaction of its own."""
 
 from datetime import date
-from typing import Any, LiteralString, NamedTuple
+from typing import Any, NamedTuple
 
 from psycopg import AsyncConnection
 
+from pgsched.store.core.query import column, value
 from pgsched.store.core.sql import statement
 
 
@@ -17,7 +18,7 @@ class Day(NamedTuple):
 
 async def note_kept(connection: AsyncConnection[Any], kept: int) -> int:
     """Notes for how many days this worker would keep history; returns the most that any has asked for lately."""
-    return int(await _value(connection, "admin/note_history_days", kept=kept))
+    return int(await value(connection, "admin/note_history_days", kept=kept))
 
 
 async def to_make(connection: AsyncConnection[Any], *, ahead: int) -> list[Day]:
@@ -28,41 +29,35 @@ async def to_make(connection: AsyncConnection[Any], *, ahead: int) -> list[Day]:
 
 async def make(connection: AsyncConnection[Any], day: Day) -> bool:
     """Makes a day's table; False where another worker is at it."""
-    return bool(await _value(connection, "admin/make_day", **day._asdict()))
+    return bool(await value(connection, "admin/make_day", **day._asdict()))
 
 
 async def attach(connection: AsyncConnection[Any], day: Day) -> bool:
     """Makes it a partition; False where the locks for that are not free at this moment."""
-    return bool(await _value(connection, "admin/attach_day", **day._asdict()))
+    return bool(await value(connection, "admin/attach_day", **day._asdict()))
 
 
 async def to_drop(connection: AsyncConnection[Any], *, kept: int) -> list[str]:
     """The tables of days that are older than so many days."""
-    cursor = await connection.execute(statement("admin/days_to_drop"), {"kept": kept})
-    return [row[0] for row in await cursor.fetchall()]
+    return await column(connection, "admin/days_to_drop", kept=kept)
 
 
 async def drop(connection: AsyncConnection[Any], name: str) -> bool | None:
     """Drops a day's table; False where the locks are not free at this moment, None where dead letters are in it yet."""
-    dropped: bool | None = await _value(connection, "admin/drop_day", name=name)
+    dropped: bool | None = await value(connection, "admin/drop_day", name=name)
     return dropped
 
 
 async def trim_default(connection: AsyncConnection[Any], *, kept: int, batch: int) -> int:
     """Deletes what is older from the partitions that have no day, no more than ``batch``; returns how many."""
-    return int(await _value(connection, "admin/trim_default_days", kept=kept, most=batch))
+    return int(await value(connection, "admin/trim_default_days", kept=kept, most=batch))
 
 
 async def keep_dead_letters(connection: AsyncConnection[Any], *, kept: int, batch: int) -> int:
     """Moves dead letters out of the days that are to be dropped, no more than ``batch``; returns how many."""
-    return int(await _value(connection, "admin/keep_dead_letters", kept=kept, most=batch) or 0)
+    return int(await value(connection, "admin/keep_dead_letters", kept=kept, most=batch) or 0)
 
 
 async def expire_dead_letters(connection: AsyncConnection[Any], *, batch: int) -> int:
     """Deletes dead letters that have expired, no more than ``batch``; returns how many."""
-    return int(await _value(connection, "admin/expire_dead_letters", most=batch))
-
-
-async def _value(connection: AsyncConnection[Any], verb: LiteralString, **parameters: Any) -> Any:
-    row = await (await connection.execute(statement(verb), parameters)).fetchone()
-    return row[0] if row else None
+    return int(await value(connection, "admin/expire_dead_letters", most=batch))

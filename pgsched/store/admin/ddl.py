@@ -15,41 +15,15 @@ from typing import Any
 
 import psycopg
 from alembic import context
-from sqlalchemy import text
 
 from pgsched.store.admin.replacing import interface_sql, is_current, note_sql, replace
-from pgsched.store.core.pinned import PINNED
+from pgsched.store.core.pinned import PINNED, PINNED_LOCALLY, QUIETLY, locally, waiting_for_locks
+from pgsched.store.core.sql import statement
 
 SCHEMA = "pgsched"
 VERSION_TABLE: dict[str, Any] = {"version_table": "schema_version", "version_table_schema": SCHEMA}
 
-
-# One migration at a time: a second one waits here, and then finds nothing to do. Nobody else may lock this table so.
-# Of two that begin in an empty database, the later waits for the earlier, and goes on with what that has made.
-_SCHEMAS = "create schema if not exists pgsched;\ncreate schema if not exists pgsched_internal;"
-_ALONE = """
-do $$ begin create schema if not exists pgsched;
-exception when unique_violation or duplicate_schema then null; end $$;
-do $$ begin create schema if not exists pgsched_internal;
-exception when unique_violation or duplicate_schema then null; end $$;
-do $$ begin
-  create table if not exists pgsched.schema_version (
-    version_num varchar(32) not null constraint schema_version_pkc primary key);
-exception when unique_violation or duplicate_table then null; end $$;
-lock table pgsched.schema_version in share row exclusive mode;
-"""
-# As statements, so that offline they can be printed; the first looks nothing up by the path that it finds.
 _NAMES = ", ".join(f"'{name}'" for name in re.findall(r"set (\w+) =", PINNED))
-_PIN = f"""
-do $$ begin perform pg_catalog.set_config('pgsched.before', pg_catalog.jsonb_object_agg(
-  s.name, pg_catalog.current_setting(s.name))::pg_catalog.text, true)
-  from pg_catalog.unnest(array[{_NAMES}]::pg_catalog.text[]) as s(name); end $$;
-{PINNED.replace("set ", "set local ")};
-"""
-_PUT_BACK = """
-do $$ begin perform set_config(s.key, s.value, true)
-  from jsonb_each_text(current_setting('pgsched.before')::jsonb) as s; end $$;
-"""
 
 
 def sqlalchemy_url(url: str) -> str:
@@ -67,9 +41,9 @@ def run(sql: str) -> None:
 @contextmanager
 def pinned() -> Iterator[None]:
     """Has the transaction set as all sessions of pgsched are, and then as it was; where it fails it is over anyway."""
-    _execute(_PIN)
+    _execute(statement("admin/remember_settings").replace("{names}", _NAMES) + PINNED_LOCALLY + ";")
     yield
-    _execute(_PUT_BACK)
+    _execute(statement("admin/restore_settings"))
 
 
 def _execute(sql: str) -> None:
@@ -92,9 +66,9 @@ def before_upgrade() -> None:
     if not _migrates():
         return
     with pinned():
-        _execute("set local client_min_messages = warning;\nset local lock_timeout = '120s';")
-        _execute(_SCHEMAS if context.is_offline_mode() else _ALONE)
-        _execute("set local lock_timeout = '10s';")
+        _execute(f"{QUIETLY}; {locally(waiting_for_locks('120s'))}")
+        _execute(statement("admin/make_schemas" if context.is_offline_mode() else "admin/begin_migration"))
+        _execute(locally(waiting_for_locks("10s")))
         if context.is_offline_mode() or _may_create_roles():
             _execute(roles_sql())
 
@@ -134,12 +108,7 @@ def _reached() -> list[str]:
 
 def _record_revision(reached: list[str]) -> None:
     """Says in our own version table what was reached, for an environment that keeps its versions in another one."""
-    bind = context.get_bind()
-    bind.execute(text("delete from pgsched.schema_version where version_num <> all (:reached)"), {"reached": reached})
-    bind.execute(
-        text("insert into pgsched.schema_version select unnest(cast(:reached as text[])) on conflict do nothing"),
-        {"reached": reached},
-    )
+    _driver().execute(statement("admin/record_revisions"), {"reached": reached})
 
 
 def roles_sql() -> str:
@@ -148,7 +117,5 @@ def roles_sql() -> str:
 
 
 def _may_create_roles() -> bool:
-    found = context.get_bind().execute(
-        text("select rolcreaterole or rolsuper from pg_catalog.pg_roles where rolname = current_user")
-    )
-    return bool(found.scalar())
+    row = _driver().execute(statement("admin/may_create_roles")).fetchone()
+    return bool(row and row[0])

@@ -23,14 +23,14 @@ import psycopg
 from psycopg import sql
 
 from pgsched.store.core.room import room_sql
+from pgsched.store.core.sql import statement
 from pgsched.store.core.transactions import transaction
 
 _WORKER = ("pgsched_up", "pgsched_worker")
 _CLIENT = ("pgsched_default", "pgsched_client")
 _OF_A_LOGIN = {"user", "password", "passfile"}
-_ACTS_FOR_DEFAULT = "select database_role::text from pgsched.clients where client_id = 'default'"
-_ACT_FOR_DEFAULT = "select pgsched.set_client('default', jsonb_build_object('database_role', %s::text))"
-_FREE_TO_CREATE = "grant create on schema public to {}"
+_LET_CREATE_TABLES = "grant create on schema public to {}"
+# These name a role, which no parameter can: psycopg.sql quotes it.
 _CREATE = "create role {} login nosuperuser nocreatedb nocreaterole noreplication nobypassrls"
 
 Connection = psycopg.Connection[Any]
@@ -47,7 +47,7 @@ class Logins:
 def is_superuser(url: str) -> bool:
     """Whether the role of this address is one. Raises psycopg.Error."""
     with transaction(url) as connection:
-        row = connection.execute("select rolsuper from pg_catalog.pg_roles where rolname = session_user").fetchone()
+        row = connection.execute(statement("admin/is_superuser")).fetchone()
     return bool(row and row[0])
 
 
@@ -61,7 +61,7 @@ def make_logins(url: str, passwords: Path, *, is_ours: bool) -> Logins:
     with _entries(passwords) as entries, transaction(url) as connection:
         worker = _login(connection, entries, *_WORKER, is_ours=is_ours)
         if is_ours:
-            connection.execute(sql.SQL(_FREE_TO_CREATE).format(sql.Identifier(worker)))
+            connection.execute(sql.SQL(_LET_CREATE_TABLES).format(sql.Identifier(worker)))
             connection.execute(room_sql().encode())
         client = _client_role(connection, entries, is_ours=is_ours)
     address = as_login(url, worker, passwords)
@@ -80,20 +80,18 @@ def as_login(url: str, role: str, passwords: Path) -> str:
 
 def _client_role(connection: Connection, entries: dict[str, str], *, is_ours: bool) -> str | None:
     """The role of the client default: the one somebody gave it, or else one that is made."""
-    found = connection.execute(_ACTS_FOR_DEFAULT).fetchone()
+    found = connection.execute(statement("admin/default_role")).fetchone()
     given = found[0] if found else None
     if given is None or given in entries:
         made = _login(connection, entries, *_CLIENT, is_ours=is_ours)
-        connection.execute(_ACT_FOR_DEFAULT, [made])
+        connection.execute(statement("admin/set_default_role"), {"role": made})
         return made
     return str(given)
 
 
 def _login(connection: Connection, entries: dict[str, str], name: str, group: str, *, is_ours: bool) -> str:
     """A role that logs in with the password of its entry, and is a member of the group."""
-    there = connection.execute(
-        "select rolname from pg_catalog.pg_roles where rolname = any(%s) or rolname = %s", [list(entries), name]
-    )
+    there = connection.execute(statement("admin/roles_among"), {"names": [*entries, name]})
     taken = {str(row[0]) for row in there}
     role = _name_of(name, taken, entries, is_ours=is_ours)
     password = entries.setdefault(role, secrets.token_hex(24))

@@ -16,6 +16,7 @@ from pgsched.store.admin.ddl import SCHEMA, roles_sql
 from pgsched.store.admin.replacing import is_current
 from pgsched.store.core.fitness import check_fitness
 from pgsched.store.core.refusals import refusal
+from pgsched.store.core.sql import statement
 from pgsched.store.core.transactions import transaction
 
 ROLES = ("pgsched_owner", "pgsched_worker", "pgsched_client", "pgsched_reader")
@@ -54,22 +55,21 @@ def migrate(url: str) -> list[str]:
         command.upgrade(alembic_config(url), "heads")
     with transaction(url) as connection:
         _advance_sequences(connection)
-        found = connection.execute("select rolname from pg_roles where rolname = any(%s)", [list(ROLES)])
+        found = connection.execute(statement("admin/roles_among"), {"names": list(ROLES)})
         there = {row[0] for row in found}
     return [name for name in ROLES if name not in there]
 
 
 def _advance_sequences(connection: psycopg.Connection[Any]) -> None:
     """Where the rows came by logical replication, the sequences have stayed behind them."""
-    name = "pgsched_internal.advance_sequences()"
-    row = connection.execute("select has_function_privilege(%s, 'execute')", [name]).fetchone()
+    row = connection.execute(statement("admin/may_advance_sequences")).fetchone()
     if row and row[0]:
-        connection.execute("select pgsched_internal.advance_sequences()")
+        connection.execute(statement("admin/advance_sequences"))
 
 
 def _is_done(connection: psycopg.Connection[Any]) -> bool:
     """Whether there is nothing to do; that is found out without a lock that anybody would wait for."""
-    row = connection.execute("select to_regclass('pgsched.schema_version') is not null").fetchone()
+    row = connection.execute(statement("admin/has_revisions")).fetchone()
     found = _revisions(connection) if row and row[0] else []
     if is_newer(found):
         raise mismatch(found)
@@ -127,7 +127,7 @@ def mismatch(found: Sequence[str]) -> SchemaMismatch:
 
 
 def _revisions(connection: psycopg.Connection[Any]) -> list[str]:
-    return [row[0] for row in connection.execute(f"select version_num from {SCHEMA}.schema_version order by 1")]
+    return [row[0] for row in connection.execute(statement("admin/revisions"))]
 
 
 __all__ = [

@@ -12,12 +12,14 @@ import random
 import time
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any, LiteralString
+from typing import Any
 
 import psycopg
 from psycopg import sql
 
 from pgsched.errors import Unavailable
+from pgsched.store.core.pinned import locally, waiting_for_locks
+from pgsched.store.core.sql import statement
 
 Connection = psycopg.Connection[Any]
 
@@ -32,29 +34,6 @@ INTERFACE_FILES = (
 )  # fmt: skip
 _AT_THE_MOST = 60.0  # seconds of trying
 _APART = (0.1, 0.5)
-_RECORD: LiteralString = """
-select concat_ws(' ', %s::text, (select string_agg(v.version_num, ',' order by 1) from pgsched.schema_version v),
-         (select string_agg(r.rolname, ',' order by r.rolname) from pg_catalog.pg_roles r
-           where r.rolname in ('pgsched_owner', 'pgsched_worker', 'pgsched_client', 'pgsched_reader')))
-"""
-_NOTE: LiteralString = """
-insert into pgsched_internal.facts as f (name, value) values ('interface', ({record}))
-    on conflict (name) do update set value = excluded.value, updated_at = pgsched.now()
-"""
-# Partitions are not touched; those who have a view open do not hold up the tables in vain.
-_TABLES: LiteralString = """
-select n.nspname, c.relname from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
- where n.nspname in ('pgsched', 'pgsched_internal') and c.relkind in ('r', 'p') and not c.relispartition
-   and c.relname <> 'schema_version'
- order by c.relname in ('executions', 'history', 'jobs'), n.nspname, c.relname
-"""
-_HOLDERS: LiteralString = """
-select distinct l.relation::regclass::text, l.pid from pg_catalog.pg_locks l
-  join pg_catalog.pg_class c on c.oid = l.relation join pg_catalog.pg_namespace n on n.oid = c.relnamespace
- where n.nspname in ('pgsched', 'pgsched_internal') and l.granted and l.pid <> pg_catalog.pg_backend_pid()
-   and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database())
-   and (c.relkind = 'v' or not %s) order by 1 limit 5
-"""
 
 
 def interface_sql() -> list[str]:
@@ -70,17 +49,20 @@ def digest() -> str:
 
 def is_current(connection: Connection) -> bool:
     """Whether a database has this release's interface, for its present revision and roles. Takes no lock of note."""
-    there = connection.execute("select to_regclass('pgsched_internal.facts'), to_regclass('pgsched.schema_version')")
-    if None in (there.fetchone() or (None,)):
+    if connection.execute(statement("admin/has_facts")).fetchone() != (True,):
         return False
-    query = sql.SQL("select exists (select from pgsched_internal.facts where name = 'interface' and value = ({}))")
-    row = connection.execute(query.format(sql.SQL(_RECORD)), [digest()]).fetchone()
-    return bool(row and row[0])
+    return connection.execute(_recorded("admin/interface_is_current").encode()).fetchone() == (True,)
 
 
 def note_sql() -> str:
-    """The statement that puts on record what was made, as text."""
-    return _NOTE.replace("{record}", _RECORD.replace("%s", f"'{digest()}'"))
+    """The statement that records which interface was made, as text."""
+    return _recorded("admin/record_interface")
+
+
+def _recorded(name: str) -> str:
+    """A statement about the record, which is printed too: its one value, a digest, stands in the text."""
+    record = statement("admin/interface_record").replace("%(digest)s", f"'{digest()}'")
+    return statement(name).replace("{record}", record)
 
 
 def replace(connection: Connection) -> None:
@@ -93,28 +75,28 @@ def replace(connection: Connection) -> None:
 
 
 def _try_to_replace(connection: Connection) -> bool:
-    if connection.execute(_HOLDERS, [True]).fetchone():
+    if connection.execute(statement("admin/interface_holders"), {"views_only": True}).fetchone():
         return False
     try:
         with connection.transaction():
-            connection.execute("set local lock_timeout = '100ms'")
+            connection.execute(locally(waiting_for_locks("100ms")))
             _lock(connection)
             for text in interface_sql():
                 connection.execute(text.encode())
             connection.execute(note_sql().encode())
-            connection.execute("set local lock_timeout = '10s'")
+            connection.execute(locally(waiting_for_locks("10s")))
     except psycopg.errors.LockNotAvailable:
         return False
     return True
 
 
 def _lock(connection: Connection) -> None:
-    tables: Sequence[tuple[str, str]] = connection.execute(_TABLES).fetchall()
+    tables: Sequence[tuple[str, str]] = connection.execute(statement("admin/interface_tables")).fetchall()
     for schema, name in tables:
         query = sql.SQL("lock table only {} in access exclusive mode")
         connection.execute(query.format(sql.Identifier(schema, name)))
 
 
 def _holders(connection: Connection) -> str:
-    rows = connection.execute(_HOLDERS, [False]).fetchall()
+    rows = connection.execute(statement("admin/interface_holders"), {"views_only": False}).fetchall()
     return ", ".join(f"{relation} (process {pid})" for relation, pid in rows) or "nobody any more, try again"

@@ -11,24 +11,13 @@ from psycopg import AsyncConnection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from pgsched.store.core import wire
-from pgsched.store.core.pinned import pin, pin_now
+from pgsched.store.core.pinned import SILENT, WORKER, pin, pin_now, waiting_for_locks
 
 Connection = AsyncConnection[tuple[Any, ...]]
 
-# A role's statements are short by construction. One that is not has met a lock or a bad plan: better an error and a
-# new connection than a worker that stands still.
-_SESSION: LiteralString = (
-    "set statement_timeout = '30s'; set idle_in_transaction_session_timeout = '30s'; "
-    "set enable_seqscan = off; set enable_bitmapscan = off; "
-    "set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; "
-    "set plan_cache_mode = force_generic_plan; "
-)
-PATIENCE: LiteralString = "'250ms'"
+PATIENCE: LiteralString = "250ms"
 _INSTANCE = "fallback_application_name"
 _PREPARED = 1000  # texts over each partition of a queue, and over all of them: some dozens for each queue
-# What claiming inserts (successors) stands in a partition whose worker is inserting it: nobody is to be told, and no
-# queue is too full for it.
-_SILENT: LiteralString = "set pgsched.notify = off; set pgsched.unbounded = on; "
 
 
 def signed(url: str, instance: str) -> str:
@@ -42,8 +31,7 @@ async def connect(url: str, role: str, *, raw: bool = True, patience: LiteralStr
     Hot statements name their partitions and match by index; the session's planner settings keep a table whose
     statistics lag behind from being read whole or out of order, and a plan once made from being made again. A statement
     waits for a lock no longer than its ``patience``: what others may lock is skipped, and this is for what was
-    forgotten. Raises
-    psycopg.OperationalError when the server cannot be reached.
+    forgotten. Raises psycopg.OperationalError when the server cannot be reached.
     """
     connection = await AsyncConnection.connect(url, autocommit=True, prepare_threshold=0, **_ways(url, role))
     connection.prepared_max = _PREPARED
@@ -51,8 +39,8 @@ async def connect(url: str, role: str, *, raw: bool = True, patience: LiteralStr
     # error, and one that is there would be somebody else's statement.
     connection._prepared._prepared_idx = secrets.randbits(48)
     try:
-        own = _SESSION + "set lock_timeout = " + patience + "; "
-        await pin(connection, own + _SILENT if raw else own)
+        own = WORKER + waiting_for_locks(patience)
+        await pin(connection, own + SILENT if raw else own)
     except BaseException:
         await connection.close()
         raise
@@ -67,7 +55,7 @@ def connect_now(url: str, role: str) -> psycopg.Connection[tuple[Any, ...]]:
     """The same for a thread beside the event loop; it sends ``core.wire``'s arrays and reads what psycopg reads."""
     connection = psycopg.connect(url, autocommit=True, **_ways(url, role))
     try:
-        connection.execute(_SESSION + "set lock_timeout = " + PATIENCE + "; " + _SILENT, prepare=False)
+        connection.execute(WORKER + waiting_for_locks(PATIENCE) + SILENT, prepare=False)
         pin_now(connection)
     except BaseException:
         connection.close()

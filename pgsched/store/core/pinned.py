@@ -1,4 +1,4 @@
-"""What every session of pgsched sets for itself, whatever the server, the database or its role are set to.
+"""What the sessions of pgsched set for themselves, whatever the server, the database or its role are set to.
 
 An operator may give a database another ``datestyle``, and a tenant who may create in a schema of the ``search_path``
 may give ``=`` another meaning for our types. Neither may change what our statements mean or how answers are read.
@@ -35,6 +35,32 @@ def locally(statements: LiteralString) -> LiteralString:
 
 
 PINNED_LOCALLY = locally(PINNED)
+
+# The statements of a worker's role are short by construction. One that is not has met a lock or a bad plan: better an
+# error and a new connection than a worker that stands still.
+WORKER: LiteralString = (
+    "set statement_timeout = '30s'; set idle_in_transaction_session_timeout = '30s'; "
+    "set enable_seqscan = off; set enable_bitmapscan = off; "
+    "set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; "
+    "set plan_cache_mode = force_generic_plan; "
+)
+# What a claim inserts (successors) goes into a partition that its own worker reads: nobody has to be notified, and no
+# queue is too full for it.
+SILENT: LiteralString = "set pgsched.notify = off; set pgsched.unbounded = on; "
+REQUEST: LiteralString = "set statement_timeout = '15s'; set lock_timeout = '10s'; set jit = off; "
+REQUEST_LOCALLY = locally(REQUEST + PINNED)
+# A server notices by itself that a client is gone, also in the middle of a function that would never end. Names are
+# looked up as the role has it: they are those in its functions, and none of ours.
+CALL: LiteralString = (
+    "set statement_timeout = '30s'; set idle_in_transaction_session_timeout = '30s'; "
+    "set client_connection_check_interval = '2s'; "
+) + READING
+QUIETLY: LiteralString = "set local client_min_messages = warning"
+
+
+def waiting_for_locks(patience: LiteralString) -> LiteralString:
+    """How long a statement of the session waits for a lock, such as ``250ms``."""
+    return f"set lock_timeout = '{patience}'; "
 
 
 async def pin(connection: AsyncConnection[Any], more: LiteralString = "") -> None:

@@ -14,9 +14,9 @@ import psycopg
 from psycopg import AsyncConnection
 
 from pgsched.errors import InvalidSettings, Unavailable
+from pgsched.store.core.query import value
 
 _ROUNDS, _PATIENCE, _LOOK = 4, 15.0, 5.0
-_ASKED = "select pg_catalog.pg_backend_pid()"
 
 
 async def is_pooled(connection: AsyncConnection[Any]) -> bool:
@@ -90,8 +90,7 @@ async def _connected(url: str) -> AsyncConnection[Any]:
 
 
 async def _process(connection: AsyncConnection[Any]) -> int:
-    row = await (await connection.execute(_ASKED)).fetchone()
-    return int(row[0]) if row else 0
+    return int(await value(connection, "core/backend"))
 
 
 async def _in_transaction(connection: AsyncConnection[Any]) -> int:

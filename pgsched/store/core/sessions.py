@@ -15,7 +15,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any, LiteralString
+from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection
@@ -23,20 +23,13 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
 
 from pgsched.errors import InvalidSettings, Unavailable
-from pgsched.store.core.pinned import READING
+from pgsched.store.core.pinned import CALL
 from pgsched.store.core.pooling import check_sessions
 from pgsched.store.core.sql import statement
 
 Connection = AsyncConnection[Any]
 STATEMENT_SECONDS = 30.0
 """After so long a session's statement is ended, unless its transaction says otherwise."""
-
-# A server notices by itself that a client is gone, also in the middle of a function that would never end. Names are
-# looked up as the role has it: they are those in its functions, and none of ours.
-_SESSION: LiteralString = (
-    "set statement_timeout = '30s'; set idle_in_transaction_session_timeout = '30s'; "
-    "set client_connection_check_interval = '2s'; "
-) + READING
 _KEPT_ALIVE = {
     "connect_timeout": "5",
     "application_name": "pgsched call",
@@ -153,7 +146,7 @@ class Sessions:
             if connection.info.transaction_status is not TransactionStatus.IDLE:
                 await self._end(connection)
                 return
-            await connection.execute(statement("core/clear_session") + ";\n" + _SESSION)
+            await connection.execute(statement("core/clear_session") + ";\n" + CALL)
             self._idle[connection] = user
         except BaseException as error:
             await self._end(connection)
@@ -167,7 +160,7 @@ class Sessions:
 
 async def _prepared(connection: Connection) -> Connection:
     try:
-        await connection.execute(_SESSION)
+        await connection.execute(CALL)
     except BaseException:
         await connection.close()
         raise

@@ -1,20 +1,13 @@
 """Executions that wait for others: who still waits, and what follows from an end. The rules are the database's."""
 
-from typing import Any, LiteralString, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg import AsyncConnection
-from psycopg.rows import tuple_row
 
 from pgsched.store.core.connect import Connection
+from pgsched.store.core.query import column
 from pgsched.store.core.sql import statement
-
-_WAITS_FOR: LiteralString = """
-select d.after_id from pgsched.dependencies d
- where d.execution_id = %(id)s and d.status is null
-   and exists (select from pgsched.executions e where e.id = d.execution_id and e.fire_at = 'infinity')
- order by d.after_id
-"""
 
 
 class Pending(NamedTuple):
@@ -85,6 +78,4 @@ async def release_abandoned(connection: Connection, *, most: int, after: UUID | 
 
 async def waits_for(connection: AsyncConnection[Any], id: UUID) -> list[UUID]:
     """The executions that a held one still waits for."""
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(_WAITS_FOR, {"id": id})
-        return [row[0] for row in await cursor.fetchall()]
+    return await column(connection, "ends/waits_for", id=id)

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg import AsyncConnection
-from psycopg.rows import tuple_row
 
 from pgsched.store.core.isolation import reason_of
+from pgsched.store.core.query import column, first, value
 from pgsched.store.core.sql import statement
 
 MOST = 50
@@ -25,16 +25,12 @@ class Chunk(NamedTuple):
 
 
 async def any_active(connection: AsyncConnection[Any]) -> bool:
-    cursor = await connection.execute(statement("ends/any_replay"))
-    row = await cursor.fetchone()
-    return bool(row and row[0])
+    return bool(await value(connection, "ends/any_replay"))
 
 
 async def active(connection: AsyncConnection[Any]) -> list[UUID]:
     """The replays that are not done, the oldest first."""
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(statement("ends/active_replays"))
-        return [row[0] for row in await cursor.fetchall()]
+    return await column(connection, "ends/active_replays")
 
 
 async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) -> bool:
@@ -45,6 +41,4 @@ async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) 
 
 async def advance(connection: AsyncConnection[Any], id: UUID) -> Chunk:
     """Replays the next ones. Nothing while those before are still ahead, and where another worker has it in hand."""
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(statement("ends/advance_replay"), {"replay": id, "most": MOST})
-        return Chunk._make(await cursor.fetchone() or (0, False, False))
+    return Chunk._make(await first(connection, "ends/advance_replay", replay=id, most=MOST) or (0, False, False))

@@ -2,18 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, LiteralString
+from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncConnection
-from psycopg.rows import class_row
 
-from pgsched.store.core.exact import read_exactly
-from pgsched.store.core.sql import statement
-from pgsched.store.schedule.calls import value
+from pgsched.store.core.query import rows, value
 from pgsched.store.schedule.order import check_text
-
-_UNBLOCK: LiteralString = "select pgsched.unblock(%(client)s, %(ordering_key)s, %(actor)s::text)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +29,11 @@ async def blocked_keys(
 ) -> list[BlockedKey]:
     """At most ``limit`` of them, the newest first, those behind ``after``, the execution that blocks one."""
     check_text("client", client)
-    async with connection.cursor(row_factory=class_row(BlockedKey)) as cursor:
-        read_exactly(cursor)
-        await cursor.execute(statement("gates/blocked_keys"), {"client": client, "after": after, "limit": limit})
-        return await cursor.fetchall()
+    return await rows(connection, BlockedKey, "gates/blocked_keys", client=client, after=after, limit=limit)
 
 
 async def unblock(connection: AsyncConnection[Any], client: str, ordering_key: str, *, actor: str | None) -> bool:
     """Lets the others go on; False where the key was not blocked."""
     check_text("client", client)
     check_text("ordering_key", ordering_key)
-    return bool(await value(connection, _UNBLOCK, client=client, ordering_key=ordering_key, actor=actor))
+    return bool(await value(connection, "gates/unblock", client=client, ordering_key=ordering_key, actor=actor))

@@ -33,4 +33,4 @@ async def close(connection: Connection, *, after: timedelta) -> list[str]:
 
 async def _tell(connection: Connection, changed: bool) -> None:
     if changed:
-        await connection.execute("select pgsched_internal.notify_workers('gates')")
+        await connection.execute(statement("core/notify_workers"), {"word": "gates"})

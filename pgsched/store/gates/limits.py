@@ -1,24 +1,16 @@
 """Limits, as Python reads and sets them."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Any, LiteralString
+from typing import Any
 
 from psycopg import AsyncConnection
-from psycopg.rows import class_row
 
 from pgsched.errors import NotFound
-from pgsched.store.core.exact import read_exactly
-from pgsched.store.core.sql import statement
-from pgsched.store.schedule.calls import value
+from pgsched.store.core.query import rows, value
 from pgsched.store.schedule.order import check_text
 
 KINDS = ("client", "host", "queue", "key")
-_SET: LiteralString = """
-select pgsched.set_limit(%(kind)s, %(name)s, rate => %(rate)s::int, per => %(per)s::interval, burst => %(burst)s::int,
-                         concurrency => %(concurrency)s::int, actor => %(actor)s::text)
-"""
-_DROP: LiteralString = "select pgsched.drop_limit(%(kind)s, %(name)s, %(actor)s::text)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +47,7 @@ async def all_limits(
     """At most ``limit`` of them in the order of kind and name, those behind ``after``, which is ``kind:name``."""
     for word, text in (("after", after), ("kind", kind), ("name", name)):
         check_text(word, text)
-    parameters = {"kind": kind, "name": name, "after": after, "limit": limit}
-    async with connection.cursor(row_factory=class_row(LimitRow)) as cursor:
-        read_exactly(cursor)
-        await cursor.execute(statement("gates/limits"), parameters)
-        return await cursor.fetchall()
+    return await rows(connection, LimitRow, "gates/limits", kind=kind, name=name, after=after, limit=limit)
 
 
 async def get_limit(connection: AsyncConnection[Any], kind: str, name: str) -> LimitRow:
@@ -76,10 +64,9 @@ async def set_limit(
 ) -> bool:
     """Takes the place of the limit there was; whether anything is different now. Raises InvalidInput, NotFound."""
     check_text("name", name)
-    given = {"rate": amount.rate, "per": amount.per, "burst": amount.burst, "concurrency": amount.concurrency}
-    return bool(await value(connection, _SET, kind=kind, name=name, actor=actor, **given))
+    return bool(await value(connection, "gates/set_limit", kind=kind, name=name, actor=actor, **asdict(amount)))
 
 
 async def drop_limit(connection: AsyncConnection[Any], kind: str, name: str, *, actor: str | None) -> bool:
     check_text("name", name)
-    return bool(await value(connection, _DROP, kind=kind, name=name, actor=actor))
+    return bool(await value(connection, "gates/drop_limit", kind=kind, name=name, actor=actor))

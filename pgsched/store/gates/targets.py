@@ -2,21 +2,12 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, LiteralString
+from typing import Any
 
 from psycopg import AsyncConnection
-from psycopg.rows import class_row
 
-from pgsched.store.core.exact import read_exactly
-from pgsched.store.core.sql import statement
-from pgsched.store.schedule.calls import value
+from pgsched.store.core.query import rows, value
 from pgsched.store.schedule.order import check_text
-
-_SIDELINE: LiteralString = """
-select pgsched.sideline(%(host)s, %(client)s::text, coalesce(%(until)s::timestamptz, 'infinity'),
-                        %(note)s::text, %(actor)s::text)
-"""
-_RESTORE: LiteralString = "select pgsched.restore(%(host)s, %(client)s::text, %(actor)s::text)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +36,7 @@ async def sidelined(
     """At most ``limit`` of them in the order of their gates, those behind ``after``, which is a gate."""
     check_text("client", client)
     check_text("after", after)
-    async with connection.cursor(row_factory=class_row(Sidelined)) as cursor:
-        read_exactly(cursor)
-        await cursor.execute(statement("gates/sidelined"), {"client": client, "after": after, "limit": limit})
-        return await cursor.fetchall()
+    return await rows(connection, Sidelined, "gates/sidelined", client=client, after=after, limit=limit)
 
 
 async def sideline(
@@ -64,13 +52,13 @@ async def sideline(
     _check(host, client)
     check_text("note", note)
     given = {"host": host, "client": client, "until": until, "note": note, "actor": actor}
-    return bool(await value(connection, _SIDELINE, **given))
+    return bool(await value(connection, "gates/sideline", **given))
 
 
 async def restore(connection: AsyncConnection[Any], host: str, *, client: str | None = None, actor: str | None) -> bool:
     """Calls it again, a few at first; False where it was not sidelined."""
     _check(host, client)
-    return bool(await value(connection, _RESTORE, host=host, client=client, actor=actor))
+    return bool(await value(connection, "gates/restore", host=host, client=client, actor=actor))
 
 
 def _check(host: str, client: str | None) -> None:

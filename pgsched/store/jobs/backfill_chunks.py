@@ -13,12 +13,11 @@ from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncConnection
-from psycopg.rows import class_row, tuple_row
 
 from pgsched.domain.recurrence import Recurrence
 from pgsched.errors import InvalidSchedule
-from pgsched.store.core.exact import read_exactly
 from pgsched.store.core.isolation import reason_of
+from pgsched.store.core.query import column, rows, value
 from pgsched.store.core.sql import statement
 from pgsched.store.jobs.backfills import MICROSECOND, Range, cancel, instants_in, recurrence_of
 
@@ -68,15 +67,11 @@ class Chunk:
 
 async def active(connection: AsyncConnection[Any]) -> list[UUID]:
     """The backfills that are not done, the oldest first."""
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(statement("jobs/active_backfills"))
-        return [row[0] for row in await cursor.fetchall()]
+    return await column(connection, "jobs/active_backfills")
 
 
 async def any_active(connection: AsyncConnection[Any]) -> bool:
-    cursor = await connection.execute(statement("jobs/any_backfill"))
-    row = await cursor.fetchone()
-    return bool(row and row[0])
+    return bool(await value(connection, "jobs/any_backfill"))
 
 
 async def plan_chunk(connection: AsyncConnection[Any], id: UUID, *, most: int) -> Chunk:
@@ -114,10 +109,8 @@ async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) 
 
 
 async def _take(connection: AsyncConnection[Any], id: UUID) -> Taken | None:
-    async with connection.cursor(row_factory=class_row(Taken)) as cursor:
-        read_exactly(cursor)
-        await cursor.execute(statement("jobs/backfill_to_advance"), {"backfill": id})
-        return await cursor.fetchone()
+    found = await rows(connection, Taken, "jobs/backfill_to_advance", backfill=id)
+    return found[0] if found else None
 
 
 async def _plan(connection: AsyncConnection[Any], taken: Taken, recurrence: Recurrence, most: int) -> Chunk:
@@ -149,10 +142,7 @@ async def _taken_instants(
 ) -> set[datetime]:
     if not instants:
         return set()
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        read_exactly(cursor)
-        await cursor.execute(statement("jobs/taken_instants"), {"job": job_id, "instants": list(instants)})
-        return {row[0] for row in await cursor.fetchall()}
+    return set(await column(connection, "jobs/taken_instants", job=job_id, instants=list(instants)))
 
 
 async def _insert(connection: AsyncConnection[Any], taken: Taken, instants: Sequence[datetime]) -> int:

@@ -5,19 +5,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, LiteralString
+from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncConnection
-from psycopg.rows import class_row, tuple_row
+from psycopg.rows import tuple_row
 
 from pgsched.domain.recurrence import Recurrence
 from pgsched.errors import NotFound
-from pgsched.store.core.exact import read_exactly
+from pgsched.store.core.query import rows, value
 from pgsched.store.core.sql import statement
 from pgsched.store.jobs.recurring import Recurring
 
-_CHECK: LiteralString = "select pgsched_internal.check_backfill(%(job)s, %(start)s, %(end)s, %(rate)s)"
 _AT_ONCE = 10_000
 MICROSECOND = timedelta(microseconds=1)
 
@@ -73,7 +72,7 @@ class Backfill:
 async def measure(connection: AsyncConnection[Any], job_id: UUID, wanted: Range) -> Extent:
     """Counts what a backfill of this range would run. Raises NotFound, and the driver's error if it would be
     refused."""
-    await connection.execute(_CHECK, _parameters(job_id, wanted))
+    await value(connection, "jobs/check_backfill", **_parameters(job_id, wanted))
     found = await recurrence_of(connection, job_id)
     instants = await asyncio.to_thread(instants_in, found, wanted)
     run_already = 0
@@ -86,24 +85,20 @@ async def start(
     connection: AsyncConnection[Any], job_id: UUID, wanted: Range, *, instants: int, actor: str | None
 ) -> UUID:
     """Starts a backfill of ``instants`` measured before. Raises the driver's error if it is refused."""
-    async with connection.transaction(), connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(statement("jobs/backfill"), _parameters(job_id, wanted) | {"actor": actor})
-        [id] = await cursor.fetchone() or (None,)
-        await cursor.execute(statement("jobs/note_instants"), {"backfill": id, "instants": instants})
+    async with connection.transaction():
+        id = await value(connection, "jobs/backfill", **_parameters(job_id, wanted), actor=actor)
+        await connection.execute(statement("jobs/note_instants"), {"backfill": id, "instants": instants})
     assert isinstance(id, UUID)
     return id
 
 
 async def cancel(connection: AsyncConnection[Any], id: UUID, *, actor: str | None) -> bool:
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(statement("jobs/cancel_backfill"), {"backfill": id, "actor": actor})
-        [changed] = await cursor.fetchone() or (False,)
-    return bool(changed)
+    return bool(await value(connection, "jobs/cancel_backfill", backfill=id, actor=actor))
 
 
 async def get(connection: AsyncConnection[Any], id: UUID) -> Backfill:
     """Raises NotFound."""
-    found = await _listed(connection, backfill=id, limit=1)
+    found = await rows(connection, Backfill, "jobs/backfills", backfill=id, job=None, after=None, limit=1)
     if not found:
         raise NotFound(f"there is no backfill {id}; look it up among those of its job")
     return found[0]
@@ -117,7 +112,7 @@ async def of_job(
     Raises NotFound for an unknown job.
     """
     await _job(connection, job_id)
-    return await _listed(connection, job=job_id, limit=limit, after=after)
+    return await rows(connection, Backfill, "jobs/backfills", backfill=None, job=job_id, after=after, limit=limit)
 
 
 async def recurrence_of(connection: AsyncConnection[Any], job_id: UUID) -> Recurrence:
@@ -127,13 +122,10 @@ async def recurrence_of(connection: AsyncConnection[Any], job_id: UUID) -> Recur
 
 async def _job(connection: AsyncConnection[Any], job_id: UUID) -> Recurring:
     """Raises NotFound."""
-    async with connection.cursor(row_factory=class_row(Recurring)) as cursor:
-        read_exactly(cursor)
-        await cursor.execute(statement("jobs/job_to_backfill"), {"job": job_id})
-        row = await cursor.fetchone()
-    if row is None:
+    found = await rows(connection, Recurring, "jobs/job_to_backfill", job=job_id)
+    if not found:
         raise NotFound(f"there is no job {job_id}; look it up among the jobs")
-    return row
+    return found[0]
 
 
 def instants_in(found: Recurrence, wanted: Range) -> int:
@@ -148,21 +140,6 @@ async def _succeeded(connection: AsyncConnection[Any], job_id: UUID, wanted: Ran
         await cursor.execute(statement("jobs/succeeded_instants"), _parameters(job_id, wanted))
         while block := await cursor.fetchmany(_AT_ONCE):
             yield [row[0] for row in block]
-
-
-async def _listed(
-    connection: AsyncConnection[Any],
-    *,
-    backfill: UUID | None = None,
-    job: UUID | None = None,
-    after: UUID | None = None,
-    limit: int,
-) -> list[Backfill]:
-    async with connection.cursor(row_factory=class_row(Backfill)) as cursor:
-        read_exactly(cursor)
-        asked = {"backfill": backfill, "job": job, "after": after, "limit": limit}
-        await cursor.execute(statement("jobs/backfills"), asked)
-        return await cursor.fetchall()
 
 
 def _parameters(job_id: UUID, wanted: Range) -> dict[str, Any]:

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg import AsyncConnection
-from psycopg.rows import class_row, tuple_row
 
 from pgsched.domain.reckoning import Range
 from pgsched.domain.recurrence import Recurrence
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.isolation import is_a_lock, is_of_a_row, took_too_long
+from pgsched.store.core.query import column, first, rows, value
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import LAST, to_datetime, to_instant
 from pgsched.store.ends.ends import finish_jobs, mark_invalid, skip_further
@@ -65,15 +65,13 @@ class Planned(NamedTuple):
 
 async def plan_jobs(connection: AsyncConnection[Any], *, batch: int, seconds: float = 0.2) -> Planned:
     """Plans jobs that are new or were edited, in one transaction, for about so long; clients take turns."""
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(statement("jobs/unplanned_jobs"), {"batch": batch})
-        ids = [row[0] for row in await cursor.fetchall()]
+    ids = await column(connection, "jobs/unplanned_jobs", batch=batch)
     if not ids:
         return Planned(0, [], False)
     until = time.monotonic() + seconds
     try:
         async with connection.transaction():
-            jobs = await _fetch(connection, statement("jobs/jobs_to_plan"), {"jobs": ids})
+            jobs = await rows(connection, Job, "jobs/jobs_to_plan", jobs=ids)
             taken, invalid = await _plan(connection, jobs, until)
     except Exception as error:
         if not is_of_a_row(error):
@@ -126,14 +124,12 @@ class Repaired(NamedTuple):
 
 async def repair_jobs(connection: AsyncConnection[Any], *, after: UUID = FIRST, most: int = 1000) -> Repaired:
     """Takes up for planning again those active jobs without a row to carry them on, of the next ``most`` jobs."""
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(statement("jobs/orphaned_jobs"), {"after": after, "most": most})
-        row = await cursor.fetchone()
+    row = await first(connection, "jobs/orphaned_jobs", after=after, most=most)
     return Repaired(row[1], row[0]) if row else Repaired(0, None)
 
 
 async def _plan_one(connection: AsyncConnection[Any], id: UUID) -> list[tuple[Any, str]]:
-    _, invalid = await _plan(connection, await _fetch(connection, statement("jobs/jobs_to_plan"), {"jobs": [id]}), inf)
+    _, invalid = await _plan(connection, await rows(connection, Job, "jobs/jobs_to_plan", jobs=[id]), inf)
     return invalid
 
 
@@ -204,18 +200,13 @@ def _without_row(
 
 async def _taken(connection: AsyncConnection[Any], job: Job, begin: datetime) -> set[datetime]:
     """The instants later than ``begin`` that the job has a row for, or had."""
-    parameters = {"job": job.id, "begin": begin, "changed": job.updated_at}
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(statement("jobs/taken_ahead"), parameters)
-        return {row[0] for row in await cursor.fetchall()}
+    return set(await column(connection, "jobs/taken_ahead", job=job.id, begin=begin, changed=job.updated_at))
 
 
 async def _last_end(connection: AsyncConnection[Any], job: Job) -> datetime:
     """What is counted from the end of a run is so after an edit too, however often there is one."""
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(statement("jobs/plan_from_end"), {"job": job.id})
-        row = await cursor.fetchone()
-    return job.accounted_to if row is None else row[0]
+    ended: datetime | None = await value(connection, "jobs/plan_from_end", job=job.id)
+    return ended or job.accounted_to
 
 
 async def _insert(connection: AsyncConnection[Any], plans: dict[UUID, _Plan]) -> None:
@@ -224,9 +215,3 @@ async def _insert(connection: AsyncConnection[Any], plans: dict[UUID, _Plan]) ->
         ids, instants, starts = zip(*rows, strict=True)
         parameters = {"jobs": list(ids), "instants": list(instants), "fires": list(starts)}
         await connection.execute(statement("jobs/plan"), parameters)
-
-
-async def _fetch(connection: AsyncConnection[Any], query: Any, parameters: dict[str, Any]) -> list[Job]:
-    async with connection.cursor(row_factory=class_row(Job)) as cursor:
-        await cursor.execute(query, parameters)
-        return await cursor.fetchall()

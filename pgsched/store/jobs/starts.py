@@ -4,7 +4,6 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from psycopg import AsyncConnection
-from psycopg.rows import tuple_row
 
 from pgsched.domain.jitter import emptiest, jittered, slots
 from pgsched.domain.recurrence import Recurrence
@@ -45,6 +44,5 @@ async def _start_within(
 
 async def _waiting(connection: AsyncConnection[Any], partition: int, edges: list[datetime]) -> list[int]:
     parameters = {"lows": edges[:-1], "highs": edges[1:]}
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(statement_in("jobs/crowding", partition), parameters)
-        return [row[0] for row in await cursor.fetchall()]
+    cursor = await connection.execute(statement_in("jobs/crowding", partition), parameters)
+    return [row[0] for row in await cursor.fetchall()]

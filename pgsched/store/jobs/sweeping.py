@@ -5,10 +5,9 @@ from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncConnection
-from psycopg.rows import tuple_row
 
 from pgsched.store.core.isolation import by_halves, is_a_lock, is_of_a_row
-from pgsched.store.core.sql import statement
+from pgsched.store.core.query import column
 from pgsched.store.ends.ends import mark_invalid
 from pgsched.store.jobs.jobs import Repaired, repair_jobs
 
@@ -23,9 +22,7 @@ async def repair_others(
         if not is_of_a_row(error):
             raise
         failed = error
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(statement("jobs/jobs_to_sweep"), {"after": after, "most": most})
-        ids = [row[0] for row in await cursor.fetchall()]
+    ids = await column(connection, "jobs/jobs_to_sweep", after=after, most=most)
     before, count = dict(zip(ids, [after, *ids], strict=False)), 0
 
     async def work(part: Sequence[UUID]) -> None:

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg import AsyncConnection
-from psycopg.rows import class_row, tuple_row
 
 from pgsched.errors import InvalidSchedule
-from pgsched.store.core.exact import read_exactly
 from pgsched.store.core.isolation import Culprit, by_halves, is_a_lock
+from pgsched.store.core.query import column, first, rows
 from pgsched.store.core.sql import statement
 from pgsched.store.jobs.recurring import Recurring
 
@@ -56,9 +55,7 @@ class _Move(NamedTuple):
 
 
 async def versions(connection: AsyncConnection[Any]) -> Versions:
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(statement("jobs/zone_versions"))
-        planned_by, behind = await cursor.fetchone() or (None, None)
+    planned_by, behind = await first(connection, "jobs/zone_versions") or (None, None)
     return Versions(planned_by=planned_by, behind=behind)
 
 
@@ -74,7 +71,7 @@ async def note_behind(connection: AsyncConnection[Any], version: str) -> None:
 
 async def try_lock(connection: AsyncConnection[Any], worker: int) -> bool:
     """Whether this worker is the one to recheck, until it says otherwise or is lost."""
-    return bool(await _column(connection, "jobs/lock_tzdata", {"worker": worker}))
+    return bool(await column(connection, "jobs/lock_tzdata", worker=worker))
 
 
 async def unlock(connection: AsyncConnection[Any], worker: int) -> None:
@@ -83,7 +80,7 @@ async def unlock(connection: AsyncConnection[Any], worker: int) -> None:
 
 
 async def zoned_jobs(connection: AsyncConnection[Any], *, after: UUID, batch: int) -> list[UUID]:
-    return await _column(connection, "jobs/zoned_jobs", {"after": after, "batch": batch})
+    return await column(connection, "jobs/zoned_jobs", after=after, batch=batch)
 
 
 async def recheck_others(
@@ -105,9 +102,11 @@ async def recheck_others(
 async def recheck(connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old: str, new: str) -> Rechecked:
     """Moves the rows of these jobs that are misplaced by the rules of this process, in one transaction."""
     async with connection.transaction():
-        taken = {job.id: job for job in await _take(connection, jobs)}
+        taken = {
+            job.id: job for job in await rows(connection, Recurring, "jobs/zoned_jobs_to_recheck", jobs=list(jobs))
+        }
         moves = []
-        for row in await _planned(connection, list(taken)):
+        for row in await rows(connection, _Planned, "jobs/planned_rows", jobs=list(taken)):
             job = taken[row.job_id]
             becomes = await asyncio.to_thread(_next, job, row.accounted)
             if becomes != row.scheduled_for:
@@ -115,7 +114,7 @@ async def recheck(connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old
         await _apply(connection, moves)
         await _note(connection, moves, old=old, new=new)
         left = [id for id in jobs if id not in taken]
-        left = await _column(connection, "jobs/still_active", {"jobs": left}) if left else []
+        left = await column(connection, "jobs/still_active", jobs=left) if left else []
     return Rechecked(len(moves), left)
 
 
@@ -124,20 +123,6 @@ def _next(job: Recurring, after: datetime) -> datetime | None:
         return job.recurrence().next_instant(after)
     except (InvalidSchedule, OverflowError):  # the planner finds it out again, and marks the job
         return None
-
-
-async def _take(connection: AsyncConnection[Any], jobs: Sequence[UUID]) -> list[Recurring]:
-    async with connection.cursor(row_factory=class_row(Recurring)) as cursor:
-        read_exactly(cursor)
-        await cursor.execute(statement("jobs/zoned_jobs_to_recheck"), {"jobs": list(jobs)})
-        return await cursor.fetchall()
-
-
-async def _planned(connection: AsyncConnection[Any], jobs: Sequence[UUID]) -> list[_Planned]:
-    async with connection.cursor(row_factory=class_row(_Planned)) as cursor:
-        read_exactly(cursor)
-        await cursor.execute(statement("jobs/planned_rows"), {"jobs": list(jobs)})
-        return await cursor.fetchall()
 
 
 async def _apply(connection: AsyncConnection[Any], moves: Sequence[_Move]) -> None:
@@ -166,9 +151,3 @@ async def _note(connection: AsyncConnection[Any], moves: Sequence[_Move], *, old
             "becomes": [move.becomes for move in moves],
         }
         await connection.execute(statement("jobs/note_moves"), noted)
-
-
-async def _column(connection: AsyncConnection[Any], name: str, parameters: dict[str, Any]) -> list[Any]:
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(statement(name), parameters)
-        return [row[0] for row in await cursor.fetchall()]

@@ -8,14 +8,14 @@ Instants are in UTC. What Python cannot hold is read as None (``infinity``: held
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
-from typing import Any, LiteralString, TypeVar, cast
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from psycopg import AsyncConnection
 from psycopg.rows import class_row, tuple_row
 
 from pgsched.store.core.exact import read_exactly
-from pgsched.store.core.sql import statement
+from pgsched.store.core.query import first, rows, value
 from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters
 from pgsched.store.lookup.job_pages import one_job, page_of_jobs
 from pgsched.store.lookup.pages import page_of_executions
@@ -34,11 +34,6 @@ from pgsched.store.lookup.written import Query, asked, one_of, page
 
 _Row = TypeVar("_Row")
 _Listed = TypeVar("_Listed", Execution, DeadLetter, JobRow)
-_PLANNED_INSTANT: LiteralString = """
-select (select min(e.scheduled_for) from pgsched.executions e
-         where e.job_id = j.id and e.plan = j.revision and e.lease_expires_at is null), pgsched.now()
-  from pgsched.jobs j where j.id = %(job)s
-"""
 
 
 async def list_executions(
@@ -55,18 +50,13 @@ async def list_executions(
 
 
 async def get_execution(connection: AsyncConnection[Any], id: UUID) -> Execution | None:
-    async with connection.cursor(row_factory=class_row(Execution)) as cursor:
-        read_exactly(cursor)
-        await cursor.execute(statement("lookup/status_of"), {"id": id})
-        return await cursor.fetchone()
+    found = await rows(connection, Execution, "lookup/status_of", id=id)
+    return found[0] if found else None
 
 
 async def attempts_of(connection: AsyncConnection[Any], id: UUID) -> list[Attempt]:
     """The failed tries of an execution, the first one first."""
-    async with connection.cursor(row_factory=class_row(Attempt)) as cursor:
-        read_exactly(cursor)
-        await cursor.execute(statement("lookup/attempts"), {"execution": id})
-        return await cursor.fetchall()
+    return await rows(connection, Attempt, "lookup/attempts", execution=id)
 
 
 async def list_dead_letters(
@@ -107,28 +97,19 @@ async def get_job(connection: AsyncConnection[Any], id: UUID) -> JobRow | None:
 
 async def get_edited_job(connection: AsyncConnection[Any], id: UUID, changes: str) -> JobRow | None:
     """A job as it would be after ``pgsched.edit`` with this JSON text; nothing is written."""
-    async with connection.cursor(row_factory=class_row(JobRow)) as cursor:
-        read_exactly(cursor)
-        await cursor.execute(statement("lookup/edited_job"), {"job": id, "changes": changes})
-        return await cursor.fetchone()
+    found = await rows(connection, JobRow, "lookup/edited_job", job=id, changes=changes)
+    return found[0] if found else None
 
 
 async def planned_instant(connection: AsyncConnection[Any], job_id: UUID) -> tuple[datetime | None, datetime]:
     """The instant of the row that a job waits with, or None; and the database's time."""
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        read_exactly(cursor)
-        await cursor.execute(_PLANNED_INSTANT, {"job": job_id})
-        planned, now = await cursor.fetchone() or (None, None)
+    planned, now = await first(connection, "lookup/planned_instant", job=job_id) or (None, None)
     return planned, cast(datetime, now)
 
 
 async def time_of(connection: AsyncConnection[Any]) -> datetime:
     """The database's time."""
-    async with connection.cursor(row_factory=tuple_row) as cursor:
-        read_exactly(cursor)
-        await cursor.execute("select pgsched.now()")
-        [now] = await cursor.fetchone() or (None,)
-    return cast(datetime, now)
+    return cast(datetime, await value(connection, "core/now"))
 
 
 async def _look(

@@ -1,11 +1,12 @@
 """The state of the installation, at a cost that does not grow with the number of rows."""
 
 from dataclasses import dataclass
-from typing import Any, LiteralString
+from datetime import datetime
+from typing import Any
 
 from psycopg import AsyncConnection
 
-from pgsched.store.core.sql import statement
+from pgsched.store.core.query import rows, value
 
 MOST_COUNTED = 10_000
 """So many executions are counted of what is due, of what is due later, of what is held and of what has ended."""
@@ -20,11 +21,47 @@ class Counts:
     at_least: list[str]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivingWorker:
+    """A worker that lives, and what it serves."""
+
+    id: int
+    name: str
+    queues: list[str]
+    release: str
+    started_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undeliverable:
+    """A capability that executions wait for: how many do, counted up to a bound, and the workers that have it now."""
+
+    needs: str
+    held: int
+    workers: list[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedTransaction:
+    """A transaction that was prepared and has not ended: whatever it has locked waits for it."""
+
+    gid: str
+    owner: str
+    prepared: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counted:
+    status: str
+    count: int
+    cut: bool
+
+
 async def count(connection: AsyncConnection[Any]) -> Counts:
-    live = await _rows(connection, statement("lookup/count_live"))
-    found = live + await _rows(connection, statement("lookup/count_ended"))
-    counted = {status: number for status, number, _ in found}
-    cut = {status for status, _, is_cut in found if is_cut}
+    found = await rows(connection, _Counted, "lookup/count_live", most=MOST_COUNTED)
+    found += await rows(connection, _Counted, "lookup/count_ended", most=MOST_COUNTED)
+    counted = {one.status: one.count for one in found}
+    cut = {one.status for one in found if one.cut}
     return Counts(
         executions={status: counted[status] for status in STATUSES if status in counted},
         at_least=[status for status in STATUSES if status in cut],
@@ -33,10 +70,25 @@ async def count(connection: AsyncConnection[Any]) -> Counts:
 
 async def oldest_due(connection: AsyncConnection[Any]) -> float:
     """By how many seconds the oldest execution is late that is due and in nobody's hand; 0 where none is."""
-    [[late]] = await _rows(connection, statement("lookup/oldest_due"))
-    return float(late)
+    return float(await value(connection, "lookup/oldest_due", most=MOST_COUNTED))
 
 
-async def _rows(connection: AsyncConnection[Any], query: LiteralString) -> list[tuple[Any, ...]]:
-    cursor = await connection.execute(query, {"most": MOST_COUNTED})
-    return await cursor.fetchall()
+async def zone_rules(connection: AsyncConnection[Any]) -> str | None:
+    """The version of the time zone rules by which rows were planned."""
+    version: str | None = await value(connection, "lookup/zone_rules")
+    return version
+
+
+async def living_workers(connection: AsyncConnection[Any]) -> list[LivingWorker]:
+    """The workers that live, in the order in which they registered."""
+    return await rows(connection, LivingWorker, "lookup/living_workers")
+
+
+async def undeliverable(connection: AsyncConnection[Any]) -> list[Undeliverable]:
+    """At most twenty capabilities that executions wait for."""
+    return await rows(connection, Undeliverable, "lookup/undeliverable")
+
+
+async def prepared_transactions(connection: AsyncConnection[Any]) -> list[PreparedTransaction]:
+    """At most twenty transactions of the database that were left prepared, the oldest first."""
+    return await rows(connection, PreparedTransaction, "lookup/prepared_transactions")

@@ -11,24 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import LiteralString, NamedTuple
+from typing import NamedTuple
 
 from pgsched.store.core.wire import Instants, Texts, microseconds
-
-START: LiteralString = """
-select now(), (extract(epoch from clock_timestamp()) * 1000)::bigint, row_security_active('pgsched.executions')
-"""
-COPY: LiteralString = """
-copy pgsched.executions (id, partition, fire_at, client_id, target, payload, options) from stdin (format binary)
-"""
-INSERT: LiteralString = """
-insert into pgsched.executions (target, payload, fire_at, client_id, key, ordering_key, partition, options)
-select o.target, o.payload::jsonb, o.fire_at, o.client, o.key, o.ordering_key,
-       pgsched.partition_for(o.queue, o.client, o.key, o.ordering_key), o.options::jsonb
-  from unnest(%(target)s::text[], %(payload)s::text[], %(fire_at)s::timestamptz[], %(client)s::text[], %(key)s::text[],
-              %(ordering_key)s::text[], %(queue)s::text[], %(options)s::text[])
-         as o(target, payload, fire_at, client, key, ordering_key, queue, options)
-"""
 
 Parameters = dict[str, Texts | Instants]
 _HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
@@ -57,7 +42,8 @@ class OneShot(NamedTuple):
 
 
 class Start(NamedTuple):
-    """What ``START`` answers: the transaction's instant, the clock in milliseconds, whether COPY is refused."""
+    """The answer of ``schedule/start_many``: the transaction's instant, the clock in milliseconds, and whether COPY is
+    refused."""
 
     now: datetime
     milliseconds: int
@@ -66,7 +52,8 @@ class Start(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Load:
-    """Takes one-shots off an iterator and gives them out as blocks for COPY and as parameters for ``INSERT``."""
+    """Takes one-shots off an iterator and gives them out as blocks for ``schedule/copy_many`` and as parameters for
+    ``schedule/insert_many``."""
 
     start: Start
     encoding: str
@@ -92,7 +79,7 @@ class Load:
                 self._put_aside(order)
 
     def set_aside(self) -> Parameters | None:
-        """The parameters of ``INSERT`` for what was put aside since the last call, if anything was."""
+        """The parameters of ``schedule/insert_many`` for what was put aside since the last call, if anything was."""
         taken, self._aside, self._weight = self._aside, [], 0
         if not taken:
             return None

@@ -23,7 +23,7 @@ from pgsched.worker.roster import Roster
 SURE = 0.6
 """For what part of a lease, counted from before it was asked for, rows are begun under it: a worker of which nothing
 is heard counts as lost after two thirds of one."""
-CLAIMING_PATIENCE: LiteralString = "'100ms'"
+CLAIMING_PATIENCE: LiteralString = "100ms"
 """How long a claim waits for a lock, before it is made without the row that needs it."""
 _MOST_REFUSED = 1000
 _AT_THE_END, _PARTS_AT_THE_END = 5, 1000  # seconds; they end it before

@@ -14,17 +14,18 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from psycopg import AsyncConnection, OperationalError, sql
+from psycopg import AsyncConnection, OperationalError
 
 from pgsched.domain.notice import CHANNEL
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link
+from pgsched.store.core.listening import listen
+from pgsched.store.core.sql import statement
 from pgsched.worker.claim.hints import Hints
 from pgsched.worker.roster import Roster
 
 _SILENCE, _ECHO_WITHIN = 2.0, 20.0
-_NOTIFY_ITSELF = "select pg_notify(%s, %s) where pg_notification_queue_usage() < 0.5"
 _Answer = TypeVar("_Answer")
 
 
@@ -75,8 +76,8 @@ class Waker(Service):
     async def _join(self, connection: Connection) -> None:
         await self._roster.join(connection)
         if self._listen:
-            await connection.execute(sql.SQL("listen {}").format(sql.Identifier(CHANNEL)))
-            await connection.execute(sql.SQL("listen {}").format(sql.Identifier(self._roster.channel)))
+            await listen(connection, CHANNEL)
+            await listen(connection, self._roster.channel)
         self._joined()
 
     async def _hear(self, connection: AsyncConnection[Any]) -> None:
@@ -91,7 +92,8 @@ class Waker(Service):
     async def _hear_itself(self, connection: AsyncConnection[Any]) -> None:
         """Behind many others its own notification takes a while: as long as they come, the connection is not silent."""
         word = secrets.token_hex(8)
-        sent = await self._within(connection.execute(_NOTIFY_ITSELF, [self._roster.channel, word]))
+        parameters = {"channel": self._roster.channel, "word": word}
+        sent = await self._within(connection.execute(statement("core/notify_itself"), parameters))
         if not sent.rowcount:  # the queue of notifications is not being emptied; that the database answers must do
             return
         until = time.monotonic() + _ECHO_WITHIN

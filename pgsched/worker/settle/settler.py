@@ -48,7 +48,7 @@ from pgsched.worker.roster import Roster
 from pgsched.worker.settle.batch import Batch
 from pgsched.worker.settle.settling import Settled, Turn, Wary, let_turns, settle
 
-SETTLING_PATIENCE: LiteralString = "'50ms'"
+SETTLING_PATIENCE: LiteralString = "50ms"
 """How long a batch waits for a row that somebody else has locked, before it is settled without it."""
 _LONGEST_WINDOW = 0.05
 _SHORTEST_WINDOW = 0.001

@@ -1,0 +1,48 @@
+"""Sends a statement by its name, and reads its answer: one value, a column, or rows as objects.
+
+Instants are read in UTC, and JSON digit for digit. Each function makes a cursor of its own, so that it does not matter
+how the caller's connection reads rows.
+"""
+
+from typing import Any, TypeVar
+
+from psycopg import AsyncConnection, AsyncCursor
+from psycopg.rows import AsyncRowFactory, class_row, tuple_row
+
+from pgsched.store.core.exact import read_exactly
+from pgsched.store.core.sql import statement
+
+Row = TypeVar("Row")
+
+
+async def first(connection: AsyncConnection[Any], name: str, /, **parameters: Any) -> tuple[Any, ...] | None:
+    """The first row; None where there is none."""
+    async with _cursor(connection, tuple_row) as cursor:
+        await cursor.execute(statement(name), parameters)
+        return await cursor.fetchone()
+
+
+async def value(connection: AsyncConnection[Any], name: str, /, **parameters: Any) -> Any:
+    """The first value of the first row; None where there is none."""
+    row = await first(connection, name, **parameters)
+    return row[0] if row else None
+
+
+async def column(connection: AsyncConnection[Any], name: str, /, **parameters: Any) -> list[Any]:
+    """The first value of every row."""
+    async with _cursor(connection, tuple_row) as cursor:
+        await cursor.execute(statement(name), parameters)
+        return [row[0] for row in await cursor.fetchall()]
+
+
+async def rows(connection: AsyncConnection[Any], kind: type[Row], name: str, /, **parameters: Any) -> list[Row]:
+    """Every row as an object of this kind."""
+    async with _cursor(connection, class_row(kind)) as cursor:
+        await cursor.execute(statement(name), parameters)
+        return await cursor.fetchall()
+
+
+def _cursor(connection: AsyncConnection[Any], factory: AsyncRowFactory[Row]) -> AsyncCursor[Row]:
+    cursor = connection.cursor(row_factory=factory)
+    read_exactly(cursor)
+    return cursor

@@ -1,0 +1,2 @@
+-- up: the database of a server of our own.
+create database pgsched

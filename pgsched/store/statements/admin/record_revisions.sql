@@ -1,0 +1,5 @@
+-- migrate: says in our own version table which revisions were reached. The migration has locked the table.
+with gone as (
+  delete from pgsched.schema_version where version_num <> all (%(reached)s)
+)
+insert into pgsched.schema_version select unnest(%(reached)s::text[]) on conflict do nothing

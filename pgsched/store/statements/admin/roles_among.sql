@@ -1,0 +1,2 @@
+-- migrate: which roles of these names there are. Index: pg_authid_rolname_index.
+select rolname from pg_catalog.pg_roles where rolname = any (%(names)s)

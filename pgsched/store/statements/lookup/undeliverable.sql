@@ -1,0 +1,2 @@
+-- status: what no worker can deliver. Locks nothing.
+select needs, held, workers from pgsched.undeliverable limit 20

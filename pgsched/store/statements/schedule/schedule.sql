@@ -1,0 +1,15 @@
+-- schedule: one execution or job. pgsched.schedule_outcome says what it locks. The casts are for drivers that send no types.
+select placed.id, placed.outcome, placed.fires_at
+  from pgsched.schedule_outcome(
+         target => cast(%(target)s as text), payload => cast(%(payload)s as jsonb),
+         fire_at => coalesce(cast(%(fire_at)s as timestamptz), '4714-11-24 00:00:00+00 BC'),
+         delay => coalesce(cast(%(delay)s as interval), '-178000000 years'),
+         cron => coalesce(cast(%(cron)s as text), '@once'),
+         every => coalesce(cast(%(every)s as interval), '-178000000 years'),
+         timezone => cast(%(timezone)s as text), client => cast(%(client)s as text),
+         key => cast(%(key)s as text),
+         ordering_key => cast(%(ordering_key)s as text), queue => cast(%(queue)s as text),
+         options => cast(%(options)s as jsonb), on_conflict => cast(%(on_conflict)s as text),
+         rules => cast(%(rules)s as jsonb), labels => cast(%(labels)s as jsonb),
+         after => cast(%(after)s as text[]), after_outcome => cast(%(after_outcome)s as text),
+         gap => cast(%(gap)s as text), overlap => cast(%(overlap)s as text)) as placed

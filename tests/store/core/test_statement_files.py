@@ -1,0 +1,59 @@
+"""SQL has its own files: one statement each, none of them unused, and none inside a Python module."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import pgsched
+
+_PACKAGE = Path(pgsched.__file__).parent
+_STATEMENTS = _PACKAGE / "store" / "statements"
+_SQL = re.compile(
+    r"\s*(--.*\n\s*)*(select|insert into|update|delete from|with \w+ as|lock table|create (table|role|schema|database)"
+    r"|alter|drop|grant|do \$|set \w+ =|copy|listen|truncate|vacuum)\s+[('{$%\w]",
+)
+# What each of these may hold is said in it: settings of sessions; names that no parameter can be; benchmarks' own rows.
+_ALLOWED = {"store/core/pinned.py", "store/core/listening.py", "store/admin/logins.py", "store/admin/replacing.py"}
+_TRIVIAL = {"select 1", "do 'begin end'"}
+_NO_SQL = {"delivery/sql.py", "domain/rules.py", "worker/run/process_time.py", "cli/welcome.py"}  # prose, and advice
+
+
+def texts(module: Path) -> Iterator[str]:
+    """The strings of a module but its docstrings."""
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            yield node.value
+
+
+def names() -> list[str]:
+    return sorted(path.relative_to(_STATEMENTS).with_suffix("").as_posix() for path in _STATEMENTS.rglob("*.sql"))
+
+
+def test_no_python_module_holds_a_statement() -> None:
+    modules = {path.relative_to(_PACKAGE).as_posix(): path for path in sorted(_PACKAGE.rglob("*.py"))}
+    found = [
+        f"{name}: {text[:60]!r}"
+        for name, path in modules.items()
+        if name not in _ALLOWED | _NO_SQL and not name.startswith("bench/")
+        for text in texts(path)
+        if _SQL.match(text) and text not in _TRIVIAL
+    ]
+    assert found == []
+
+
+def test_every_statement_is_used() -> None:
+    source = "\n".join(path.read_text(encoding="utf-8") for path in _PACKAGE.rglob("*.py"))
+    unused = [name for name in names() if f'"{name}"' not in source]
+    assert unused == ["jobs/pause_all", "jobs/resume_all"]  # named by f"jobs/{verb}_all"
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_statement_opens_with_what_it_does(name: str) -> None:
+    text = (_STATEMENTS / f"{name}.sql").read_text(encoding="utf-8")
+    assert re.match(r"-- [A-Za-z][^\n]+", text)
+    assert text.endswith("\n")
