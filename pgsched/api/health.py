@@ -1,18 +1,15 @@
 """Whether the process is alive, and whether it can do its work."""
 
 import asyncio
-from functools import cache
 
 from litestar import get
 
 from pgsched.api.answers import State, problems
 from pgsched.api.database import Pooled
 from pgsched.errors import Unavailable
-from pgsched.store.admin.migrate import expected_revision, mismatch
+from pgsched.store.admin.revisions import expected_revision, mismatch
 from pgsched.store.core.fitness import READ_ONLY
 from pgsched.store.schedule import calls
-
-_expected = cache(expected_revision)
 
 
 @get("/healthz", summary="The process is alive")
@@ -24,7 +21,7 @@ async def alive() -> State:
 @get("/readyz", summary="The database can be reached and is migrated", responses={503: problems()[503]})
 async def ready(database: Pooled) -> State:
     """503 while the database is away or takes no writes, or its schema is not the one this release needs."""
-    wanted = await asyncio.to_thread(_expected)
+    wanted = await asyncio.to_thread(expected_revision)
     async with database.connection() as connection:
         found = await calls.revisions(connection)
         if wanted not in found:

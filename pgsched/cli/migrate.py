@@ -45,8 +45,8 @@ def note_room(reply: Reply, settings: Settings) -> None:
 def bring_up(url: str) -> tuple[str, list[str]]:
     """Migrates; returns the revision reached and the roles that could not be made. Raises PgschedError."""
     from pgsched.cli.database import explained
-    from pgsched.store.admin.migrate import expected_revision
     from pgsched.store.admin.migrate import migrate as upgrade
+    from pgsched.store.admin.revisions import expected_revision
 
     with explained():
         return expected_revision(), upgrade(url)

@@ -120,7 +120,7 @@ def _work(settings: Settings, reply: Reply, *, supervised: bool, alone: int | No
 
 def _supervise(settings: Settings, reply: Reply) -> None:
     from pgsched.cli.database import explained
-    from pgsched.store.admin.migrate import check_schema
+    from pgsched.store.admin.revisions import check_schema
     from pgsched.store.core.following import check_not_following
     from pgsched.store.core.pooling import check_sessions
     from pgsched.store.core.transactions import transaction

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ELSEWHERE = "elsewhere"
 """The process of what is no call of a handler."""
-_RECORDED_AFTER = 0.5
+_RECORDED_AFTER = 1.0
 """Seconds within which the end of what has begun is on record, on a machine of two cores."""
 
 
@@ -113,7 +113,7 @@ class Account:
     def is_served(self, since: float) -> bool:
         """Whether the client schedules again, also over REST, and all that it has scheduled since then has begun."""
         now = time.time()
-        lately = self.within(now - 0.8, now - 0.3)
+        lately = self.within(now - 1.3, now - 0.3)
         return len(lately) > 15 and not self.missing(self.within(since, now - 0.3))
 
     def lateness(self, ids: dict[str, Promise], *, now: float) -> list[float]:

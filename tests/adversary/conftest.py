@@ -11,7 +11,8 @@ import pgsched.store
 from pgsched.embedded import EmbeddedPostgres
 from pgsched.store.admin.migrate import migrate
 from tests.adversary.house import House, as_login, house
-from tests.adversary.verdict import Figures, alone
+from tests.adversary.turns import Turns
+from tests.adversary.verdict import Figures, calm
 
 _SETTINGS = {
     "fsync": "off",
@@ -49,5 +50,6 @@ def attacked_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedd
 
 @pytest.fixture(scope="session")
 def scene(attacked_server: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    with house(attacked_server.url, tmp_path_factory.mktemp("adversary")) as built:
-        yield Scene(built, alone(built))
+    turns = Turns(tmp_path_factory.getbasetemp().parent)
+    with house(attacked_server.url, tmp_path_factory.mktemp("adversary"), turns) as built:
+        yield Scene(built, calm(built))

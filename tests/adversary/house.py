@@ -21,6 +21,7 @@ from tests.adversary.account import Account, Ledger
 from tests.adversary.every_way import EveryWay
 from tests.adversary.metronome import Metronome
 from tests.adversary.trickle import Trickle
+from tests.adversary.turns import Turns
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 _ROOT = Path(__file__).parents[2]
@@ -42,8 +43,8 @@ def as_login(url: str, role: str) -> str:
 class House:
     """The installation. ``first`` and ``mallory`` are clients with logins of their own; ``nobody`` is a bare login."""
 
-    def __init__(self, url: str, directory: Path) -> None:
-        self.url, self._directory = url, directory
+    def __init__(self, url: str, directory: Path, turns: Turns) -> None:
+        self.url, self._directory, self.turns = url, directory, turns
         self.account = Account(Ledger(directory / "ledger"))
         self._suffix = secrets.token_hex(4)
         self.owner = psycopg.connect(url, autocommit=True, application_name="the test")
@@ -118,10 +119,17 @@ class House:
         """After a defect, so that the next attack is judged by itself."""
         self.stop()
         self.start()
+        self.wait_until_served()
+
+    def wait_until_served(self) -> None:
+        """What was in hand has begun, and what is scheduled begins; or half a minute has passed."""
+        deadline = time.monotonic() + 30
+        while not self.account.is_served(time.time() - 3) and time.monotonic() < deadline:
+            time.sleep(0.1)
 
     def clear(self) -> None:
         """Takes away what mallory has left, so that the next attack is judged by itself."""
-        with psycopg.connect(self.url, autocommit=True, options="-c statement_timeout=10s") as connection:
+        with psycopg.connect(self.url, autocommit=True, options="-c statement_timeout=60s") as connection:
             for table, column in connection.execute(_MALLORYS).fetchall():
                 connection.execute(f"delete from {table} where {column} ~ 'mallory'".encode())
 
@@ -169,9 +177,9 @@ class House:
 
 
 @contextmanager
-def house(url: str, directory: Path) -> Iterator[House]:
-    """An installation at work, whose first client has been measured to be on time."""
-    built = House(url, directory)
+def house(url: str, directory: Path, turns: Turns) -> Iterator[House]:
+    """An installation at work."""
+    built = House(url, directory, turns)
     try:
         built.start()
         time.sleep(1.0)  # the first statements of each session are planned; nobody is measured by them

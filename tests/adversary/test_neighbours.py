@@ -20,7 +20,6 @@ def test_alone_the_first_client_is_on_time(scene: Scene) -> None:
 @pytest.mark.parametrize("attack", _ALL, ids=[attack.name for attack in _ALL])
 def test_a_neighbour_does_not_hurt(scene: Scene, attack: Attack) -> None:
     verdict = judge(scene.house, attack, scene.usual)
-    scene.house.clear()
     found = [*verdict.problems, *verdict.figures, *verdict.refusals[:5], scene.house.log()]
     if verdict.problems:
         scene.house.restart()

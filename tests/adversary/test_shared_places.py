@@ -1,7 +1,6 @@
 """A neighbour whose attempts take long keeps no more than its share of what a worker has only so many of, and the first
 client, which uses all of it, does not notice."""
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -10,8 +9,7 @@ import pytest
 from tests.adversary.attack import Attack, Means
 from tests.adversary.attacks.targets import call
 from tests.adversary.conftest import Scene
-from tests.adversary.house import House
-from tests.adversary.verdict import Figures, alone, judge
+from tests.adversary.verdict import Figures, alone, calm, judge
 from tests.adversary.ways import Ways, all_ways
 
 pytestmark = pytest.mark.attack
@@ -42,7 +40,7 @@ class Stage:
 def stage(scene: Scene) -> Iterator[Stage]:
     with all_ways(scene.house) as ways:
         alone(scene.house, 1.5)  # each way has been gone once, and has its connections
-        yield Stage(scene, ways, alone(scene.house))
+        yield Stage(scene, ways, calm(scene.house))
 
 
 def functions_that_outlast_their_time(means: Means, ways: Ways) -> None:
@@ -86,21 +84,12 @@ _EACH: list[Mount] = [
 ]
 
 
-def _until_served(house: House) -> None:
-    """What the processes before had in hand is with those that are new, so that the next attack is judged by itself."""
-    deadline = time.monotonic() + 30
-    while not house.account.is_served(time.time() - 3) and time.monotonic() < deadline:
-        time.sleep(0.1)
-
-
 @pytest.mark.parametrize("mount", [*_EACH, all_of_it])
 def test_a_neighbour_keeps_no_more_than_its_share(stage: Stage, mount: Mount) -> None:
     house = stage.scene.house
     attack = Attack(mount.__name__, lambda means: mount(means, stage.ways), 3.0, False, None)
     verdict = judge(house, attack, stage.usual)
-    house.clear()
     found = [*verdict.problems, *verdict.figures, *verdict.refusals[:5], house.log()]
     if verdict.problems:
         house.restart()
-        _until_served(house)
     assert not verdict.problems, "\n".join(found)

@@ -24,7 +24,6 @@ def handlers_that_block_for_a_moment_each(means: Means) -> None:
 def test_a_neighbour_takes_no_more_than_its_part_of_the_time(stage: Stage) -> None:  # noqa: F811
     house = stage.scene.house
     verdict = judge(house, Attack("moments", handlers_that_block_for_a_moment_each, 8.0, False, 5.0), stage.usual)
-    house.clear()
     found = [*verdict.problems, *verdict.figures, *verdict.refusals[:5], house.log()]
     house.restart()
     assert not verdict.problems, "\n".join(found)

@@ -134,7 +134,10 @@ _SENSIBLE = {
 def _draw_all(scene: Scene, columns: dict[str, dict[str, str]], data: st.DataObject) -> None:
     """Some rows at once, in one transaction each, beside the first client."""
     start = time.time()
-    with psycopg.connect(scene.house.mallory, autocommit=True, options="-c statement_timeout=4s") as session:
+    with (
+        scene.house.turns.taken(alone=False),
+        psycopg.connect(scene.house.mallory, autocommit=True, options="-c statement_timeout=4s") as session,
+    ):
         for _ in range(_ROWS):
             table = data.draw(st.sampled_from(sorted(columns)))
             chosen = data.draw(st.lists(st.sampled_from(sorted(columns[table])), min_size=1, max_size=3, unique=True))

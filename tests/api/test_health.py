@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from pgsched.api.app import create_app
 from pgsched.events import Events, Field
 from pgsched.settings import Settings
-from pgsched.store.admin.migrate import expected_revision
+from pgsched.store.admin.revisions import expected_revision
 from tests.api.serving import serving
 
 pytestmark = pytest.mark.smoke

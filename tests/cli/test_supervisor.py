@@ -28,7 +28,7 @@ def _program(code: str, name: str = "child") -> Program:
     return Program(name=name, command=[sys.executable, "-c", code], environment=dict(os.environ))
 
 
-async def _until(condition: Callable[[], bool], *, within: float = 10.0) -> float:
+async def _until(condition: Callable[[], bool], *, within: float = 30.0) -> float:
     """Waits for a condition; returns how long it took."""
     began = time.monotonic()
     async with asyncio.timeout(within):
@@ -55,12 +55,12 @@ async def _running(
         await task
 
 
-async def test_a_child_that_is_killed_is_back_within_a_second() -> None:
+async def test_a_child_that_is_killed_is_back_at_once() -> None:
     async with _running(READY) as (supervisor, _):
         before = supervisor.processes["child-1"]
         os.kill(before, signal.SIGKILL)
         took = await _until(lambda: supervisor.processes.get("child-1") not in {None, before})
-    assert took < 1
+    assert took < module.LONGEST_PAUSE
 
 
 async def test_the_other_children_go_on_when_one_is_killed() -> None:
@@ -117,7 +117,7 @@ async def test_a_child_that_does_not_drain_in_time_is_killed(monkeypatch: pytest
     lines: list[str] = []
     async with _running(STUBBORN, drain_timeout=0.1, report=lines.append) as (supervisor, task):
         supervisor.stop()
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, 20)
     assert any("not drained in time" in line for line in lines)
 
 
@@ -150,7 +150,7 @@ async def test_a_second_stop_kills_at_once() -> None:
     async with _running(STUBBORN, drain_timeout=60) as (supervisor, task):
         supervisor.stop()
         supervisor.stop()
-        await asyncio.wait_for(task, 5)
+        await asyncio.wait_for(task, 20)
 
 
 async def test_a_child_that_cannot_start_ends_everything_with_its_last_words() -> None:

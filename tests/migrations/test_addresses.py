@@ -14,7 +14,8 @@ from pgsched.embedded.processes import free_port
 from pgsched.errors import InvalidSettings
 from pgsched.settings import Settings
 from pgsched.store.admin.logins import as_login
-from pgsched.store.admin.migrate import check_schema, migrate
+from pgsched.store.admin.migrate import migrate
+from pgsched.store.admin.revisions import check_schema
 
 pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 

@@ -9,20 +9,16 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 from alembic import command
+from alembic.script import ScriptDirectory
 from click.testing import CliRunner
 
 from pgsched.cli.main import cli
 from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir, find_bin_dir
 from pgsched.errors import SchemaMismatch, Unavailable
-from pgsched.store.admin.migrate import (
-    ROLES,
-    alembic_config,
-    check_schema,
-    expected_revision,
-    migrate,
-    roles_sql,
-)
+from pgsched.store.admin.ddl import roles_sql
+from pgsched.store.admin.migrate import ROLES, alembic_config, migrate
 from pgsched.store.admin.replacing import is_current
+from pgsched.store.admin.revisions import check_schema, expected_revision, known_revisions
 from pgsched.store.core.room import OPEN
 
 pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
@@ -45,6 +41,22 @@ def test_several_processes_may_migrate_at_once(empty_database_url: str) -> None:
     with psycopg.connect(empty_database_url) as connection:
         check_schema(connection)
         assert connection.execute("select client_id from pgsched.clients").fetchall() == [("default",)]
+
+
+def test_the_revisions_that_are_read_are_those_that_alembic_finds() -> None:
+    found = ScriptDirectory.from_config(alembic_config())
+    assert expected_revision() == found.get_current_head()
+    assert known_revisions() == {script.revision for script in found.walk_revisions()}
+
+
+def test_a_worker_and_the_api_start_without_what_only_migrations_need() -> None:
+    """Alembic takes longer to import than all that a worker needs."""
+    program = (
+        "import sys, pgsched.cli.processes, pgsched.process; print([*{'alembic', 'sqlalchemy'} & {*sys.modules}]);"
+        "import pgsched.api.server, pgsched.api.app; print('alembic' in sys.modules)"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert answer.splitlines() == ["[]", "False"]
 
 
 def test_a_migrated_database_is_at_the_expected_revision(database_url: str) -> None:

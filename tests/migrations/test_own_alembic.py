@@ -9,7 +9,8 @@ from alembic import command
 from alembic.config import Config
 
 from pgsched.store.admin.ddl import sqlalchemy_url
-from pgsched.store.admin.migrate import check_schema, migrate, migration_sql, migrations_dir
+from pgsched.store.admin.migrate import migrate, migration_sql
+from pgsched.store.admin.revisions import check_schema, migrations_dir
 from pgsched.store.core.pinned import pin_now
 from tests.migrations.schema_catalog import dump
 from tests.migrations.test_schema import GOLDEN, HEADER

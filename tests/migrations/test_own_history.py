@@ -10,7 +10,8 @@ from alembic.config import Config
 from alembic.util import CommandError
 
 from pgsched.store.admin.ddl import sqlalchemy_url
-from pgsched.store.admin.migrate import check_schema, migrate, migrations_dir
+from pgsched.store.admin.migrate import migrate
+from pgsched.store.admin.revisions import check_schema, migrations_dir
 
 pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 

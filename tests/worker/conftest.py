@@ -16,7 +16,9 @@ from pgsched.settings import Settings
 from tests.databases import Databases, Janitor, lending_with
 
 Connection = psycopg.AsyncConnection[Any]
-
+PATIENCE = 25.0
+"""Seconds: a busy machine takes seconds to do what takes milliseconds. Where a worker polls every half minute, what is
+found meanwhile is not found by the poll."""
 
 _MAKE_DAYS = """
 select case when pgsched_internal.make_day(d.parent, d.day) then pgsched_internal.attach_day(d.parent, d.day) end
@@ -45,7 +47,7 @@ class Recorder:
         return [fields for name, fields in self.seen if name == event]
 
     async def wait_for(self, event: str) -> dict[str, Field]:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE):
             while not self.named(event):
                 self._arrived.clear()
                 await self._arrived.wait()
@@ -106,7 +108,7 @@ async def value(db: Connection, query: str, *parameters: Any) -> Any:
     return row[0] if row else None
 
 
-async def until(condition: Callable[[], Awaitable[Any]], *, seconds: float = 15) -> Any:
+async def until(condition: Callable[[], Awaitable[Any]], *, seconds: float = PATIENCE) -> Any:
     """Waits for a condition of the database to hold, and answers with it."""
     async with asyncio.timeout(seconds):
         while not (found := await condition()):  # noqa: ASYNC110  the database has no event to wait on
@@ -114,6 +116,6 @@ async def until(condition: Callable[[], Awaitable[Any]], *, seconds: float = 15)
     return found
 
 
-async def until_history(db: Connection, count: int, *, status: str = "succeeded", seconds: float = 15) -> None:
+async def until_history(db: Connection, count: int, *, status: str = "succeeded", seconds: float = PATIENCE) -> None:
     query = "select count(*) = %s from pgsched.history where status = %s::pgsched.execution_status"
     await until(lambda: value(db, query, count, status), seconds=seconds)

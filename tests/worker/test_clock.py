@@ -4,8 +4,6 @@ import pytest
 
 from pgsched.worker.clock import DatabaseClock
 
-pytestmark = pytest.mark.timed
-
 
 def test_it_is_never_ahead_of_the_reading() -> None:
     clock = DatabaseClock()

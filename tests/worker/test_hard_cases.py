@@ -52,7 +52,7 @@ async def test_a_handler_deaf_to_cancellation_does_not_hold_up_the_drain(
         await db.execute("select pgsched.schedule('python:deaf')")
         await started.wait()
         began = time.monotonic()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60  # it would never end
     assert worker.has_stragglers
     assert await value(db, "select lease_token is null from pgsched.executions")
     end.set()

@@ -12,7 +12,7 @@ from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App, Fail, Retry
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
-pytestmark = [pytest.mark.timed, pytest.mark.smoke]
+pytestmark = pytest.mark.smoke
 
 CUT = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name like %s"
 
@@ -47,6 +47,7 @@ async def test_a_rolled_back_insert_is_never_delivered(db: Connection, running: 
     assert len(calls) == 1
 
 
+@pytest.mark.timed
 async def test_nothing_starts_before_its_instant_nor_much_after(db: Connection, running: Running) -> None:
     app, late = App(), list[float]()
 
@@ -130,7 +131,7 @@ async def test_a_deadline_cuts_the_last_attempt_short(db: Connection, running: R
     reason = await value(db, "select reason from pgsched.history")
     assert reason.startswith("no answer within ")
     assert reason.endswith("not begun before its deadline, PT2S after its instant")
-    assert await value(db, "select finished_at < scheduled_for + interval '5 seconds' from pgsched.history")
+    assert await value(db, "select finished_at < scheduled_for + interval '30 seconds' from pgsched.history")
 
 
 async def test_exhausted_retries_are_dead_letters(db: Connection, running: Running) -> None:
@@ -378,6 +379,7 @@ async def test_the_listener_comes_back_by_itself(db: Connection, running: Runnin
         assert await value(db, "select count(*) = 1 and min(lost_since) is null from pgsched.workers")
 
 
+@pytest.mark.timed
 async def test_without_notifications_a_row_waits_no_longer_than_the_poll(db: Connection, running: Running) -> None:
     app, _ = counting_app()
     async with running(app, poll_interval=0.5, notify=False):
@@ -400,7 +402,7 @@ async def test_rows_of_a_worker_whose_session_is_gone_are_taken_back_before_the_
         "values ('python:count', '{}', now(), 99999, 1, now() + interval '1 hour', 1)"
     )
     async with running(app):
-        await until_history(db, 1, seconds=5)
+        await until_history(db, 1)
     assert await value(db, "select error from pgsched.attempts") == "the worker was lost"
     assert await value(db, "select count(*) from pgsched.workers where id = 99999") == 0
 
@@ -413,10 +415,11 @@ async def test_a_lease_that_ran_out_is_taken_back(db: Connection, running: Runni
         "values ('python:count', '{}', now(), 5, 1, now() + interval '1 second', 1)"
     )
     async with running(app, lease=2.0):
-        await until_history(db, 1, seconds=10)
+        await until_history(db, 1)
     assert await value(db, "select attempt from pgsched.history") == 2
 
 
+@pytest.mark.timed
 async def test_long_runs_are_renewed(db: Connection, running: Running) -> None:
     app, go = App(), asyncio.Event()
 
@@ -457,9 +460,7 @@ async def test_a_job_goes_on_after_its_next_run_was_cancelled(db: Connection, ru
         job = await value(db, "select pgsched.schedule('python:count', '{}', every => '1 hour')")
         first = await until(lambda: value(db, "select id from pgsched.executions where job_id = %s", job))
         assert await value(db, "select pgsched.cancel(%s::uuid)", first)
-        following = await until(
-            lambda: value(db, "select id from pgsched.executions where job_id = %s", job), seconds=5
-        )
+        following = await until(lambda: value(db, "select id from pgsched.executions where job_id = %s", job))
     assert following != first
     apart = await value(
         db,

@@ -17,10 +17,10 @@ import psycopg
 from alembic import context
 
 from pgsched.store.admin.replacing import interface_sql, is_current, note_sql, replace
+from pgsched.store.admin.revisions import SCHEMA
 from pgsched.store.core.pinned import PINNED, PINNED_LOCALLY, QUIETLY, locally, waiting_for_locks
 from pgsched.store.core.sql import statement
 
-SCHEMA = "pgsched"
 VERSION_TABLE: dict[str, Any] = {"version_table": "schema_version", "version_table_schema": SCHEMA}
 
 _NAMES = ", ".join(f"'{name}'" for name in re.findall(r"set (\w+) =", PINNED))

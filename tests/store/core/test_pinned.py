@@ -11,8 +11,9 @@ import pytest_asyncio
 
 from pgsched.api.database import Database
 from pgsched.events import Events
-from pgsched.store.admin.migrate import check_schema, migrate
+from pgsched.store.admin.migrate import migrate
 from pgsched.store.admin.replacing import interface_sql
+from pgsched.store.admin.revisions import check_schema
 from pgsched.store.core import connect
 from pgsched.store.core.transactions import transaction
 from pgsched.store.core.wire import LONG_AGO, to_instant

@@ -98,7 +98,7 @@ async def test_a_year_of_seconds_is_one_row_with_a_count(db: Session, worker: Co
     began = time.monotonic()
     year = timedelta(days=365)
     assert await all_runs(db, worker, BEGAN + year) == [BEGAN + year]
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60  # each of them by itself would take hours
     assert account(db, secondly) == [
         (BEGAN, BEGAN + year - timedelta(seconds=1), 365 * 86_400, "coalesced_into 2026-03-01T10:00:00Z")
     ]

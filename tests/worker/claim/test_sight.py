@@ -139,7 +139,7 @@ async def test_a_recurring_row_is_not_passed_over_by_a_full_claim_of_rows_that_j
             " case n when 0 then %(job)s::uuid end, case n when 0 then 1 end from generate_series(0, 16) n",
             {"job": found[0]},
         )
-        await until_history(db, 18, seconds=5)
+        await until_history(db, 18)
 
 
 @pytest.fixture

@@ -19,8 +19,6 @@ from pgsched.store.core.connect import connect as session
 from pgsched.worker.claim.watch import Watch
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
-pytestmark = pytest.mark.timed
-
 POLL = 30.0
 RINGS = 30
 RUNG = 1 + RINGS  # executed once a worker is on watch: a first row, and those it was rung for
@@ -93,6 +91,7 @@ async def on_watch(db: Connection, recorder: Recorder, worker: Any) -> AsyncIter
         yield entered
 
 
+@pytest.mark.timed
 async def test_a_worker_that_is_rung_often_takes_the_watch(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
@@ -127,7 +126,7 @@ async def test_on_watch_it_claims_what_nobody_tells_it_of(
     async with on_watch(db, recorder, running(app, **ALONE)):
         for count in range(1, 6):
             await silent.execute("select pgsched.schedule('python:count', '{}')")
-            await until_history(db, RUNG + count, seconds=POLL / 10)
+            await until_history(db, RUNG + count)
         assert await watchers(db)
 
 
@@ -152,7 +151,7 @@ async def test_on_watch_with_little_room_it_claims_from_every_partition(
     async with on_watch(db, recorder, running(app, poll_interval=POLL, concurrency=20)):
         for partition in range(16):
             await silent.execute(IN_PARTITION, ["python:count", partition])
-        await until_history(db, RUNG + 16, seconds=POLL / 10)
+        await until_history(db, RUNG + 16)
         assert await watchers(db)
 
 
@@ -162,9 +161,9 @@ async def test_it_leaves_when_nothing_comes_in(
     app, _ = counting_app()
     async with on_watch(db, recorder, running(app, **ALONE)):
         monkeypatch.undo()
-        await until(lambda: nobody_watches(db), seconds=5)
+        await until(lambda: nobody_watches(db))
         await db.execute("select pgsched.schedule('python:count', '{}')")
-        await until_history(db, RUNG + 1, seconds=POLL / 10)
+        await until_history(db, RUNG + 1)
 
 
 async def test_a_row_whose_writer_found_the_watch_and_committed_after_it_is_found(
@@ -178,9 +177,9 @@ async def test_a_row_whose_writer_found_the_watch_and_committed_after_it_is_foun
     ):
         await writer.execute("select pgsched.schedule('python:count', '{}')")
         monkeypatch.undo()
-        await until(lambda: nobody_watches(db), seconds=5)
+        await until(lambda: nobody_watches(db))
         await writer.commit()
-        await until_history(db, RUNG + 1, seconds=POLL / 10)
+        await until_history(db, RUNG + 1)
 
 
 async def test_it_leaves_when_it_has_no_room(
@@ -197,7 +196,7 @@ async def test_it_leaves_when_it_has_no_room(
         await silent.execute(
             "insert into pgsched.executions (target, fire_at) select 'python:wait', now() from generate_series(1, 1000)"
         )
-        await until(lambda: nobody_watches(db), seconds=5)
+        await until(lambda: nobody_watches(db))
         assert await value(db, "select count(*) from pgsched.executions where lease_token is null") > 0
         go.set()
 
@@ -213,12 +212,12 @@ async def test_a_worker_that_drains_gives_the_watch_up_before_its_last_attempts_
         started.set()
         await go.wait()
 
-    async with on_watch(db, recorder, running(app, **ALONE)) as worker:
+    async with on_watch(db, recorder, running(app, **ALONE, drain_timeout=60)) as worker:
         await db.execute("select pgsched.schedule('python:wait')")
         await started.wait()
         draining = asyncio.create_task(worker.drain())
         try:
-            await until(lambda: nobody_watches(db), seconds=2)
+            await until(lambda: nobody_watches(db))
         finally:
             go.set()
             await draining
@@ -235,7 +234,7 @@ async def test_a_worker_that_loses_its_connection_loses_the_watch_and_goes_on(
         )
         await recorder.wait_for("database.lost")
         await db.execute("select pgsched.schedule('python:count', '{}')")
-        await until_history(db, RUNG + 1, seconds=POLL / 10)
+        await until_history(db, RUNG + 1)
         await ring(db)
         [found] = await until(lambda: watchers(db))
         await until_history(db, RUNG + 1 + RINGS)
@@ -252,9 +251,9 @@ async def test_a_claim_that_fails_does_not_leave_the_watch_behind(
         await recorder.wait_for("service.failed")
         await db.execute("alter table pgsched_internal.hidden rename to executions_3")
         assert recorder.named("database.lost") == []
-        await until(lambda: nobody_watches(db), seconds=5)
+        await until(lambda: nobody_watches(db))
         await db.execute("select pgsched.schedule('python:count', '{}')")
-        await until_history(db, RUNG + 1, seconds=POLL / 10)
+        await until_history(db, RUNG + 1)
 
 
 async def test_of_two_workers_one_watches(db: Connection, silent: Connection, running: Running, endless: None) -> None:
@@ -269,7 +268,7 @@ async def test_of_two_workers_one_watches(db: Connection, silent: Connection, ru
         assert len(await watchers(db)) == 1
         for partition in range(16):
             await silent.execute(IN_PARTITION, ["python:count", partition])
-        await until_history(db, rung * RINGS + 16, seconds=POLL / 10)
+        await until_history(db, rung * RINGS + 16)
     assert len(calls) == len(set(calls)) == rung * RINGS + 16
 
 

@@ -7,8 +7,6 @@ import pytest
 from tests.delivery.receiver import Receiver, Request, receiving
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
-pytestmark = pytest.mark.timed
-
 CALLS = """
 insert into pgsched.executions (client_id, target, fire_at, options)
 select %s, %s, now() - interval '1 minute' + n * interval '1 ms', '{"backoff": ["1s"], "max_attempts": 100}'
@@ -89,7 +87,8 @@ async def test_a_probe_that_fails_has_the_target_left_alone_for_longer(
         await call(db, receiver, 3)
         await until(lambda: value(db, "select 1 from pgsched_internal.gates where openings >= 3"))
         requests = len(receiver.requests)
-    assert requests <= 6
+        openings = await value(db, "select openings from pgsched_internal.gates")
+    assert requests <= 3 + openings
 
 
 async def test_what_is_refused_for_good_is_no_fault_of_the_target(

@@ -134,7 +134,7 @@ async def test_a_pause_that_nobody_was_told_of_is_found_within_a_second(
     async with running(counting_app(), notify=False) as worker:
         await recorder.wait_for("worker.joined")
         await db.execute("select pgsched.pause_queue('default')")
-        await until(lambda: _closed(worker), seconds=5)
+        await until(lambda: _closed(worker))
 
 
 async def test_a_worker_goes_on_with_its_other_queues_where_one_is_dropped(

@@ -26,8 +26,6 @@ from pgsched.worker.run.shares import Shares
 from pgsched.worker.run.terms import Terms
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
-pytestmark = pytest.mark.timed
-
 LANES = 4
 AHEAD = 0.02
 
@@ -151,17 +149,20 @@ async def test_a_fresh_one_takes_a_row_for_each_lane_and_one_to_follow(dispatche
     assert dispatcher.capacity == dispatcher.free == 2 * LANES
 
 
+@pytest.mark.timed
 async def test_quick_attempts_make_room_for_more_rows_than_lanes(dispatcher: Dispatcher, settled: Settled) -> None:
     await warm(dispatcher, settled)
     assert dispatcher.capacity > 20 * LANES
 
 
+@pytest.mark.timed
 async def test_room_has_a_limit_however_quick_attempts_are(dispatcher: Dispatcher, settled: Settled) -> None:
     for _ in range(10):
         await warm(dispatcher, settled)
     assert dispatcher.capacity <= LANES + 4000
 
 
+@pytest.mark.timed
 async def test_slow_attempts_leave_room_for_no_more_than_the_lanes(
     dispatcher: Dispatcher, gate: Gate, settled: Settled
 ) -> None:
@@ -172,6 +173,7 @@ async def test_slow_attempts_leave_room_for_no_more_than_the_lanes(
     assert dispatcher.free == 0
 
 
+@pytest.mark.timed
 async def test_one_lane_that_hangs_does_not_make_the_others_slow(
     dispatcher: Dispatcher, gate: Gate, settled: Settled
 ) -> None:
@@ -195,6 +197,7 @@ async def slow_down(
     return await settled.wait_for(Released, back)
 
 
+@pytest.mark.timed
 async def test_ready_rows_beyond_the_capacity_are_handed_back(
     dispatcher: Dispatcher, gate: Gate, settled: Settled
 ) -> None:
@@ -203,12 +206,14 @@ async def test_ready_rows_beyond_the_capacity_are_handed_back(
     assert len(dispatcher.in_hand) == 2 * LANES
 
 
+@pytest.mark.timed
 async def test_the_last_of_them_are_handed_back(dispatcher: Dispatcher, gate: Gate, settled: Settled) -> None:
     given = rows(60)
     released = await slow_down(dispatcher, gate, settled, given, back=60 - 2 * LANES)
     assert sorted(released) == [row.id for row in given[2 * LANES :]]
 
 
+@pytest.mark.timed
 async def test_each_row_is_delivered_or_handed_back_and_nothing_twice(
     dispatcher: Dispatcher, gate: Gate, settled: Settled
 ) -> None:
@@ -221,6 +226,7 @@ async def test_each_row_is_delivered_or_handed_back_and_nothing_twice(
     assert not dispatcher.in_hand
 
 
+@pytest.mark.timed
 async def test_rows_whose_instant_is_to_come_are_not_handed_back(
     dispatcher: Dispatcher, gate: Gate, settled: Settled
 ) -> None:
@@ -274,6 +280,7 @@ async def hand_back(db: Connection, worker: Worker) -> None:
     await until(handed_back)
 
 
+@pytest.mark.timed
 async def test_what_is_handed_back_is_executed_once_there_is_room(
     db: Connection, running: Running, slowing: tuple[App, asyncio.Event, list[str]]
 ) -> None:
@@ -286,6 +293,7 @@ async def test_what_is_handed_back_is_executed_once_there_is_room(
     assert await value(db, "select max(attempt) from pgsched.history") == 1
 
 
+@pytest.mark.timed
 async def test_a_worker_goes_back_for_what_it_handed_back_without_waiting_for_the_poll(
     db: Connection, running: Running, slowing: tuple[App, asyncio.Event, list[str]]
 ) -> None:

@@ -7,8 +7,6 @@ import pytest
 from pgsched.delivery.python import App
 from tests.worker.conftest import Connection, Running, until_history, value
 
-pytestmark = pytest.mark.timed
-
 
 @pytest.fixture
 def slow() -> tuple[App, asyncio.Event, asyncio.Event, asyncio.Event]:
