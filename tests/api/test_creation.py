@@ -78,7 +78,7 @@ async def test_the_same_key_replaces_what_waits(api: httpx.AsyncClient, db: Conn
 
 async def test_a_key_that_has_ended_answers_with_what_became_of_it(api: httpx.AsyncClient, db: Connection) -> None:
     first = await create(api, key="settle-42", schedule={"delay": "1h"})
-    db.execute("select pgsched_internal.finish_waiting(e, 'succeeded', 'by hand') from pgsched.executions e")
+    db.execute("select pgsched_internal.end_execution(e, 'succeeded', 'by hand') from pgsched.executions e")
     db.execute("delete from pgsched.executions")
     assert await create(api, key="settle-42") == {
         "id": first["id"],
@@ -219,7 +219,7 @@ async def test_what_cannot_be_waited_for_is_refused(api: httpx.AsyncClient, code
 
 async def test_what_failed_is_scheduled_again_under_its_key(api: httpx.AsyncClient, db: Connection) -> None:
     first = await create(api, key="settle-42", payload={"merchant": "wrong"})
-    db.execute("select pgsched_internal.finish_waiting(e, 'failed', 'by hand') from pgsched.executions e")
+    db.execute("select pgsched_internal.end_execution(e, 'failed', 'by hand') from pgsched.executions e")
     db.execute("delete from pgsched.executions")
     second = await create(api, key="settle-42", payload={"merchant": 42})
     assert second["id"] != first["id"]

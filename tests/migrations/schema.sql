@@ -785,6 +785,7 @@ function pgsched_internal.due_in(smallint,integer,text[],text[],uuid[]) returns 
 function pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) returns record volatility v parallel u
 function pgsched_internal.duration_text(double precision) returns text volatility i parallel s
 function pgsched_internal.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
+function pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) returns void volatility v parallel u
 function pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns boolean volatility v parallel u
 function pgsched_internal.ended_under(pgsched_internal.keys,text,text,text,smallint) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.executions_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -792,8 +793,8 @@ function pgsched_internal.expire_dead_letters(integer) returns integer volatilit
 function pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) returns pgsched.execution_status volatility v parallel u
 function pgsched_internal.fault_of_json(jsonb) returns text volatility i parallel s set search_path=pg_catalog, pg_temp
 function pgsched_internal.find_execution(text,text) returns uuid volatility v parallel u
-function pgsched_internal.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) returns void volatility v parallel u
 function pgsched_internal.fire_dependents(uuid[]) returns uuid[] volatility v parallel u
+function pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) returns void volatility v parallel u
 function pgsched_internal.forget_dependencies(uuid) returns void volatility v parallel u
 function pgsched_internal.gate_of(text,text) returns text volatility i parallel s
 function pgsched_internal.give_key(text,text,uuid,smallint) returns void volatility v parallel u
@@ -906,6 +907,7 @@ function pgsched_internal.set_aside(smallint,uuid,text) returns void volatility 
 function pgsched_internal.setting(text,text) returns text volatility s parallel s
 function pgsched_internal.shut_gate(text,timestamp with time zone,text) returns boolean volatility v parallel u
 function pgsched_internal.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
+function pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) returns void volatility v parallel u
 function pgsched_internal.slot_for(text,text,text) returns smallint volatility i parallel s
 function pgsched_internal.stalls() returns jsonb volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.still_in_hand(smallint,uuid,bigint) returns pgsched.executions volatility v parallel u
@@ -916,7 +918,7 @@ function pgsched_internal.take_key(text,text,uuid,smallint) returns void volatil
 function pgsched_internal.take_turn(pgsched.executions) returns boolean volatility v parallel u
 function pgsched_internal.take_watch(integer,integer) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp, synchronous_commit=off
 function pgsched_internal.target_host(text) returns text volatility i parallel s
-function pgsched_internal.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) returns uuid volatility v parallel u
+function pgsched_internal.tell_outcome(pgsched.executions,pgsched.execution_status,text,smallint,jsonb) returns uuid volatility v parallel u
 function pgsched_internal.that_fit(smallint[],uuid[],boolean[],integer) returns record volatility v parallel u
 function pgsched_internal.tidy_keys(integer) returns integer volatility v parallel u
 function pgsched_internal.trim_default_days(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -1113,13 +1115,14 @@ grant execute on pgsched_internal.drop_day(text) to pgsched_worker
 grant execute on pgsched_internal.drop_partitions(pgsched.queues) to pgsched_worker
 grant execute on pgsched_internal.duration_text(double precision) to pgsched_worker
 grant execute on pgsched_internal.edited(pgsched.jobs,jsonb) to pgsched_worker
+grant execute on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) to pgsched_worker
 grant execute on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.expire_dead_letters(integer) to pgsched_worker
 grant execute on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
 grant execute on pgsched_internal.fault_of_json(jsonb) to pgsched_worker
 grant execute on pgsched_internal.find_execution(text,text) to pgsched_worker
-grant execute on pgsched_internal.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.fire_dependents(uuid[]) to pgsched_worker
+grant execute on pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) to pgsched_worker
 grant execute on pgsched_internal.forget_dependencies(uuid) to pgsched_worker
 grant execute on pgsched_internal.gate_of(text,text) to pgsched_worker
 grant execute on pgsched_internal.give_key(text,text,uuid,smallint) to pgsched_worker
@@ -1219,6 +1222,7 @@ grant execute on pgsched_internal.set_aside(smallint,uuid,text) to pgsched_worke
 grant execute on pgsched_internal.setting(text,text) to pgsched_worker
 grant execute on pgsched_internal.shut_gate(text,timestamp with time zone,text) to pgsched_worker
 grant execute on pgsched_internal.skip_dependents(uuid[]) to pgsched_worker
+grant execute on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) to pgsched_worker
 grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.stalls() to pgsched_client
 grant execute on pgsched_internal.stalls() to pgsched_reader
@@ -1233,7 +1237,7 @@ grant execute on pgsched_internal.take_watch(integer,integer) to pgsched_worker
 grant execute on pgsched_internal.target_host(text) to pgsched_client
 grant execute on pgsched_internal.target_host(text) to pgsched_reader
 grant execute on pgsched_internal.target_host(text) to pgsched_worker
-grant execute on pgsched_internal.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) to pgsched_worker
+grant execute on pgsched_internal.tell_outcome(pgsched.executions,pgsched.execution_status,text,smallint,jsonb) to pgsched_worker
 grant execute on pgsched_internal.tidy_keys(integer) to pgsched_worker
 grant execute on pgsched_internal.trim_default_days(integer,integer) to pgsched_worker
 grant execute on pgsched_internal.try_lock(text) to pgsched_worker
@@ -1505,6 +1509,7 @@ comment on pgsched_internal.due_in(smallint,integer,text[],text[],uuid[]) is 'Lo
 comment on pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
 comment on pgsched_internal.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.'
 comment on pgsched_internal.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
+comment on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) is 'Enters an execution whose row was deleted into history, unless its client does not keep such ends, and does what follows. It may stand for its job''s instants up to the last one given; begun is false where a claim counted an attempt that never began; lets_next is false where the caller lets the next of its ordering key have its turn.'
 comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place. False, and nothing done, where somebody has locked what else it writes.'
 comment on pgsched_internal.ended is 'Executions that have ended, as the views of statuses show them.'
 comment on pgsched_internal.ended_status is 'Those that have ended.'
@@ -1514,8 +1519,8 @@ comment on pgsched_internal.expire_dead_letters(integer) is 'Deletes dead letter
 comment on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) is 'Records the failed try of an execution that is locked, which then waits for the next one or ends, as its options say; null, and nothing done, where somebody has locked what its end writes.'
 comment on pgsched_internal.fault_of_json(jsonb) is 'Why a value is not taken as a payload or result: its size or depth, or the digits of a number; null where it is.'
 comment on pgsched_internal.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
-comment on pgsched_internal.finish_waiting(pgsched.executions,pgsched.execution_status,text,timestamp with time zone) is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to the last one given.'
 comment on pgsched_internal.fire_dependents(uuid[]) is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.'
+comment on pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) is 'What follows from the end of an execution: a target is told, its job counts it, what waits for it is released, and its ordering key is blocked or goes on.'
 comment on pgsched_internal.forget_dependencies(uuid) is 'Removes what an execution waited for; called once it is not held any more.'
 comment on pgsched_internal.gate_of(text,text) is 'The gate of a limit, such as client:payments; PS000 for a kind or name that cannot be.'
 comment on pgsched_internal.give_key(text,text,uuid,smallint) is 'Has a key that is locked stand for this from now on.'
@@ -1630,6 +1635,7 @@ comment on pgsched_internal.set_aside(smallint,uuid,text) is 'Holds an execution
 comment on pgsched_internal.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
 comment on pgsched_internal.shut_gate(text,timestamp with time zone,text) is 'Lets nothing pass a gate before this instant; false if so it was.'
 comment on pgsched_internal.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
+comment on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) is 'Enters instants of a job that had no row into history as skipped, all in one row.'
 comment on pgsched_internal.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'
 comment on pgsched_internal.stalls() is 'Why nothing begins in a queue though it is due, by the queue''s first partition: it is paused, or no worker serves it.'
 comment on pgsched_internal.still_in_hand(smallint,uuid,bigint) is 'The execution that is leased under this token, not locked; null where it is so no more.'
@@ -1640,7 +1646,7 @@ comment on pgsched_internal.take_key(text,text,uuid,smallint) is 'Gives a key to
 comment on pgsched_internal.take_turn(pgsched.executions) is 'Whether it is the turn of an execution among those of its ordering key; it is at the head then, and held behind the others otherwise.'
 comment on pgsched_internal.take_watch(integer,integer) is 'Has a worker be on watch over a queue for the next one and a half seconds; false where another is.'
 comment on pgsched_internal.target_host(text) is 'The host that an http: or https: target names, in lower case; null for others.'
-comment on pgsched_internal.tell_outcome(uuid,uuid,text,text,text,jsonb,smallint,timestamp with time zone,smallint,pgsched.execution_status,smallint,jsonb,text) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome. A failure is told to its client''s dead_letter_target where they name none.'
+comment on pgsched_internal.tell_outcome(pgsched.executions,pgsched.execution_status,text,smallint,jsonb) is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the options name no target for this outcome. A failure is told to its client''s dead_letter_target where they name none.'
 comment on pgsched_internal.that_fit(smallint[],uuid[],boolean[],integer) is 'How many of these executions are handed out together, by the size of what they carry: the first that takes what room is left is the last; and how much room is left then.'
 comment on pgsched_internal.tidy_keys(integer) is 'Forgets keys under which nothing lives and nothing has ended lately; looks at no more than so many, and returns at how many.'
 comment on pgsched_internal.trim_default_days(integer,integer) is 'Deletes what is older than so many days from the default partitions, no more than so many rows of each; how many of the one that had more.'

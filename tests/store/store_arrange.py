@@ -84,7 +84,7 @@ def run_out(db: Connection, *, begun: bool = False) -> None:
 def finish(db: Connection, id: UUID, *, ended: str = "succeeded", ago: str = "0 seconds") -> None:
     """Moves an execution into history, ended so long ago."""
     db.execute(
-        "select pgsched_internal.finish_waiting(e, %s::pgsched.execution_status, null) from"
+        "select pgsched_internal.end_execution(e, %s::pgsched.execution_status, null) from"
         " pgsched.executions e where id = %s",
         [ended, id],
     )

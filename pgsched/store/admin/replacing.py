@@ -27,7 +27,7 @@ Connection = psycopg.Connection[Any]
 INTERFACE_FILES = (
     "core/checks", "core/locks", "core/lookups", "core/isolation", "jobs/rules", "schedule/schedule", "schedule/keys",
     "admin/audit", "jobs/control", "jobs/edit", "jobs/failures", "jobs/bulk", "ends/dependencies", "jobs/backfill",
-    "ends/outcomes", "ends/dead_letters", "ends/calls", "admin/clients", "ends/replays", "admin/secrets",
+    "ends/ending", "ends/outcomes", "ends/dead_letters", "ends/calls", "admin/clients", "ends/replays", "admin/secrets",
     "gates/limits", "admin/queues", "gates/sidelining", "schedule/notify", "ends/policy", "gates/ordering",
     "pull/in_hand", "pull/results", "pull/queues", "pull/claim", "lookup/sidelined", "lookup/status",
     "lookup/undeliverable", "admin/days", "admin/replication", "admin/rights",

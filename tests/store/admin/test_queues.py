@@ -345,8 +345,9 @@ def test_jobs_are_made_planned_and_triggered_though_their_queue_is_full(db: Conn
 def test_an_end_is_told_though_the_queue_is_full(db: Connection) -> None:
     fill(db, "default")
     db.execute(
-        "select pgsched_internal.tell_outcome(pgsched.new_id(), null, 'default', null, 'python:x',"
-        " '{\"on_success\": \"python:told\"}', 3::smallint, now(), 1::smallint, 'succeeded', null, null, null)"
+        "select pgsched_internal.tell_outcome(jsonb_populate_record(null::pgsched.executions, jsonb_build_object("
+        " 'client_id', 'default', 'target', 'python:x', 'partition', 3,"
+        " 'options', '{\"on_success\": \"python:told\"}'::jsonb)), 'succeeded', null, null, null)"
     )
     assert column(db, "select target from pgsched.executions") == ["python:told"]
     with refused("PS014"):

@@ -30,7 +30,7 @@ returning e.id, e.key
 """
 SETTLE = """
 with ended as (delete from pgsched.executions e where e.id = any (%s) returning e.*)
-select pgsched_internal.finish_waiting(ended::pgsched.executions, 'succeeded', null) from ended
+select pgsched_internal.end_execution(ended::pgsched.executions, 'succeeded', null) from ended
 """
 
 

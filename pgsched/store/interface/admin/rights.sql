@@ -108,7 +108,7 @@ begin
     'pgsched_internal.count_live', 'pgsched_internal.count_outcome', 'pgsched_internal.default_attempts', 'pgsched_internal.detail_of', 'pgsched_internal.digits_in', 'pgsched_internal.drop_day',
     'pgsched_internal.drop_partitions', 'pgsched_internal.duration_text', 'pgsched_internal.edited',
     'pgsched_internal.end_in_hand', 'pgsched_internal.expire_dead_letters', 'pgsched_internal.fail_in_hand', 'pgsched_internal.fault_of_json',
-    'pgsched_internal.find_execution', 'pgsched_internal.finish_waiting', 'pgsched_internal.fire_dependents',
+    'pgsched_internal.find_execution', 'pgsched_internal.end_execution', 'pgsched_internal.follow_end', 'pgsched_internal.skip_range', 'pgsched_internal.fire_dependents',
     'pgsched_internal.forget_dependencies', 'pgsched_internal.gate_of', 'pgsched_internal.has_ended',
     'pgsched_internal.bury', 'pgsched_internal.is_a_lock', 'pgsched_internal.is_living', 'pgsched_internal.is_of_a_row', 'pgsched_internal.put_away', 'pgsched_internal.is_day', 'pgsched_internal.is_duration', 'pgsched_internal.is_instant', 'pgsched_internal.is_kept',
     'pgsched_internal.is_of_key', 'pgsched_internal.is_privileged', 'pgsched_internal.is_watched', 'pgsched_internal.is_whole', 'pgsched_internal.keep_dead_letters', 'pgsched_internal.length_of',

@@ -17,10 +17,9 @@ begin
   delete from pgsched.executions e where e.partition = bury.partition and e.id = bury.id
   returning e.id, e.created_at, e.job_id, e.partition, e.client_id, e.target, e.key, e.ordering_key, e.awaited
        into gone.id, gone.created_at, gone.job_id, gone.partition, gone.client_id, gone.target, gone.key, gone.ordering_key, gone.awaited;
-  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, partition, attempt, client_id,
-                               target, key, ordering_key, awaited, reason)
-  values (pgsched.now(), pgsched.now(), pgsched.now(), gone.created_at, gone.id, gone.job_id, 'failed', gone.partition, 0,
-          gone.client_id, gone.target, gone.key, gone.ordering_key, gone.awaited, bury.reason);
+  gone.fire_at := pgsched.now();
+  gone.attempt := 0;
+  perform pgsched_internal.end_execution(gone, 'failed', bury.reason, lets_next => true);
 end $$;
 comment on function pgsched_internal.bury(smallint, uuid, text)
   is 'Ends an execution that is locked and cannot even be held as failed, without what it carries.';

@@ -6,7 +6,6 @@ create or replace function pgsched.settle_called(partition smallint, id uuid, to
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
   settled pgsched.executions;
-  client pgsched.clients;
 begin
   perform pgsched_internal.check_result(settle_called.result, 'store it elsewhere and return a reference to it');
   -- The partition's own table: a plan over all of them would be made, or its tables be opened, each time.
@@ -15,31 +14,12 @@ begin
   if settled.id is null then
     perform pgsched_internal.refuse('PS013', format('execution %s was leased anew, or has ended', settle_called.id), 'drop the result');
   end if;
-  select c.* into client from pgsched.clients c where c.client_id = settled.client_id;
-  if client.database_role is not null and not pgsched_internal.acts_for(settled.client_id) then
+  if not pgsched_internal.acts_for(settled.client_id)
+     and exists (select from pgsched.clients c where c.client_id = settled.client_id and c.database_role is not null) then
     perform pgsched_internal.refuse('PS012', format('%I may not settle for client %s', pgsched_internal.acting_role(), settled.client_id),
       'act as a role of its client');
   end if;
-  if settled.key is not null or settled.awaited or coalesce(client.keep, 'all') = 'all' then
-    insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,
-                                 client_id, target, payload, options, key, ordering_key, awaited, result)
-    values (pgsched.now(), settled.fire_at, coalesce(settled.scheduled_for, settled.fire_at), settled.created_at, settled.id,
-            settled.job_id, 'succeeded', settled.plan, settled.partition, settled.attempt, settled.client_id, settled.target,
-            settled.payload, settled.options, settled.key, settled.ordering_key, settled.awaited, settle_called.result);
-  end if;
-  if settled.options ? 'on_success' then
-    perform pgsched_internal.tell_outcome(settled.id, settled.job_id, settled.client_id, settled.key, settled.target, settled.options,
-      settled.partition, coalesce(settled.scheduled_for, settled.fire_at), settled.attempt, 'succeeded', null,
-      settle_called.result, null);
-  end if;
-  if settled.job_id is not null and coalesce(settled.plan, 1) <> 0
-     and exists (select from pgsched.jobs j where j.id = settled.job_id and j.rules ? 'pause_after') then
-    perform pgsched_internal.count_outcome(settled.job_id, 'succeeded');
-  end if;
-  if settled.ordering_key is not null then
-    perform pgsched_internal.let_next(settled.partition, settled.client_id, settled.ordering_key);
-    perform pgsched_internal.notify_turns();
-  end if;
+  perform pgsched_internal.end_execution(settled, 'succeeded', result => settle_called.result, lets_next => true);
 end $$;
 comment on function pgsched.settle_called(smallint, uuid, bigint, jsonb)
   is 'Records the success of a leased execution in the caller''s transaction; fenced by its id and token.';

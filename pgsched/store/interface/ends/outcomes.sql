@@ -1,4 +1,4 @@
--- What the end of an execution brings about: those that waited for it are released or skipped, and a target is told.
+-- What the end of an execution brings about for those that waited for it: they are released or skipped.
 
 -- Called with the rows that wait locked, and one by one for those alone that never will fire.
 create or replace function pgsched_internal.skip_dependents(ids uuid[]) returns uuid[] language plpgsql volatile as $$
@@ -13,9 +13,7 @@ begin
      order by d.execution_id, d.after_id
   loop
     delete from pgsched.executions e where e.id = failed.execution_id returning * into waiting;
-    waiting.scheduled_for := coalesce(waiting.scheduled_for, pgsched.now());
-    waiting.fire_at := waiting.scheduled_for;
-    perform pgsched_internal.finish_waiting(waiting, 'skipped', format('execution %s it waited for %s%s', failed.after_id,
+    perform pgsched_internal.end_execution(waiting, 'skipped', format('execution %s it waited for %s%s', failed.after_id,
       case when failed.status in ('cancelled', 'skipped') then 'was ' else '' end, failed.status));
     skipped := skipped || failed.execution_id;
   end loop;
@@ -213,37 +211,3 @@ end $$;
 comment on function pgsched_internal.release_abandoned(integer, uuid)
   is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled. Looks at so many that are waited for,
 behind the id after; how many executions were decided by that, and where to go on if there may be more.';
-
-create or replace function pgsched_internal.tell_outcome(
-  id uuid, job_id uuid, client_id text, key text, target text, options jsonb, partition smallint, scheduled_for timestamptz,
-  attempt smallint, status pgsched.execution_status, status_code smallint, result jsonb, reason text
-) returns uuid language plpgsql volatile as $$
-declare
-  told constant text := coalesce(options ->> case status when 'succeeded' then 'on_success' when 'failed' then 'on_failure'
-                                                         when 'expired' then 'on_expired' end,
-    case when status = 'failed' then (  -- the word itself, where it fails, is not told there once more
-      select c.dead_letter_target from pgsched.clients c
-       where c.client_id = tell_outcome.client_id and c.dead_letter_target <> tell_outcome.target) end);
-  before constant text := coalesce(nullif(current_setting('pgsched.notify', true), ''), 'on');
-  new_id uuid;
-begin
-  if told is null then
-    return null;
-  end if;
-  perform set_config('pgsched.notify', 'on', true);  -- a settling session is silent
-  -- An end is told also where its queue is full: no client can insert what is not awaited and says so.
-  insert into pgsched.executions as e (fire_at, awaited, client_id, target, partition, payload)
-  values (pgsched.now(), false, tell_outcome.client_id, told, pgsched_internal.queue_to_tell(tell_outcome.partition, told) + floor(random() * 16)::smallint,
-    jsonb_build_object('execution', id, 'job', job_id, 'client', client_id, 'key', key, 'target', target, 'status', status,
-        'scheduled_for', scheduled_for, 'finished_at', pgsched.now(), 'attempt', attempt, 'status_code', status_code, 'reason', reason)
-      || case when result is null or pgsched_internal.written_out(result, 524288) is not null
-                   and pgsched_internal.fault_of_json(jsonb_build_array(result)) is null
-              then jsonb_build_object('result', result) else '{}' end)
-  returning e.id into new_id;
-  perform set_config('pgsched.notify', before, true);
-  return new_id;
-end $$;
-comment on function pgsched_internal.tell_outcome(uuid, uuid, text, text, text, jsonb, smallint, timestamptz, smallint,
-                                         pgsched.execution_status, smallint, jsonb, text)
-  is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the
-options name no target for this outcome. A failure is told to its client''s dead_letter_target where they name none.';

@@ -89,7 +89,7 @@ begin
                     pgsched_internal.lock_backfilled(home, asked.job_id, asked.starts_at, asked.ends_at) e
   loop
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
-    perform pgsched_internal.finish_waiting(waiting, 'cancelled', 'backfill cancelled');
+    perform pgsched_internal.end_execution(waiting, 'cancelled', 'backfill cancelled');
   end loop;
   perform pgsched_internal.write_log('cancel backfill', asked.job_id, cancel_backfill.actor, jsonb_build_object('backfill', asked.id));
   return true;

@@ -79,7 +79,7 @@ begin
       ' limit $2 for update skip locked', pgsched_internal.in_partition(home)) using cancel_waiting.client, most - taken
     loop
       execute format('delete from %s e.id = $1', pgsched_internal.in_partition(home)) using waiting.id;
-      perform pgsched_internal.finish_waiting(waiting, 'cancelled', coalesce(cancel_waiting.note, 'cancelled'));
+      perform pgsched_internal.end_execution(waiting, 'cancelled', coalesce(cancel_waiting.note, 'cancelled'));
       taken := taken + 1;
       cancelled := cancelled + (waiting.job_id is null)::int;  -- what is left of a job counts with it
     end loop;

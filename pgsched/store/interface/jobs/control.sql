@@ -2,36 +2,6 @@
 -- that a worker has in hand at this moment is passed over: it runs, its claim leaves the job alone, and what comes after it
 -- is for whoever plans the job next.
 
-create or replace function pgsched_internal.finish_waiting(
-  execution pgsched.executions, status pgsched.execution_status, reason text, last_scheduled_for timestamptz default null
-) returns void language plpgsql volatile as $$
-declare
-  held constant boolean := execution.fire_at = 'infinity';
-begin
-  if held then  -- in history infinity would be neither an instant that came nor one that readers can hold
-    execution.scheduled_for := coalesce(execution.scheduled_for, pgsched.now());
-    execution.fire_at := execution.scheduled_for;
-  end if;
-  insert into pgsched.history (finished_at, fire_at, scheduled_for, last_scheduled_for, created_at, id, job_id, status, plan,
-                               partition, attempt, client_id, target, payload, options, key, ordering_key, awaited, reason)
-  values (pgsched.now(), execution.fire_at, coalesce(execution.scheduled_for, execution.fire_at),
-          finish_waiting.last_scheduled_for, execution.created_at, execution.id, execution.job_id, finish_waiting.status,
-          execution.plan, execution.partition, execution.attempt, execution.client_id, execution.target, execution.payload,
-          execution.options, execution.key, execution.ordering_key, execution.awaited, finish_waiting.reason);
-  if execution.awaited then
-    perform pgsched_internal.notify_release();
-  end if;
-  if held then
-    perform pgsched_internal.forget_dependencies(execution.id);
-  end if;
-  if execution.ordering_key is not null then  -- others may have waited for it
-    perform pgsched_internal.notify_turns();
-  end if;
-end $$;
-comment on function pgsched_internal.finish_waiting(pgsched.executions, pgsched.execution_status, text, timestamptz)
-  is 'Writes the history row of an execution that ends without being delivered; it may stand for its job''s instants up to
-the last one given.';
-
 create or replace function pgsched_internal.waiting_of_job(partition smallint, job_id uuid) returns setof pgsched.executions
   language plpgsql volatile as $$
 begin
@@ -67,9 +37,9 @@ begin
     delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
     carries_on := waiting.plan is not distinct from planned;
     if carries_on and coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now() then
-      perform pgsched_internal.finish_waiting(waiting, 'skipped', withdraw.reason, pgsched.now());
+      perform pgsched_internal.end_execution(waiting, 'skipped', withdraw.reason, pgsched.now());
     elsif waiting.awaited or not carries_on then  -- whoever waits for it learns that it will not run
-      perform pgsched_internal.finish_waiting(waiting, 'skipped', withdraw.reason);
+      perform pgsched_internal.end_execution(waiting, 'skipped', withdraw.reason);
     elsif waiting.fire_at = 'infinity' then
       perform pgsched_internal.forget_dependencies(waiting.id);
     end if;
@@ -203,7 +173,7 @@ begin
     perform pgsched_internal.write_log('cancel', cancel.id, cancel.actor, pgsched_internal.detail_of(cancel.note));
   end if;
   delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
-  perform pgsched_internal.finish_waiting(waiting, 'cancelled', coalesce(cancel.note, 'cancelled'));
+  perform pgsched_internal.end_execution(waiting, 'cancelled', coalesce(cancel.note, 'cancelled'));
   if waiting.plan > 0 and waiting.attempt = 0 then
     perform pgsched_internal.carry_on(waiting.job_id, coalesce(waiting.scheduled_for, pgsched.now()));
   end if;

@@ -120,12 +120,8 @@ comment on function pgsched_internal.is_free_to_end(pgsched.executions, pgsched.
 create or replace function pgsched_internal.end_in_hand(
   held pgsched.executions, status pgsched.execution_status, result jsonb, reason text, tried boolean
 ) returns boolean language plpgsql volatile as $$
-declare
-  nominal constant timestamptz := coalesce(held.scheduled_for, held.fire_at);
-  counts constant boolean := held.job_id is not null and coalesce(held.plan, 1) <> 0;
-  keep pgsched.keep;
 begin
-  if (counts or status = 'failed' and held.ordering_key is not null) and not pgsched_internal.is_free_to_end(held, status) then
+  if (held.job_id is not null and coalesce(held.plan, 1) <> 0 or status = 'failed' and held.ordering_key is not null) and not pgsched_internal.is_free_to_end(held, status) then
     return false;
   end if;
   delete from pgsched.executions e where e.partition = held.partition and e.id = held.id;
@@ -134,31 +130,7 @@ begin
     values (pgsched.now(), held.id, held.attempt, held.client_id, end_in_hand.reason)
     on conflict do nothing;
   end if;
-  select c.keep into keep from pgsched.clients c where c.client_id = held.client_id;
-  if held.key is not null or held.awaited or coalesce(keep, 'all') = 'all' or keep = 'failures' and status <> 'succeeded' then
-    insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,
-                                 client_id, target, payload, options, key, ordering_key, awaited, result, reason)
-    values (pgsched.now(), least(held.fire_at, pgsched.now()), nominal, held.created_at, held.id, held.job_id,
-            end_in_hand.status, held.plan, held.partition, held.attempt, held.client_id, held.target, held.payload,
-            held.options, held.key, held.ordering_key, held.awaited, end_in_hand.result, end_in_hand.reason);
-  end if;
-  if status = 'failed' or held.options ?| array['on_success', 'on_failure', 'on_expired'] then
-    perform pgsched_internal.tell_outcome(held.id, held.job_id, held.client_id, held.key, held.target, held.options, held.partition,
-      nominal, held.attempt, status, null, result, reason);
-  end if;
-  if counts and exists (select from pgsched.jobs j where j.id = held.job_id and j.rules ? 'pause_after') then
-    perform pgsched_internal.count_outcome(held.job_id, status);
-  end if;
-  if held.awaited then
-    perform pgsched_internal.notify_release();
-  end if;
-  if held.ordering_key is not null then
-    if status = 'failed' and held.options ->> 'ordering' = 'block' then
-      perform pgsched_internal.block_key(held.partition, held.client_id, held.ordering_key, held.id, reason);
-    end if;
-    perform pgsched_internal.let_next(held.partition, held.client_id, held.ordering_key);
-    perform pgsched_internal.notify_turns();
-  end if;
+  perform pgsched_internal.end_execution(held, status, reason, result => end_in_hand.result, lets_next => true);
   return true;
 end $$;
 comment on function pgsched_internal.end_in_hand(pgsched.executions, pgsched.execution_status, jsonb, text, boolean)

@@ -278,7 +278,7 @@ begin
     return row(there.id, 'replaced', fire_at, home)::pgsched_internal.placement;
   elsif replaces then  -- under another ordering key or in another queue it lives in another partition
     delete from pgsched.executions e where e.partition = there.partition and e.id = there.id;
-    perform pgsched_internal.finish_waiting(there, 'cancelled', 'replaced');
+    perform pgsched_internal.end_execution(there, 'cancelled', 'replaced');
   end if;
   if held.id is not null then
     perform pgsched_internal.give_key(client, key, new_id, home);

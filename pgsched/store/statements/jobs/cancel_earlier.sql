@@ -5,12 +5,8 @@ with gone as (
    where e.id = any (array(select o.id from pgsched_internal.executions_{p} o
                             where o.job_id = %(job)s and o.scheduled_for < %(before)s and o.plan is distinct from 0
                               for update skip locked))
-  returning e.*
-), kept as (
-  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,
-                               client_id, target, payload, options, key, ordering_key, awaited, reason)
-  select pgsched.now(), fire_at, scheduled_for, created_at, id, job_id, 'cancelled', plan, partition, attempt, client_id,
-         target, payload, options, key, ordering_key, awaited, %(reason)s
-    from gone
+  returning e::pgsched.executions as execution
+), ended as materialized (
+  select (execution).id, (execution).lease_token, pgsched_internal.end_execution(execution, 'cancelled', %(reason)s) from gone
 )
-select id from gone where lease_token is not null
+select id from ended where lease_token is not null

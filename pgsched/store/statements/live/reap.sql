@@ -52,27 +52,15 @@ with tried as (
 ), failed as (
   delete from pgsched.executions e using lost
    where e.partition = %(partition)s and e.ctid = lost.ctid and lost.exhausted
-  returning e.*
-), kept as (
-  insert into pgsched.history (finished_at, fire_at, scheduled_for, created_at, id, job_id, status, plan, partition, attempt,
-                               client_id, target, payload, options, key, ordering_key, awaited, reason)
-  select pgsched.now(), fire_at, coalesce(scheduled_for, fire_at), created_at, id, job_id, 'failed', plan, partition, attempt,
-         client_id, target, payload, options, key, ordering_key, awaited, 'the worker was lost on the last attempt'
-    from failed
+  returning e as execution
 ), attempts as (
   insert into pgsched.attempts (finished_at, execution_id, attempt, client_id, error)
   select pgsched.now(), id, attempt, client_id, 'the worker was lost' from returned
-  union all select pgsched.now(), id, attempt, client_id, 'the worker was lost' from failed
+  union all select pgsched.now(), (execution).id, (execution).attempt, (execution).client_id, 'the worker was lost' from failed
   on conflict do nothing
 )
 select (select count(*) from returned), (select count(*) from failed),
        (select case when count(*) >= %(depth)s then max(fire_at) end from edge),
-       (select count(pgsched_internal.tell_outcome(id, job_id, client_id, key, target, options, partition,
-                       coalesce(scheduled_for, fire_at), attempt, 'failed', null, null,
-                       'the worker was lost on the last attempt')) from failed),
-       (select count(case when job_id is not null and coalesce(plan, 1) <> 0 then pgsched_internal.count_outcome(job_id, 'failed') end)
-          from failed),
-       (select count(case when options ->> 'ordering' = 'block' then pgsched_internal.block_key(partition, client_id, ordering_key, id,
-                 'the worker was lost on the last attempt')::text end)
-          from failed where ordering_key is not null),
-       (select count(pgsched_internal.let_next_alone(partition, client_id, ordering_key)) from failed where ordering_key is not null)
+       (select count(pgsched_internal.end_execution(execution, 'failed', 'the worker was lost on the last attempt')::text) from failed),
+       (select count(pgsched_internal.let_next_alone((execution).partition, (execution).client_id, (execution).ordering_key))
+          from failed where (execution).ordering_key is not null)

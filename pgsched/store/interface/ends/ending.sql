@@ -1,0 +1,123 @@
+-- How an execution ends, whoever ends it: what becomes of its row is written here, and what follows from its end. Plain successes,
+-- from which nothing follows, are moved by the batch in settle_succeeded.sql and settle_discarded.sql; a test compares both ways.
+
+create or replace function pgsched_internal.end_execution(
+  ended pgsched.executions, status pgsched.execution_status, reason text default null, last_scheduled_for timestamptz default null,
+  instants bigint default null, status_code smallint default null, result jsonb default null, begun boolean default true,
+  lets_next boolean default false
+) returns void language plpgsql volatile as $$
+declare
+  is_kept boolean := end_execution.status in ('cancelled', 'skipped') or ended.key is not null or coalesce(ended.awaited, false);
+begin
+  if not is_kept then
+    is_kept := coalesce((select c.keep from pgsched.clients c where c.client_id = ended.client_id), 'all')
+               = any (case end_execution.status when 'succeeded' then '{all}' else '{all,failures}'::pgsched.keep[] end);
+  end if;
+  if is_kept then
+    -- A held execution stands at infinity, which is no instant in history, and one that nobody has in hand at the end of its lease.
+    insert into pgsched.history (finished_at, fire_at, scheduled_for, last_scheduled_for, created_at, instants, id, job_id, status, plan,
+                                 partition, attempt, status_code, client_id, target, payload, options, key, ordering_key, awaited,
+                                 result, reason)
+    values (pgsched.now(), case when ended.fire_at = 'infinity' then coalesce(ended.scheduled_for, pgsched.now())
+                                when ended.lease_token is not null then least(ended.fire_at, pgsched.now()) else ended.fire_at end,
+            coalesce(ended.scheduled_for, case when ended.fire_at = 'infinity' then pgsched.now() else ended.fire_at end),
+            end_execution.last_scheduled_for, ended.created_at, end_execution.instants, ended.id, ended.job_id, end_execution.status,
+            ended.plan, ended.partition, ended.attempt - (not begun)::integer, end_execution.status_code, ended.client_id, ended.target,
+            ended.payload, ended.options, ended.key, ended.ordering_key, ended.awaited, end_execution.result, end_execution.reason);
+  end if;
+  perform pgsched_internal.follow_end(ended, status, reason, status_code, result, lets_next);
+end $$;
+comment on function pgsched_internal.end_execution(pgsched.executions, pgsched.execution_status, text, timestamptz, bigint, smallint, jsonb,
+                                                   boolean, boolean)
+  is 'Enters an execution whose row was deleted into history, unless its client does not keep such ends, and does what follows. It may
+stand for its job''s instants up to the last one given; begun is false where a claim counted an attempt that never began; lets_next is
+false where the caller lets the next of its ordering key have its turn.';
+
+create or replace function pgsched_internal.follow_end(
+  ended pgsched.executions, status pgsched.execution_status, reason text, status_code smallint, result jsonb, lets_next boolean
+) returns void language plpgsql volatile as $$
+begin
+  if status = 'failed' or ended.options ?| array['on_success', 'on_failure', 'on_expired'] then
+    perform pgsched_internal.tell_outcome(ended, status, reason, status_code, result);
+  end if;
+  if ended.job_id is not null and coalesce(ended.plan, 1) <> 0
+     and exists (select from pgsched.jobs j where j.id = ended.job_id and j.rules ? 'pause_after') then
+    perform pgsched_internal.count_outcome(ended.job_id, status);
+  end if;
+  if ended.fire_at = 'infinity' then
+    perform pgsched_internal.forget_dependencies(ended.id);
+  end if;
+  if ended.awaited then
+    perform pgsched_internal.notify_release();
+  end if;
+  if ended.ordering_key is not null then
+    if status = 'failed' and ended.options ->> 'ordering' = 'block' then
+      perform pgsched_internal.block_key(ended.partition, ended.client_id, ended.ordering_key, ended.id, reason);
+    end if;
+    if lets_next then
+      perform pgsched_internal.let_next(ended.partition, ended.client_id, ended.ordering_key);
+    end if;
+    perform pgsched_internal.notify_turns();
+  end if;
+end $$;
+comment on function pgsched_internal.follow_end(pgsched.executions, pgsched.execution_status, text, smallint, jsonb, boolean)
+  is 'What follows from the end of an execution: a target is told, its job counts it, what waits for it is released, and its ordering
+key is blocked or goes on.';
+
+create or replace function pgsched_internal.tell_outcome(
+  ended pgsched.executions, status pgsched.execution_status, reason text, status_code smallint, result jsonb
+) returns uuid language plpgsql volatile as $$
+declare
+  told constant text := coalesce(ended.options ->> case status when 'succeeded' then 'on_success' when 'failed' then 'on_failure'
+                                                               when 'expired' then 'on_expired' end,
+    case when status = 'failed' then (  -- the word itself, where it fails, is not told there once more
+      select c.dead_letter_target from pgsched.clients c
+       where c.client_id = ended.client_id and c.dead_letter_target <> ended.target) end);
+  before constant text := coalesce(nullif(current_setting('pgsched.notify', true), ''), 'on');
+  new_id uuid;
+begin
+  if told is null then
+    return null;
+  end if;
+  perform set_config('pgsched.notify', 'on', true);  -- a settling session is silent
+  -- An end is told also where its queue is full: no client can insert what is not awaited and says so.
+  insert into pgsched.executions as e (fire_at, awaited, client_id, target, partition, payload)
+  values (pgsched.now(), false, ended.client_id, told,
+    pgsched_internal.queue_to_tell(ended.partition, told) + floor(random() * 16)::smallint,
+    jsonb_build_object('execution', ended.id, 'job', ended.job_id, 'client', ended.client_id, 'key', ended.key, 'target', ended.target,
+        'status', status, 'scheduled_for', coalesce(ended.scheduled_for, ended.fire_at), 'finished_at', pgsched.now(),
+        'attempt', ended.attempt, 'status_code', status_code, 'reason', reason)
+      || case when result is null or pgsched_internal.written_out(result, 524288) is not null
+                   and pgsched_internal.fault_of_json(jsonb_build_array(result)) is null
+              then jsonb_build_object('result', result) else '{}' end)
+  returning e.id into new_id;
+  perform set_config('pgsched.notify', before, true);
+  return new_id;
+end $$;
+comment on function pgsched_internal.tell_outcome(pgsched.executions, pgsched.execution_status, text, smallint, jsonb)
+  is 'Schedules the execution that tells of another''s end, in the transaction that settles it; its id, or null where the
+options name no target for this outcome. A failure is told to its client''s dead_letter_target where they name none.';
+
+create or replace function pgsched_internal.skip_range(
+  job pgsched.jobs, first timestamptz, last timestamptz, instants bigint, reason text
+) returns void language plpgsql volatile as $$
+declare
+  skipped pgsched.executions;
+begin
+  skipped.id := pgsched.new_id();
+  skipped.job_id := job.id;
+  skipped.plan := job.revision;
+  skipped.partition := pgsched_internal.partition_of(job);
+  skipped.attempt := 0;
+  skipped.fire_at := first;
+  skipped.scheduled_for := first;
+  skipped.created_at := pgsched.now();
+  skipped.client_id := job.client_id;
+  skipped.target := job.target;
+  skipped.payload := job.payload;
+  skipped.options := job.options;
+  skipped.ordering_key := job.ordering_key;
+  perform pgsched_internal.end_execution(skipped, 'skipped', reason, case when instants > 1 then last end, nullif(instants, 1));
+end $$;
+comment on function pgsched_internal.skip_range(pgsched.jobs, timestamptz, timestamptz, bigint, text)
+  is 'Enters instants of a job that had no row into history as skipped, all in one row.';
