@@ -346,7 +346,7 @@ def test_an_end_is_told_though_the_queue_is_full(db: Connection) -> None:
     fill(db, "default")
     db.execute(
         "select pgsched_internal.tell_outcome(jsonb_populate_record(null::pgsched.executions, jsonb_build_object("
-        " 'client_id', 'default', 'target', 'python:x', 'partition', 3,"
+        " 'fire_at', now(), 'client_id', 'default', 'target', 'python:x', 'partition', 3,"
         " 'options', '{\"on_success\": \"python:told\"}'::jsonb)), 'succeeded', null, null, null)"
     )
     assert column(db, "select target from pgsched.executions") == ["python:told"]
