@@ -9,8 +9,8 @@ import asyncio
 import contextlib
 import random
 import time
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import AsyncIterator, Iterator
+from typing import Protocol, TypeVar
 
 import psycopg
 
@@ -33,6 +33,16 @@ class Droppable(Protocol):
     async def drop(self, error: Exception | None = None) -> None: ...
 
 
+_Connection = TypeVar("_Connection")
+_Connection_co = TypeVar("_Connection_co", covariant=True)
+
+
+class Lender(Protocol[_Connection_co]):
+    """A link, whose connection may have to be made first."""
+
+    async def get(self) -> _Connection_co: ...
+
+
 class DutyCycle:
     """Keeps some work below one part in ``one_in`` of the time, and apart by ``every`` seconds at least.
 
@@ -53,6 +63,13 @@ class DutyCycle:
             took = time.monotonic() - started
             self._rested_at = started + min(self._one_in * took, self._at_most)
             self._due_at = max(started + self._every, self._rested_at)
+
+    @contextlib.asynccontextmanager
+    async def work_on(self, link: Lender[_Connection]) -> AsyncIterator[_Connection]:
+        """Measures what is done within, on a connection: waiting for it is no work, and earns no rest."""
+        connection = await link.get()
+        with self.work():
+            yield connection
 
     @property
     def pause(self) -> float:

@@ -15,7 +15,7 @@ from pgsched.domain.gate import CLIENT
 from pgsched.domain.partitions import partitions_from
 from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
-from pgsched.store.core.connect import Link
+from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.gates import gates, ordering
 from pgsched.store.live import looking
@@ -83,11 +83,11 @@ class PulledQueues(Service):
     async def _mind_queues(self) -> float:
         full = [queue for queue in self._queues if await self._pass_on(queue)]
         if self._holding.is_due:
-            with self._holding.work():
-                await self._mind_held()
+            async with self._holding.work_on(self._chores) as connection:
+                await self._mind_held(connection)
         if self._reaping.is_due:
-            with self._reaping.work():
-                await self._take_back()
+            async with self._reaping.work_on(self._chores) as connection:
+                await self._take_back(connection)
         return 0.0 if full else _EVERY
 
     def look(self) -> None:
@@ -107,22 +107,20 @@ class PulledQueues(Service):
             self._swept_at[queue] = time.monotonic()
         return passed >= _BATCH
 
-    async def _mind_held(self) -> None:
+    async def _mind_held(self, connection: Connection) -> None:
         """Sets due rows of held clients aside, so that claims need not read past them, and lets them go on then."""
-        connection = await self._chores.get()
         partitions = partitions_from(self._queues)
         held = await pulled.held_clients(connection)
         if held:
             for partition in partitions:
-                await gates.hold_due(connection, partition, held, batch=_SET_ASIDE)
+                await gates.hold_due(connection, held, partition, _SET_ASIDE)
         names = await gates.holding(connection, after=self._gates_to, most=_GATES)
         self._gates_to = names[-1] if len(names) == _GATES and names[-1].startswith(CLIENT) else CLIENT
         over = [name for name in names if name.startswith(CLIENT) and name.removeprefix(CLIENT) not in held]
         if over:
             await pulled.let_held(connection, partitions, over, most=_SET_ASIDE)
 
-    async def _take_back(self) -> None:
-        connection = await self._chores.get()
+    async def _take_back(self, connection: Connection) -> None:
         partitions = partitions_from(self._queues)
         if (ended_by := self._ended_by()) is not None:
             marks = dict.fromkeys(partitions, LONG_AGO)

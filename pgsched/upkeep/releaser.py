@@ -66,8 +66,7 @@ class Releaser(Service):
 
     async def _sweep(self) -> int:
         """Checks the next part of all predecessors, and starts over after the last one."""
-        with self._sweeping.work():
-            connection = await self._link.get()
+        async with self._sweeping.work_on(self._link) as connection:
             decided, self._swept_to = await dependencies.release_abandoned(connection, most=_MOST, after=self._swept_to)
         if self._swept_to:
             self._sweeping.go_on()

@@ -40,8 +40,7 @@ class Turns(Service):
     async def turn(self) -> float:
         if pause := self._cycle.pause:
             return pause
-        connection = await self._link.get()  # to wait for one costs the others nothing
-        with self._cycle.work():
+        async with self._cycle.work_on(self._link) as connection:
             waits = await ordering.anybody_waits(connection)
             more = waits and await self._let_stuck(connection)
         if more:

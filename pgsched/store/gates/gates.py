@@ -127,14 +127,14 @@ async def keep_at(connection: Connection, row: Execution, gate: str) -> None:
     await connection.execute(statement_in("gates/keep_at", row.partition), parameters)
 
 
-async def hold_due(connection: Connection, partition: int, clients: Sequence[str], *, batch: int) -> int:
+async def hold_due(connection: Connection, clients: Sequence[str], partition: int, batch: int) -> int:
     """Has due one-shots of these clients wait behind their clients' gates; returns how many, at most ``batch``."""
     parameters = {"clients": list(clients), "batch": batch}
     cursor = await connection.execute(statement_in("gates/hold_due", partition), parameters)
     return cursor.rowcount
 
 
-async def hold_undeliverable(connection: Connection, partition: int, capabilities: Sequence[str], *, batch: int) -> int:
+async def hold_undeliverable(connection: Connection, capabilities: Sequence[str], partition: int, batch: int) -> int:
     """Has due one-shots wait that need one of these capabilities; returns how many, at most ``batch``."""
     parameters = {"capabilities": list(capabilities), "batch": batch}
     cursor = await connection.execute(statement_in("gates/hold_undeliverable", partition), parameters)

@@ -29,7 +29,6 @@ class Sweeper(Service):
         self._cycle = DutyCycle(_ONE_IN, every=every)
 
     async def turn(self) -> float:
-        connection = await self._link.get()
-        with self._cycle.work():
+        async with self._cycle.work_on(self._link) as connection:
             await self._sweep(connection)
         return self._cycle.pause

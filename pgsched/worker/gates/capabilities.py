@@ -13,6 +13,7 @@ read past it, and a turn of this service holds it, in a share of the time.
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from pgsched.domain.capability import SQL, WORKER, left_to_others, needs
 from pgsched.domain.partitions import queue_of
@@ -21,8 +22,9 @@ from pgsched.service import DutyCycle, Service
 from pgsched.signals import Signal
 from pgsched.store.admin import workers
 from pgsched.store.admin.workers import Worker
-from pgsched.store.core.connect import Link
+from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import gates
+from pgsched.worker.gates.round import Round
 from pgsched.worker.roster import Roster
 
 _EVERY, _NOT_YET = 1.0, 0.1
@@ -66,7 +68,7 @@ class Capabilities(Service):
         self._looked_at = self._changed_at = float("-inf")
         self._holding_due = DutyCycle(_HOLDING_ONE_IN, every=_SOONEST)
         self._others: dict[int, frozenset[str]] = {}
-        self._turn = 0
+        self._round = Round()
 
     def gate_of(self, target: str) -> str | None:
         """The gate at which an execution for this target waits for another worker; None where this one delivers it."""
@@ -146,8 +148,8 @@ class Capabilities(Service):
         self._misses.clear()
         if not self.missed:
             return _EVERY
-        with self._holding_due.work():
-            await self._hold()
+        async with self._holding_due.work_on(self._link) as connection:
+            await self._hold(connection)
         return self._holding_due.pause
 
     async def _declare(self) -> None:
@@ -170,12 +172,8 @@ class Capabilities(Service):
         if self.holding:
             self.found(self.holding)
 
-    async def _hold(self) -> None:
+    async def _hold(self, connection: Connection) -> None:
         """Holds some of what is due and cannot be delivered."""
-        connection, own, left = await self._link.get(), self._roster.own, _HELD_AT_ONCE
-        for _ in own:
-            self._turn = (self._turn + 1) % len(own)
-            left -= await gates.hold_undeliverable(connection, own[self._turn], self.missed, batch=left)
-            if left <= 0:
-                break
-        self._read_past(self.missed if left < _HELD_AT_ONCE else ())
+        hold = partial(gates.hold_undeliverable, connection, self.missed)
+        held = await self._round.work_off(self._roster.own, _HELD_AT_ONCE, hold)
+        self._read_past(self.missed if held else ())

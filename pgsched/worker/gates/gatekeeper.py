@@ -32,6 +32,7 @@ from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.gates.admission import LATEST, SOONEST, Admission, from_now
 from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.gates.held import Held
+from pgsched.worker.gates.round import Round
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.dispatcher import Dispatcher
 
@@ -68,7 +69,7 @@ class Gatekeeper(Service):
         self._seen_to = ""
         self._read_at = self._looked_at = self._recounted_at = float("-inf")
         self._tidying = DutyCycle(_TIDYING_ONE_IN)
-        self._partition = 0
+        self._round = Round()
         self.loaded = False
 
     def look(self) -> None:
@@ -247,14 +248,8 @@ class Gatekeeper(Service):
         own = self._roster.own
         if not clients or not own or not self._tidying.is_due:
             return
-        with self._tidying.work():
-            connection = await self._link.get()
-            left = _TIDIED
-            for _ in own:
-                self._partition = (self._partition + 1) % len(own)
-                left -= await gates.hold_due(connection, own[self._partition], clients, batch=left)
-                if left <= 0:
-                    break
+        async with self._tidying.work_on(self._link) as connection:
+            await self._round.work_off(own, _TIDIED, partial(gates.hold_due, connection, clients))
 
     def _pause(self) -> float:
         now = time.monotonic()

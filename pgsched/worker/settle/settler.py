@@ -219,8 +219,8 @@ class Settler(Service):
             return 60.0
         if not self._again.is_due and not self.stopping:
             return self._again.pause
-        with self._again.work():
-            connection, batch, started = await self._link.get(), self._locked, time.monotonic()
+        async with self._again.work_on(self._link) as connection:
+            batch, started = self._locked, time.monotonic()
             settled = await Wary(connection, batch, self._roster.number).settle()
             settled.fires += await let_turns(connection, self._turns)
             self._keep_apart(batch, settled)
