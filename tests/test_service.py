@@ -78,3 +78,16 @@ def test_work_can_be_hastened_and_postponed(clock: Clock) -> None:
     assert cycle.pause == 7.0
     cycle.hasten()
     assert cycle.is_due
+
+
+async def test_waiting_for_a_connection_earns_no_rest(clock: Clock) -> None:
+    class Slow:
+        async def get(self) -> str:
+            clock.now += 30.0
+            return "connection"
+
+    cycle = DutyCycle(20)
+    async with cycle.work_on(Slow()) as connection:
+        clock.now += 1.0
+    assert connection == "connection"
+    assert cycle.pause == pytest.approx(19.0)
