@@ -7,6 +7,7 @@ from functools import partial
 from litestar import Litestar, Router
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
+from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 
 from pgsched.api import (
@@ -21,7 +22,7 @@ from pgsched.api import (
     limits,
     methods,
     ordering_keys,
-    pulls,
+    pull,
     queues,
     replays,
     targets,
@@ -31,6 +32,7 @@ from pgsched.api.database import Database
 from pgsched.api.description import Description, name_of
 from pgsched.api.problems import failed, refused, refused_by_litestar
 from pgsched.api.requests import ApiRequest, check_request
+from pgsched.api.routing import actor
 from pgsched.errors import InvalidSettings, PgschedError
 from pgsched.events import Events
 from pgsched.settings import Settings
@@ -39,69 +41,22 @@ from pgsched.version import __version__
 LARGEST_REQUEST = 2 * 1024 * 1024
 """Bytes of a request's body."""
 
-_ROUTES = [
-    creation.create,
-    jobs.list_jobs,
-    jobs.get_job,
-    jobs.cancel_job,
-    jobs.pause,
-    jobs.resume,
-    jobs.pause_all,
-    jobs.resume_all,
-    jobs.cancel_all,
-    jobs.trigger,
-    jobs.job_executions,
-    backfills.start_backfill,
-    backfills.job_backfills,
-    backfills.get_backfill,
-    backfills.cancel_backfill,
-    edits.edit_job,
-    edits.preview_edit,
-    edits.preview_spec,
-    executions.list_executions,
-    executions.get_execution,
-    executions.cancel_execution,
-    executions.reschedule,
-    pulls.claim,
-    pulls.complete,
-    pulls.fail,
-    pulls.extend,
-    pulls.release,
-    dead_letters.list_dead_letters,
-    dead_letters.get_dead_letter,
-    dead_letters.replay,
-    dead_letters.discard,
-    dead_letters.discard_all,
-    replays.replay_all,
-    replays.list_replays,
-    replays.get_replay,
-    replays.cancel_replay,
-    clients.list_clients,
-    clients.get_client,
-    clients.put_client,
-    clients.patch_client,
-    clients.drop_client,
-    clients.hold_client,
-    clients.release_client,
-    clients.rotate_secret,
-    clients.drop_secret,
-    queues.list_queues,
-    queues.get_queue,
-    queues.create_queue,
-    queues.patch_queue,
-    queues.drop_queue,
-    queues.pause_queue,
-    queues.resume_queue,
-    limits.list_limits,
-    limits.get_limit,
-    limits.put_limit,
-    limits.drop_limit,
-    targets.list_sidelined,
-    targets.sideline,
-    targets.restore,
-    ordering_keys.list_blocked,
-    ordering_keys.unblock,
-]
+_ROOMS = (
+    creation,
+    jobs,
+    edits,
+    backfills,
+    executions,
+    pull,
+    dead_letters,
+    replays,
+    clients,
+    queues,
+    limits,
+    targets,
+    ordering_keys,
+)
+_ROUTES = [route for room in _ROOMS for route in vars(room).values() if isinstance(route, HTTPRouteHandler)]
 
 
 def create_app(settings: Settings, *, events: Events | None = None) -> Litestar:
@@ -134,6 +89,7 @@ def create_app(settings: Settings, *, events: Events | None = None) -> Litestar:
         dependencies={
             "database": Provide(lambda: database, sync_to_thread=False),
             "arrivals": Provide(lambda: arrivals, sync_to_thread=False),
+            "actor": Provide(actor, sync_to_thread=False),
         },
         lifespan=[lifespan],
         request_class=ApiRequest,

@@ -4,15 +4,27 @@ from typing import Annotated
 from uuid import UUID
 
 import msgspec
-from litestar import Response, delete, get, post
+from litestar import Response
 from litestar.openapi.spec import Example
 from litestar.params import Body, PathParameter
 from msgspec import Meta
 
-from pgsched.api.answers import Changed, dry_run_of, position, problems, split
-from pgsched.api.database import Pooled
-from pgsched.api.jobs import After, JobId, Limit, actor
-from pgsched.api.requests import ApiRequest, Instant
+from pgsched.answers import Backfilled, Changed, Page, page_of
+from pgsched.api.requests import Instant
+from pgsched.api.routing import (
+    DRY_RUN,
+    Actor,
+    After,
+    JobId,
+    Limit,
+    Pooled,
+    cursor,
+    made_at,
+    makes,
+    position,
+    reads,
+    removes,
+)
 from pgsched.domain.schedule import instant_of
 from pgsched.store.jobs import backfills
 from pgsched.store.jobs.backfills import Backfill, Range
@@ -32,34 +44,19 @@ class StartBackfill(
     dry_run: Annotated[bool, Meta(description="Only count.")] = False
 
 
-class Backfilled(msgspec.Struct, frozen=True, kw_only=True):
-    """What the range has. ``id`` is null after a dry run; ``run_already`` is what history knows to have succeeded."""
-
-    id: UUID | None
-    job_id: UUID
-    instants: int
-    run_already: int
-    to_run: int
-
-
-class BackfillPage(msgspec.Struct, frozen=True, kw_only=True):
-    """``next`` is the ``after`` of the next page; null on the last."""
-
-    items: list[Backfill]
-    next: str | None
-
-
-@post(
+@makes(
     "/jobs/{job_id:str}/backfill",
-    summary="Run instants of a job that have passed",
-    responses=problems(400, 404, 409, 413, 415, 422) | dry_run_of(Backfilled),
+    "Run instants of a job that have passed",
+    404,
+    409,
+    otherwise=(Backfilled, DRY_RUN),
     response_description="Committed: it will be run.",
 )
 async def start_backfill(
-    request: ApiRequest,
     job_id: JobId,
     data: Annotated[StartBackfill, Body(examples=[Example(summary="What February has left out", value=_NIGHTS)])],
     database: Pooled,
+    actor: Actor,
 ) -> Response[Backfilled]:
     """Those that have succeeded, or have a row that waits or runs, are passed over. Also while the job is paused."""
     wanted = Range(start=instant_of(data.start, "from"), end=instant_of(data.end, "to"), rate=data.rate)
@@ -67,33 +64,30 @@ async def start_backfill(
         extent = await backfills.measure(connection, job_id, wanted)
         id = None
         if not data.dry_run:
-            by = actor(request)
-            id = await backfills.start(connection, job_id, wanted, instants=extent.instants, actor=by)
-    counted = {"instants": extent.instants, "run_already": extent.run_already, "to_run": extent.to_run}
-    answer = Backfilled(id=id, job_id=job_id, **counted)
-    if id is None:
-        return Response(answer, status_code=200)
-    return Response(answer, headers={"Location": f"/v1/backfills/{id}"})
+            id = await backfills.start(connection, job_id, wanted, instants=extent.instants, actor=actor)
+    answer = Backfilled(
+        id=id, job_id=job_id, instants=extent.instants, run_already=extent.run_already, to_run=extent.to_run
+    )
+    return made_at(f"/v1/backfills/{id}", answer) if id else Response(answer, status_code=200)
 
 
-@get("/jobs/{job_id:str}/backfills", summary="The backfills of a job, the newest first", responses=problems(400, 404))
-async def job_backfills(job_id: JobId, database: Pooled, limit: Limit = 50, after: After = None) -> BackfillPage:
+@reads("/jobs/{job_id:str}/backfills", "The backfills of a job, the newest first", 404)
+async def job_backfills(job_id: JobId, database: Pooled, limit: Limit = 50, after: After = None) -> Page[Backfill]:
     """Each with how far it is."""
     async with database.connection() as connection:
         found = await backfills.of_job(connection, job_id, limit=limit + 1, after=position(after))
-    page, following = split(found, limit)
-    return BackfillPage(items=page, next=following)
+    return page_of(found, limit, lambda row: cursor(row.id))
 
 
-@get("/backfills/{backfill_id:str}", summary="One backfill and how far it is", responses=problems(400, 404))
+@reads("/backfills/{backfill_id:str}", "One backfill and how far it is", 404)
 async def get_backfill(backfill_id: BackfillId, database: Pooled) -> Backfill:
     async with database.connection() as connection:
         return await backfills.get(connection, backfill_id)
 
 
-@delete("/backfills/{backfill_id:str}", status_code=200, summary="Cancel a backfill", responses=problems(400, 404))
-async def cancel_backfill(request: ApiRequest, backfill_id: BackfillId, database: Pooled) -> Changed:
+@removes("/backfills/{backfill_id:str}", "Cancel a backfill", 404)
+async def cancel_backfill(backfill_id: BackfillId, database: Pooled, actor: Actor) -> Changed:
     """What it planned and still waits is cancelled; what runs goes on."""
     async with database.connection() as connection:
-        changed = await backfills.cancel(connection, backfill_id, actor=actor(request))
+        changed = await backfills.cancel(connection, backfill_id, actor=actor)
     return Changed(id=backfill_id, changed=changed)

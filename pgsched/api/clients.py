@@ -4,27 +4,30 @@ from datetime import timedelta
 from typing import Annotated
 
 import msgspec
-from litestar import delete, get, patch, post, put
 from litestar.params import JSONBody, PathParameter
 
-from pgsched.api.answers import problems
-from pgsched.api.database import Pooled
-from pgsched.api.jobs import Limit, actor
-from pgsched.api.requests import ApiRequest, Note
-from pgsched.api.settings import ClientSettings, Name, Rotation, note_in
+from pgsched.answers import Page, page_of
+from pgsched.api.routing import (
+    Actor,
+    AfterName,
+    Limit,
+    Noted,
+    Pooled,
+    acts,
+    makes,
+    note_in,
+    reads,
+    removes,
+    replaces,
+    sets,
+)
+from pgsched.api.settings import ClientSettings, Rotation
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.request import NO_DELAY
 from pgsched.store.admin import clients
 from pgsched.store.admin.clients import KEPT_FOR, ClientRow
 
 ClientName = Annotated[str, PathParameter(max_length=100, description="A client's name.")]
-
-
-class ClientPage(msgspec.Struct, frozen=True, kw_only=True):
-    """``next`` is the ``after`` of the next page; null on the last."""
-
-    items: list[ClientRow]
-    next: str | None
 
 
 class ClientChanged(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,103 +44,76 @@ class NewSecret(msgspec.Struct, frozen=True, kw_only=True):
     secret: str
 
 
-@get("/clients", summary="List the clients that something is set for", responses=problems(400))
-async def list_clients(database: Pooled, limit: Limit = 50, after: Name = None) -> ClientPage:
+@reads("/clients", "List the clients that something is set for")
+async def list_clients(database: Pooled, limit: Limit = 50, after: AfterName = None) -> Page[ClientRow]:
     """One page, by name; the next one is asked for with after."""
     async with database.connection() as connection:
         found = await clients.all_clients(connection, limit=limit + 1, after=after)
-    return ClientPage(items=found[:limit], next=found[limit - 1].client if len(found) > limit else None)
+    return page_of(found, limit, lambda row: row.client)
 
 
-@get("/clients/{client:str}", summary="What is set for a client", responses=problems(400, 404))
+@reads("/clients/{client:str}", "What is set for a client", 404)
 async def get_client(client: ClientName, database: Pooled) -> ClientRow:
     async with database.connection() as connection:
         return await clients.get_client(connection, client)
 
 
-@put("/clients/{client:str}", summary="Set all of a client", responses=problems(400, 403, 413, 415, 422))
-async def put_client(
-    request: ApiRequest, client: ClientName, data: JSONBody[ClientSettings], database: Pooled
-) -> ClientRow:
+@replaces("/clients/{client:str}", "Set all of a client")
+async def put_client(client: ClientName, data: JSONBody[ClientSettings], database: Pooled, actor: Actor) -> ClientRow:
     """What is left out gets its default. Its secrets, and whether it is held, stay."""
     defaults = dict.fromkeys(ClientSettings.__struct_fields__)
     async with database.connection() as connection, connection.transaction():
-        await clients.set_client(connection, client, defaults | data.changes(), actor=actor(request))
+        await clients.set_client(connection, client, defaults | data.changes(), actor=actor)
         return await clients.get_client(connection, client)
 
 
-@patch("/clients/{client:str}", summary="Set something of a client", responses=problems(400, 403, 413, 415, 422))
-async def patch_client(
-    request: ApiRequest, client: ClientName, data: JSONBody[ClientSettings], database: Pooled
-) -> ClientRow:
+@sets("/clients/{client:str}", "Set something of a client")
+async def patch_client(client: ClientName, data: JSONBody[ClientSettings], database: Pooled, actor: Actor) -> ClientRow:
     """Only what is named; null is the default."""
     async with database.connection() as connection, connection.transaction():
-        await clients.set_client(connection, client, data.changes(), actor=actor(request))
+        await clients.set_client(connection, client, data.changes(), actor=actor)
         return await clients.get_client(connection, client)
 
 
-@delete(
-    "/clients/{client:str}",
-    status_code=200,
-    summary="Forget what is set for a client",
-    responses=problems(400, 403, 409),
-)
-async def drop_client(request: ApiRequest, client: ClientName, database: Pooled) -> ClientChanged:
+@removes("/clients/{client:str}", "Forget what is set for a client", 409)
+async def drop_client(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
     """Its jobs and executions stay, and go by the defaults."""
     async with database.connection() as connection:
-        changed = await clients.drop_client(connection, client, actor=actor(request))
-    return ClientChanged(client=client, changed=changed)
+        return ClientChanged(client=client, changed=await clients.drop_client(connection, client, actor=actor))
 
 
-@post("/clients/{client:str}/hold", status_code=200, summary="Hold a client", responses=problems(400, 403, 415, 422))
-async def hold_client(
-    request: ApiRequest, client: ClientName, database: Pooled, data: JSONBody[Note | None] = None
-) -> ClientChanged:
+@acts("/clients/{client:str}/hold", "Hold a client")
+async def hold_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
     """Nothing more of it begins until it is released; what runs goes on."""
     async with database.connection() as connection:
-        changed = await clients.hold_client(connection, client, note=note_in(data), actor=actor(request))
+        changed = await clients.hold_client(connection, client, note=note_in(data), actor=actor)
     return ClientChanged(client=client, changed=changed)
 
 
-@post(
-    "/clients/{client:str}/release",
-    status_code=200,
-    summary="Release a client that is held",
-    responses=problems(400, 403, 415, 422),
-)
-async def release_client(
-    request: ApiRequest, client: ClientName, database: Pooled, data: JSONBody[Note | None] = None
-) -> ClientChanged:
+@acts("/clients/{client:str}/release", "Release a client that is held")
+async def release_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
     async with database.connection() as connection:
-        changed = await clients.release_client(connection, client, note=note_in(data), actor=actor(request))
+        changed = await clients.release_client(connection, client, note=note_in(data), actor=actor)
     return ClientChanged(client=client, changed=changed)
 
 
-@post("/clients/{client:str}/secret", summary="Sign by a new secret", responses=problems(400, 403, 409, 415, 422))
+@makes("/clients/{client:str}/secret", "Sign by a new secret", 409)
 async def rotate_secret(
-    request: ApiRequest, client: ClientName, database: Pooled, data: JSONBody[Rotation | None] = None
+    client: ClientName, database: Pooled, actor: Actor, data: JSONBody[Rotation | None] = None
 ) -> NewSecret:
     """Until the former secrets end, callbacks have a signature by each."""
-    rotation = data or Rotation()
-    keep_for = _kept_for(rotation.keep_for)
+    asked = data or Rotation()
+    kept = _kept_for(asked.keep_for)
     async with database.connection() as connection:
-        secret = await clients.rotate_secret(
-            connection, client, secret=rotation.secret, keep_for=keep_for, actor=actor(request)
-        )
+        secret = await clients.rotate_secret(connection, client, secret=asked.secret, keep_for=kept, actor=actor)
     return NewSecret(client=client, secret=secret)
 
 
-@delete(
-    "/clients/{client:str}/secret",
-    status_code=200,
-    summary="Sign a client's callbacks no more",
-    responses=problems(400, 403),
-)
-async def drop_secret(request: ApiRequest, client: ClientName, database: Pooled) -> ClientChanged:
+@removes("/clients/{client:str}/secret", "Sign a client's callbacks no more")
+async def drop_secret(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
     """The former secrets end too."""
     async with database.connection() as connection:
-        changed = await clients.drop_secret(connection, client, actor=actor(request))
-    return ClientChanged(client=client, changed=changed)
+        return ClientChanged(client=client, changed=await clients.drop_secret(connection, client, actor=actor))
 
 
 def _kept_for(given: str | None) -> timedelta:

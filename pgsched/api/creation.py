@@ -5,16 +5,15 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import msgspec
-from litestar import Response, post
-from litestar.openapi.datastructures import ResponseSpec
+from litestar import Response
 from litestar.openapi.spec import Example
 from litestar.params import Body, HeaderParameter
 from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 from psycopg import AsyncConnection
 
-from pgsched.api.answers import Scheduled, problems
-from pgsched.api.database import Pooled
+from pgsched.answers import Scheduled
 from pgsched.api.requests import CreateJob
+from pgsched.api.routing import Pooled, makes
 from pgsched.errors import InvalidSchedule
 from pgsched.store.jobs.jobs import plan_job
 from pgsched.store.lookup.listings import get_job, planned_instant
@@ -43,15 +42,13 @@ _EXAMPLES = [
 ]
 
 
-@post(
+@makes(
     "/jobs",
-    summary="Schedule a one-shot or a recurring job",
-    responses={
-        HTTP_200_OK: ResponseSpec(
-            Scheduled, generate_examples=False, description="Nothing new: outcome says what stands under the key."
-        )
-    }
-    | problems(400, 404, 409, 413, 415, 422, 429),
+    "Schedule a one-shot or a recurring job",
+    404,
+    409,
+    429,
+    otherwise=(Scheduled, "Nothing new: outcome says what stands under the key."),
     response_description="Committed: it will fire.",
 )
 async def create(

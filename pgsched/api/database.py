@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import psycopg
-from litestar.di import NamedDependency
 from psycopg import AsyncConnection, IsolationLevel
 from psycopg_pool import AsyncConnectionPool
 
@@ -101,10 +100,6 @@ class Database:
 
     def _lost(self, _pool: AsyncConnectionPool[Any]) -> None:
         self._events.emit("database.lost", service="api")
-
-
-Pooled = NamedDependency[Database]
-"""How a route asks for the database."""
 
 
 async def _configure(connection: AsyncConnection[Any]) -> None:

@@ -12,7 +12,7 @@ from litestar import Request
 from litestar.handlers.http_handlers import HTTPRouteHandler
 from litestar.openapi.plugins import JsonRenderPlugin
 
-from pgsched.api.answers import WHY
+from pgsched.api.routing import WHY
 
 _NULL = {"type": "null"}
 
@@ -41,6 +41,7 @@ def _mended(description: dict[str, Any]) -> dict[str, Any]:
             if body := operation.get("requestBody"):
                 _require(body)
                 _refuse_bodies(operation["responses"])
+    _name_pages(description)
     description["paths"] = dict(sorted(description["paths"].items()))
     for schema in description["components"]["schemas"].values():
         for field in schema.get("properties", {}).values():
@@ -51,6 +52,22 @@ def _mended(description: dict[str, Any]) -> dict[str, Any]:
         if node.get("format") == "duration":  # which has no fractions of a second
             del node["format"]
     return description
+
+
+def _name_pages(description: dict[str, Any]) -> None:
+    """``Page[Job]`` is called JobPage in clients that are generated."""
+    schemas = description["components"]["schemas"]
+    made = {
+        name: f"{schema['title'][5:-1].removesuffix('Row')}Page"
+        for name, schema in schemas.items()
+        if name.startswith("Page_")
+    }
+    for name, better in made.items():
+        schemas[better] = schemas.pop(name) | {"title": better}
+    for node in _nodes(description["paths"]):
+        name = str(node.get("$ref", "")).rpartition("/")[2]
+        if name in made:
+            node["$ref"] = f"#/components/schemas/{made[name]}"
 
 
 def _require(body: dict[str, Any]) -> None:

@@ -4,15 +4,14 @@ import asyncio
 from datetime import datetime
 from typing import Annotated
 
-from litestar import patch, post
 from litestar.openapi.spec import Example
 from litestar.params import Body, JSONBody
 
-from pgsched.api.answers import EditPreview, JobDetail, Preview, job_detail, problems, shown
+from pgsched.answers import EditPreview, JobDetail, Preview, job_detail
 from pgsched.api.creation import next_fires
-from pgsched.api.database import Pooled
-from pgsched.api.jobs import JobId, actor, found_job
-from pgsched.api.requests import ApiRequest, EditJob, PreviewEdit, PreviewSpec
+from pgsched.api.jobs import found_job
+from pgsched.api.requests import EditJob, PreviewEdit, PreviewSpec
+from pgsched.api.routing import Actor, JobId, Pooled, acts, sets
 from pgsched.domain.preview import preview
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.spread import identity_of
@@ -25,34 +24,29 @@ _LATER = Example(
 )
 
 
-@patch("/jobs/{job_id:str}", summary="Change a job", responses=problems(400, 404, 409, 413, 415, 422))
+@sets("/jobs/{job_id:str}", "Change a job", 404, 409)
 async def edit_job(
-    request: ApiRequest, job_id: JobId, data: Annotated[EditJob, Body(examples=[_LATER])], database: Pooled
+    job_id: JobId, data: Annotated[EditJob, Body(examples=[_LATER])], database: Pooled, actor: Actor
 ) -> JobDetail:
     """The row that waits follows at once; one that is in a worker's hand runs as it was. A paused job stays paused."""
     changes = edits.changes_of(data.changes())
     async with database.connection() as connection, connection.transaction():
-        await edits.edit_job(connection, job_id, changes, actor=actor(request))
+        await edits.edit_job(connection, job_id, changes, actor=actor)
         row = await found_job(connection, job_id)
         return job_detail(row, await next_fires(connection, row))
 
 
-@post(
-    "/jobs/{job_id:str}/preview",
-    status_code=200,
-    summary="When a job fires, before and after an edit",
-    responses=problems(400, 404, 409, 413, 415, 422),
-)
+@acts("/jobs/{job_id:str}/preview", "When a job fires, before and after an edit", 404, 409)
 async def preview_edit(job_id: JobId, data: JSONBody[PreviewEdit], database: Pooled) -> EditPreview:
     """Takes what PATCH takes, and writes nothing. A paused job is shown as it would fire if it were not."""
     changes = edits.changes_of(data.changes())
     start = _start(data.start)
     async with database.connection() as connection:
         found = await edits.preview_job(connection, job_id, changes, start=start, count=data.count)
-    return EditPreview(before=shown(found.before), after=shown(found.after))
+    return EditPreview(before=found.before, after=found.after)
 
 
-@post("/preview", status_code=200, summary="When a schedule would fire", responses=problems(400, 413, 415, 422))
+@acts("/preview", "When a schedule would fire")
 async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview:
     """For a schedule that is no job yet. Nothing is written."""
     start = _start(data.start)
@@ -73,7 +67,7 @@ async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview
         identity=None if data.key is None else identity_of(data.client, data.key, None),
         rules=data.rules,
     )
-    return Preview(next=shown(fires))
+    return Preview(next=fires)
 
 
 def _start(given: str | None) -> datetime | None:

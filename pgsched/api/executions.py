@@ -2,40 +2,40 @@
 
 from datetime import datetime
 from typing import Annotated, Literal
-from uuid import UUID
 
-from litestar import get, post
-from litestar.params import JSONBody, PathParameter, QueryParameter
+from litestar.params import JSONBody, QueryParameter
 
-from pgsched.api.answers import (
-    Changed,
-    ExecutionDetail,
-    ExecutionPage,
-    Rescheduled,
-    cursor,
-    execution_detail,
-    position,
-    problems,
-)
-from pgsched.api.database import Pooled
-from pgsched.api.jobs import After, Client, Key, Limit, actor
+from pgsched.answers import Changed, ExecutionDetail, Page, Rescheduled, with_attempts
 from pgsched.api.problems import Fault, Unreadable
-from pgsched.api.requests import ApiRequest, Reschedule
+from pgsched.api.requests import Reschedule
+from pgsched.api.routing import (
+    Actor,
+    After,
+    Client,
+    ExecutionId,
+    Key,
+    Limit,
+    OfJob,
+    Pooled,
+    acts,
+    page,
+    position,
+    reads,
+)
 from pgsched.errors import InvalidSchedule, NotFound
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.rows import ExecutionFilter
+from pgsched.store.lookup.rows import Execution, ExecutionFilter
 from pgsched.store.schedule import calls
 from pgsched.store.schedule.order import when
 
-ExecutionId = Annotated[UUID, PathParameter(description="An execution's id.")]
 Status = Literal["scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled", "expired", "skipped"]
 _HOW = "scheduled_for, RFC 3339 with an offset"
 Start = Annotated[str | None, QueryParameter(name="from", description=f"At or after this {_HOW}.")]
 End = Annotated[str | None, QueryParameter(name="to", description=f"Before this {_HOW}.")]
 
 
-@get("/executions", summary="List executions, the newest first", responses=problems(400))
+@reads("/executions", "List executions, the newest first")
 async def list_executions(
     database: Pooled,
     client: Client = None,
@@ -44,10 +44,10 @@ async def list_executions(
     end: End = None,
     queue: Annotated[str | None, QueryParameter(name="queue")] = None,
     key: Key = None,
-    job: Annotated[UUID | None, QueryParameter(name="job", description="Of this job.")] = None,
+    job: OfJob = None,
     limit: Limit = 50,
     after: After = None,
-) -> ExecutionPage:
+) -> Page[Execution]:
     """Waiting, running and finished ones. One page; the next one is asked for with after."""
     wanted = ExecutionFilter(
         client=client,
@@ -59,48 +59,38 @@ async def list_executions(
         end=bound("to", end),
     )
     async with database.page() as connection:
-        page = await listings.list_executions(connection, wanted, limit=limit, after=position(after))
-    return ExecutionPage(items=page.items, next=cursor(page.next))
+        return page(await listings.list_executions(connection, wanted, limit=limit, after=position(after)))
 
 
-@get("/executions/{execution_id:str}", summary="One execution with its failed tries", responses=problems(400, 404))
+@reads("/executions/{execution_id:str}", "One execution with its failed tries", 404)
 async def get_execution(execution_id: ExecutionId, database: Pooled) -> ExecutionDetail:
     async with database.connection() as connection:
         found = await listings.get_execution(connection, execution_id)
         if found is None:
             raise NotFound(f"there is no execution {execution_id}; look it up in /v1/executions, jobs in /v1/jobs")
-        tries = await listings.attempts_of(connection, execution_id)
-        return execution_detail(found, tries, await dependencies.waits_for(connection, execution_id))
+        attempts = await listings.attempts_of(connection, execution_id)
+        waits_for = await dependencies.waits_for(connection, execution_id)
+        return with_attempts(ExecutionDetail, found, attempts=attempts, waits_for=waits_for)
 
 
-@post(
-    "/executions/{execution_id:str}/cancel",
-    status_code=200,
-    summary="Cancel an execution that waits",
-    responses=problems(400, 404, 409),
-)
-async def cancel_execution(request: ApiRequest, execution_id: ExecutionId, database: Pooled) -> Changed:
+@acts("/executions/{execution_id:str}/cancel", "Cancel an execution that waits", 404, 409)
+async def cancel_execution(execution_id: ExecutionId, database: Pooled, actor: Actor) -> Changed:
     """One that is running cannot be cancelled; one that has ended stays as it is."""
     async with database.connection() as connection:
         if await calls.is_job(connection, execution_id):
             raise NotFound(f"{execution_id} is a job: DELETE /v1/jobs/{execution_id}")
-        changed = await calls.cancel(connection, execution_id, actor=actor(request))
+        changed = await calls.cancel(connection, execution_id, actor=actor)
     return Changed(id=execution_id, changed=changed)
 
 
-@post(
-    "/executions/{execution_id:str}/reschedule",
-    status_code=200,
-    summary="Move a waiting one-shot to another instant",
-    responses=problems(400, 404, 409, 415, 422),
-)
+@acts("/executions/{execution_id:str}/reschedule", "Move a waiting one-shot to another instant", 404, 409)
 async def reschedule(
-    request: ApiRequest, execution_id: ExecutionId, database: Pooled, data: JSONBody[Reschedule]
+    execution_id: ExecutionId, database: Pooled, actor: Actor, data: JSONBody[Reschedule]
 ) -> Rescheduled:
     """A row of a recurring job stays where its schedule has it."""
     fire_at = instant(data.fire_at, "fire_at")
     async with database.connection() as connection:
-        await calls.reschedule(connection, execution_id, fire_at, actor=actor(request))
+        await calls.reschedule(connection, execution_id, fire_at, actor=actor)
     return Rescheduled(id=execution_id, fire_at=fire_at)
 
 

@@ -1,15 +1,23 @@
 """Whether the process is alive, and whether it can do its work."""
 
 import asyncio
+from typing import Literal
 
+import msgspec
 from litestar import get
 
-from pgsched.api.answers import State, problems
-from pgsched.api.database import Pooled
+from pgsched.api.routing import Pooled, problems
 from pgsched.errors import Unavailable
 from pgsched.store.admin.revisions import expected_revision, mismatch
 from pgsched.store.core.fitness import READ_ONLY
 from pgsched.store.schedule import calls
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the process is; ``revision`` is the schema's."""
+
+    status: Literal["alive", "ready"]
+    revision: str | None = None
 
 
 @get("/healthz", summary="The process is alive")

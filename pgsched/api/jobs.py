@@ -3,50 +3,50 @@
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from litestar import Response, delete, get, post
-from litestar.params import JSONBody, PathParameter, QueryParameter
+from litestar import Response
+from litestar.params import QueryParameter
 from psycopg import AsyncConnection
 
-from pgsched.api.answers import (
-    Changed,
-    ChangedMany,
-    ExecutionPage,
-    JobDetail,
-    JobPage,
-    Triggered,
-    cursor,
-    job,
-    job_detail,
-    position,
-    problems,
-)
+from pgsched.answers import Changed, ChangedMany, Job, JobDetail, Page, Triggered, job_detail, job_of
 from pgsched.api.creation import next_fires
-from pgsched.api.database import Pooled
 from pgsched.api.problems import Fault, Unreadable
-from pgsched.api.requests import ApiRequest, Note
+from pgsched.api.requests import Note
+from pgsched.api.routing import (
+    Actor,
+    After,
+    Client,
+    JobId,
+    Key,
+    Limit,
+    Noted,
+    Pooled,
+    Why,
+    acts,
+    cursor,
+    made_at,
+    makes,
+    page,
+    position,
+    reads,
+    removes,
+)
 from pgsched.errors import NotFound
 from pgsched.store.lookup import listings
-from pgsched.store.lookup.rows import ExecutionFilter, JobFilter, JobRow
+from pgsched.store.lookup.rows import Execution, ExecutionFilter, JobFilter, JobRow
 from pgsched.store.schedule import calls
 from pgsched.store.schedule.order import check_text
 
-JobId = Annotated[UUID, PathParameter(description="A job's id.")]
-Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=500, description="Items a page.")]
-After = Annotated[str | None, QueryParameter(name="after", max_length=100, description="next of the page before.")]
-Client = Annotated[str | None, QueryParameter(name="client")]
-Key = Annotated[str | None, QueryParameter(name="key")]
 Labels = Annotated[
     list[str] | None,
     QueryParameter(name="label", description="NAME=TEXT, such as team=payments; repeated, jobs with all of them."),
 ]
-Why = Annotated[str | None, QueryParameter(name="note", max_length=1000, description="Why, for the audit log.")]
 JobState = Annotated[
     Literal["active", "paused", "invalid", "cancelled", "finished"] | None,
     QueryParameter(name="state", description="The job's state."),
 ]
 
 
-@get("/jobs", summary="List jobs, the newest first", responses=problems(400))
+@reads("/jobs", "List jobs, the newest first")
 async def list_jobs(
     database: Pooled,
     client: Client = None,
@@ -55,130 +55,101 @@ async def list_jobs(
     label: Labels = None,
     limit: Limit = 50,
     after: After = None,
-) -> JobPage:
+) -> Page[Job]:
     """One page; the next one is asked for with after."""
     wanted = JobFilter(client=client, state=job_state, key=key, labels=_labels(label))
     async with database.page() as connection:
-        page = await listings.list_jobs(connection, wanted, limit=limit, after=position(after))
-    return JobPage(items=[job(row) for row in page.items], next=cursor(page.next))
+        found = await listings.list_jobs(connection, wanted, limit=limit, after=position(after))
+    return Page(items=[job_of(row) for row in found.items], next=cursor(found.next))
 
 
-@get("/jobs/{job_id:str}", summary="One job and when it fires next", responses=problems(400, 404))
+@reads("/jobs/{job_id:str}", "One job and when it fires next", 404)
 async def get_job(job_id: JobId, database: Pooled) -> JobDetail:
     async with database.connection() as connection:
         row = await found_job(connection, job_id)
         return job_detail(row, await next_fires(connection, row))
 
 
-@delete(
-    "/jobs/{job_id:str}",
-    status_code=200,
-    summary="Cancel a job, or an execution that waits",
-    responses=problems(400, 404, 409),
-)
-async def cancel_job(request: ApiRequest, job_id: JobId, database: Pooled, note: Why = None) -> Changed:
+@removes("/jobs/{job_id:str}", "Cancel a job, or an execution that waits", 404, 409)
+async def cancel_job(job_id: JobId, database: Pooled, actor: Actor, note: Why = None) -> Changed:
     """What is running goes on; nothing more is planned."""
     async with database.connection() as connection:
-        changed = await calls.cancel(connection, job_id, note=note, actor=actor(request))
+        changed = await calls.cancel(connection, job_id, note=note, actor=actor)
     return Changed(id=job_id, changed=changed)
 
 
-@post("/jobs/{job_id:str}/pause", status_code=200, summary="Pause a job", responses=problems(400, 404, 409, 415))
-async def pause(request: ApiRequest, job_id: JobId, database: Pooled, data: JSONBody[Note | None] = None) -> Changed:
+@acts("/jobs/{job_id:str}/pause", "Pause a job", 404, 409)
+async def pause(job_id: JobId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
     """Nothing more is planned until it is resumed; what is running goes on."""
     async with database.connection() as connection:
-        changed = await calls.pause(connection, job_id, note=_note(data), actor=actor(request))
+        changed = await calls.pause(connection, job_id, note=_note(data), actor=actor)
     return Changed(id=job_id, changed=changed)
 
 
-@post(
-    "/jobs/{job_id:str}/resume", status_code=200, summary="Resume a paused job", responses=problems(400, 404, 409, 415)
-)
-async def resume(request: ApiRequest, job_id: JobId, database: Pooled, data: JSONBody[Note | None] = None) -> Changed:
+@acts("/jobs/{job_id:str}/resume", "Resume a paused job", 404, 409)
+async def resume(job_id: JobId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
     """It goes on from its next instant; those that passed in the pause are not made up for."""
     async with database.connection() as connection:
-        changed = await calls.resume(connection, job_id, note=_note(data), actor=actor(request))
+        changed = await calls.resume(connection, job_id, note=_note(data), actor=actor)
     return Changed(id=job_id, changed=changed)
 
 
-@post(
-    "/jobs/pause",
-    status_code=200,
-    summary="Pause the jobs of a client, or with labels",
-    responses=problems(400, 415, 422),
-)
+@acts("/jobs/pause", "Pause the jobs of a client, or with labels")
 async def pause_all(
-    request: ApiRequest,
     database: Pooled,
-    data: JSONBody[Note | None] = None,
+    actor: Actor,
+    data: Noted = None,
     client: Client = None,
     label: Labels = None,
 ) -> ChangedMany:
     """All active ones. At least one of client and label must be given."""
-    return await _change_all(request, database, "pause", JobFilter(client=client, labels=_labels(label)), _note(data))
+    return await _change_all(database, actor, "pause", JobFilter(client=client, labels=_labels(label)), _note(data))
 
 
-@post(
-    "/jobs/resume",
-    status_code=200,
-    summary="Resume the jobs of a client, or with labels",
-    responses=problems(400, 415, 422),
-)
+@acts("/jobs/resume", "Resume the jobs of a client, or with labels")
 async def resume_all(
-    request: ApiRequest,
     database: Pooled,
-    data: JSONBody[Note | None] = None,
+    actor: Actor,
+    data: Noted = None,
     client: Client = None,
     label: Labels = None,
 ) -> ChangedMany:
     """All paused ones. At least one of client and label must be given."""
-    return await _change_all(request, database, "resume", JobFilter(client=client, labels=_labels(label)), _note(data))
+    return await _change_all(database, actor, "resume", JobFilter(client=client, labels=_labels(label)), _note(data))
 
 
-@delete("/jobs", status_code=200, summary="Cancel the jobs of a client, or with labels", responses=problems(400, 422))
+@removes("/jobs", "Cancel the jobs of a client, or with labels")
 async def cancel_all(
-    request: ApiRequest, database: Pooled, client: Client = None, label: Labels = None, note: Why = None
+    database: Pooled, actor: Actor, client: Client = None, label: Labels = None, note: Why = None
 ) -> ChangedMany:
     """All that are not cancelled. At least one of client and label must be given. With a client and no label, what
     else of it waits is cancelled too, 10,000 executions a call.
     """
-    return await _change_all(request, database, "cancel", JobFilter(client=client, labels=_labels(label)), note)
+    return await _change_all(database, actor, "cancel", JobFilter(client=client, labels=_labels(label)), note)
 
 
-@post(
-    "/jobs/{job_id:str}/trigger",
-    summary="Run a job now, besides its schedule",
-    responses=problems(400, 404, 409, 429),
-)
-async def trigger(request: ApiRequest, job_id: JobId, database: Pooled) -> Response[Triggered]:
+@makes("/jobs/{job_id:str}/trigger", "Run a job now, besides its schedule", 404, 409, 429)
+async def trigger(job_id: JobId, database: Pooled, actor: Actor) -> Response[Triggered]:
     """Also while it is paused, or finished. Each call is one more execution."""
     async with database.connection() as connection:
-        execution_id = await calls.trigger(connection, job_id, actor=actor(request))
-    answer = Triggered(id=execution_id, job_id=job_id)
-    return Response(answer, headers={"Location": f"/v1/executions/{execution_id}"})
+        execution_id = await calls.trigger(connection, job_id, actor=actor)
+    return made_at(f"/v1/executions/{execution_id}", Triggered(id=execution_id, job_id=job_id))
 
 
-@get("/jobs/{job_id:str}/executions", summary="The executions of a job, the newest first", responses=problems(400, 404))
-async def job_executions(job_id: JobId, database: Pooled, limit: Limit = 50, after: After = None) -> ExecutionPage:
+@reads("/jobs/{job_id:str}/executions", "The executions of a job, the newest first", 404)
+async def job_executions(job_id: JobId, database: Pooled, limit: Limit = 50, after: After = None) -> Page[Execution]:
     async with database.page() as connection:
         await found_job(connection, job_id)
-        page = await listings.list_executions(
-            connection, ExecutionFilter(job=job_id), limit=limit, after=position(after)
-        )
-    return ExecutionPage(items=page.items, next=cursor(page.next))
+        wanted = ExecutionFilter(job=job_id)
+        return page(await listings.list_executions(connection, wanted, limit=limit, after=position(after)))
 
 
 async def _change_all(
-    request: ApiRequest, database: Pooled, verb: calls.Verb, wanted: JobFilter, note: str | None
+    database: Pooled, actor: Actor, verb: calls.Verb, wanted: JobFilter, note: str | None
 ) -> ChangedMany:
     async with database.connection() as connection:
-        changed = await calls.change_all(connection, verb, wanted, note=note, actor=actor(request))
+        changed = await calls.change_all(connection, verb, wanted, note=note, actor=actor)
     return ChangedMany(changed=changed)
-
-
-def actor(request: ApiRequest) -> str:
-    """Who did it, for the audit log: there is no authentication, so the address it came from."""
-    return f"api {request.client.host}" if request.client else "api"
 
 
 def _note(data: Note | None) -> str | None:

@@ -122,9 +122,15 @@ def _answer(
     return Response(problem, status_code=status, media_type=MEDIA_TYPE, headers=headers)
 
 
+def parameters_of(handler: Any) -> dict[str, Any]:
+    """The parameters of a route, and of what its function is given by functions of their own."""
+    given = [provided.parsed_fn_signature for provided in handler.resolve_dependencies().values()]
+    return {name: field for part in (*given, handler.parsed_fn_signature) for name, field in part.parameters.items()}
+
+
 def _fault(request: AnyRequest, fault: Any) -> Fault:
     name, message = str(fault.get("key", "")), str(fault.get("message", fault))
-    field = request.route_handler.parsed_fn_signature.parameters.get(name)
+    field = parameters_of(request.route_handler).get(name)
     if field is not None:
         message += _choices(field.annotation)
         name = getattr(field.kwarg_definition, "name", None) or name

@@ -9,7 +9,7 @@ from litestar import Request
 from litestar.params import QueryParameter
 from msgspec import UNSET, Meta, UnsetType
 
-from pgsched.api.problems import Fault, Unreadable
+from pgsched.api.problems import Fault, Unreadable, parameters_of
 
 _PATH = re.compile(r"^(?P<what>.*) - at `\$(?P<path>.*)`$", re.DOTALL)
 _STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
@@ -222,9 +222,9 @@ def _decoder(expected: Any) -> msgspec.json.Decoder[Any]:
 
 @cache
 def _query_names(handler: Any) -> dict[str, bool]:
-    """The parameters that a route knows, and whether they may be given more than once."""
+    """The query parameters that a route knows, and whether they may be given more than once."""
     names = dict[str, bool]()
-    for field in handler.parsed_fn_signature.parameters.values():
+    for field in parameters_of(handler).values():
         found = field.kwarg_definition
         if isinstance(found, QueryParameter) and found.name:
             names[found.name] = any(kind.is_non_string_collection for kind in (field, *field.inner_types))

@@ -6,10 +6,9 @@ Of what is set, only what is named; null is the default.
 from typing import Annotated, Any, Literal
 
 import msgspec
-from litestar.params import QueryParameter
 from msgspec import UNSET, Meta, UnsetType
 
-from pgsched.api.requests import Duration, Instant, Note
+from pgsched.api.requests import Duration, Instant
 
 Weight = Annotated[int, Meta(ge=1, le=100, description="Its share where workers are saturated; 1 is the default.")]
 Defaults = Annotated[
@@ -17,7 +16,6 @@ Defaults = Annotated[
     Meta(description="What holds where an execution's own options are silent: timeout, max_attempts, headers, …"),
 ]
 Told = Annotated[str, Meta(max_length=2048, description="What is told of each dead letter.")]
-Name = Annotated[str | None, QueryParameter(name="after", max_length=400, description="next of the page before.")]
 
 
 class _Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -89,7 +87,3 @@ class OrderingKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     client: Annotated[str, Meta(min_length=1, max_length=100)]
     ordering_key: Annotated[str, Meta(min_length=1, max_length=200)]
-
-
-def note_in(data: Note | None) -> str | None:
-    return data.note if data else None

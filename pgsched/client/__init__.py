@@ -11,31 +11,37 @@
 What goes wrong is raised as one of ``pgsched.errors``, the same classes on both ways.
 """
 
-from pgsched.client import gates, settings
-from pgsched.client.consumers import Message, Ticket
+from pgsched.answers import (
+    Backfilled,
+    DeadLetterDetail,
+    EditPreview,
+    ExecutionDetail,
+    Job,
+    JobDetail,
+    Message,
+    Page,
+    Recurrence,
+    Replaying,
+    Scheduled,
+)
 from pgsched.client.http import AsyncClient, Client
 from pgsched.client.many import Request, schedule_many, schedule_many_async
+from pgsched.client.pull import Ticket
 from pgsched.client.transaction import (
     schedule,
     schedule_async,
     schedule_outcome,
     schedule_outcome_async,
 )
-from pgsched.client.values import (
-    Attempt,
-    Backfill,
-    Backfilled,
-    DeadLetter,
-    EditPreview,
-    Execution,
-    Fire,
-    Job,
-    Page,
-    Recurrence,
-    Replay,
-    Replaying,
-    Scheduled,
-)
+from pgsched.domain.schedule import Fire
+from pgsched.store.admin.clients import ClientRow, SecretHint
+from pgsched.store.admin.queues import QueueRow
+from pgsched.store.ends.dead_letters import Replay
+from pgsched.store.gates.blocked_keys import BlockedKey
+from pgsched.store.gates.limits import LimitRow
+from pgsched.store.gates.targets import Sidelined
+from pgsched.store.jobs.backfills import Backfill
+from pgsched.store.lookup.rows import Attempt, DeadLetter, Execution
 from pgsched.store.schedule.calls import Placed
 
 __all__ = [
@@ -43,27 +49,34 @@ __all__ = [
     "Attempt",
     "Backfill",
     "Backfilled",
+    "BlockedKey",
     "Client",
+    "ClientRow",
     "DeadLetter",
+    "DeadLetterDetail",
     "EditPreview",
     "Execution",
+    "ExecutionDetail",
     "Fire",
     "Job",
+    "JobDetail",
+    "LimitRow",
     "Message",
     "Page",
     "Placed",
+    "QueueRow",
     "Recurrence",
     "Replay",
     "Replaying",
     "Request",
     "Scheduled",
+    "SecretHint",
+    "Sidelined",
     "Ticket",
-    "gates",
     "schedule",
     "schedule_async",
     "schedule_many",
     "schedule_many_async",
     "schedule_outcome",
     "schedule_outcome_async",
-    "settings",
 ]

@@ -1,80 +1,79 @@
-"""Requests about sidelined targets and blocked ordering keys, for the ``ask`` of both clients.
+"""What both clients have for what holds executions back: limits, targets that are left alone, blocked ordering keys."""
 
-with Client("http://127.0.0.1:8080") as pgsched:
-    pgsched.ask(gates.sideline("shop.example", note="they asked us to"))
-    pgsched.ask(gates.restore("shop.example"))
-    pgsched.ask(gates.unblock("payments", "account-42"))
-"""
-
-from dataclasses import dataclass
-from datetime import datetime
-from uuid import UUID
-
-from pgsched.client.asks import Ask, encode, present, query
-from pgsched.client.settings import WasChanged
-from pgsched.client.values import Page
+from pgsched.answers import Page
+from pgsched.client.methods import method
+from pgsched.client.requests import Call, Id, Instant, Length, body, path, present
+from pgsched.store.gates.blocked_keys import BlockedKey
+from pgsched.store.gates.limits import LimitRow
+from pgsched.store.gates.targets import Sidelined
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sidelined:
-    """A host that is left alone or recovers, for one ``client`` or (None) for all.
+class GateMethods:
+    """The methods of both clients for limits, targets and ordering keys."""
 
-    ``state`` is ``failing``, ``probing``, ``recovering`` or ``by hand``; ``until`` is None where nobody knows;
-    ``openings`` is how often in a row it was found failing; ``held`` is counted up to 10,000.
-    """
+    @method
+    def list_limits(
+        self, *, kind: str | None = None, limit: int = 50, after: str | None = None
+    ) -> Call[Page[LimitRow]]:
+        """One page, by kind and name."""
+        return Call("GET", path("limits"), Page[LimitRow], query={"kind": kind, "limit": limit, "after": after})
 
-    gate: str
-    host: str
-    client: str | None
-    state: str
-    until: datetime | None
-    openings: int
-    reason: str | None
-    since: datetime
-    held: int
+    @method
+    def get_limit(self, kind: str, name: str) -> Call[LimitRow]:
+        """The limit of a client, host, queue or key."""
+        return Call("GET", path("limits", kind, name), LimitRow)
 
+    @method
+    def set_limit(
+        self,
+        kind: str,
+        name: str,
+        *,
+        rate: int | None = None,
+        per: Length = "PT1S",
+        burst: int | None = None,
+        concurrency: int | None = None,
+    ) -> Call[LimitRow]:
+        """``rate`` begin in each ``per``, ``burst`` of them at once after a lull; ``concurrency`` run at once."""
+        asked = body(present({"rate": rate, "per": per, "burst": burst, "concurrency": concurrency}))
+        return Call("PUT", path("limits", kind, name), LimitRow, body=asked)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlockedKey:
-    """An ordering key whose others wait since ``execution_id`` failed for good; ``waiting`` is counted up to 10,000."""
+    @method
+    def drop_limit(self, kind: str, name: str) -> Call[bool]:
+        """Takes a limit away: what it held back goes on; false if there was none."""
+        return Call("DELETE", path("limits", kind, name), bool, "changed")
 
-    client: str
-    ordering_key: str
-    queue: str | None
-    execution_id: UUID
-    reason: str | None
-    blocked_at: datetime
-    waiting: int
+    @method
+    def list_sidelined(
+        self, *, client: str | None = None, limit: int = 50, after: str | None = None
+    ) -> Call[Page[Sidelined]]:
+        """One page of the target hosts that are left alone."""
+        asked = {"client": client, "limit": limit, "after": after}
+        return Call("GET", path("targets", "sidelined"), Page[Sidelined], query=asked)
 
+    @method
+    def sideline(
+        self, host: str, *, client: str | None = None, until: Instant | None = None, note: str | None = None
+    ) -> Call[bool]:
+        """Calls nothing more there, for one client or for all, until an instant or until it is restored."""
+        asked = present({"host": host, "client": client, "until": until, "note": note})
+        return Call("POST", path("targets", "sideline"), bool, "changed", body=asked)
 
-def list_sidelined(*, client: str | None = None, limit: int = 50, after: str | None = None) -> Ask[Page[Sidelined]]:
-    asked = query(client=client, limit=limit, after=after)
-    return Ask(method="GET", path="/v1/targets/sidelined", answer=Page[Sidelined], query=asked)
+    @method
+    def restore(self, host: str, *, client: str | None = None) -> Call[bool]:
+        """Calls it again, a few executions a second at first."""
+        return Call("POST", path("targets", "restore"), bool, "changed", body=present({"host": host, "client": client}))
 
+    @method
+    def list_blocked(
+        self, *, client: str | None = None, limit: int = 50, after: Id | None = None
+    ) -> Call[Page[BlockedKey]]:
+        """One page of the blocked ordering keys, the newest first."""
+        asked = {"client": client, "limit": limit, "after": after}
+        return Call("GET", path("ordering-keys", "blocked"), Page[BlockedKey], query=asked)
 
-def sideline(
-    host: str, *, client: str | None = None, until: datetime | str | None = None, note: str | None = None
-) -> Ask[WasChanged]:
-    """Calls nothing more there, for one client or for all, until an instant or until it is restored."""
-    moment = until.isoformat() if isinstance(until, datetime) else until
-    body = encode(present({"host": host, "client": client, "until": moment, "note": note}), "what is to be sidelined")
-    return Ask(method="POST", path="/v1/targets/sideline", answer=WasChanged, body=body)
-
-
-def restore(host: str, *, client: str | None = None) -> Ask[WasChanged]:
-    """Calls it again, a few executions a second at first."""
-    body = encode(present({"host": host, "client": client}), "what is to be restored")
-    return Ask(method="POST", path="/v1/targets/restore", answer=WasChanged, body=body)
-
-
-def list_blocked(
-    *, client: str | None = None, limit: int = 50, after: UUID | str | None = None
-) -> Ask[Page[BlockedKey]]:
-    asked = query(client=client, limit=limit, after=after)
-    return Ask(method="GET", path="/v1/ordering-keys/blocked", answer=Page[BlockedKey], query=asked)
-
-
-def unblock(client: str, ordering_key: str) -> Ask[WasChanged]:
-    """Lets the others of the key go on, without the one that failed."""
-    body = encode({"client": client, "ordering_key": ordering_key}, "the key to unblock")
-    return Ask(method="POST", path="/v1/ordering-keys/unblock", answer=WasChanged, body=body)
+    @method
+    def unblock(self, client: str, ordering_key: str) -> Call[bool]:
+        """Lets the others of the key go on, without the one that failed; false if it was not blocked."""
+        asked = {"client": client, "ordering_key": ordering_key}
+        return Call("POST", path("ordering-keys", "unblock"), bool, "changed", body=asked)

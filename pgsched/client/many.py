@@ -14,7 +14,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from pgsched.client.asks import encode
+from pgsched.client.requests import encode
 from pgsched.client.transaction import Executes, execute_of, raises_ours
 from pgsched.errors import InvalidInput
 from pgsched.store.core.sql import statement

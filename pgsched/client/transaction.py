@@ -16,7 +16,8 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import tuple_row
 
-from pgsched.client.asks import Id, OrderOptions, encode
+from pgsched.client.jobs import ScheduleOptions
+from pgsched.client.requests import Id, encode
 from pgsched.store.core.refusals import refusal
 from pgsched.store.core.sql import statement
 from pgsched.store.schedule.calls import Placed, placed
@@ -32,12 +33,12 @@ class Executes(Protocol):
 
 
 def schedule(
-    connection_or_session: psycopg.Connection[Any] | Executes, target: str, **options: Unpack[OrderOptions]
+    connection_or_session: psycopg.Connection[Any] | Executes, target: str, **options: Unpack[ScheduleOptions]
 ) -> UUID:
     """Schedules in the transaction of a psycopg connection, or of an SQLAlchemy Connection or Session.
 
-    Takes what ``Client.schedule`` takes except ``gap`` and ``overlap``, and returns the id of the execution or job. A
-    job is planned by a worker as soon as the transaction commits. Raises what ``pgsched.errors`` has for it.
+    Takes what ``Client.schedule`` takes, and returns the id of the execution or job. A job is planned by a worker as
+    soon as the transaction commits. Raises what ``pgsched.errors`` has for it.
 
         with engine.begin() as connection:
             connection.execute(insert(orders).values(id=7))
@@ -47,7 +48,7 @@ def schedule(
 
 
 def schedule_outcome(
-    connection_or_session: psycopg.Connection[Any] | Executes, target: str, **options: Unpack[OrderOptions]
+    connection_or_session: psycopg.Connection[Any] | Executes, target: str, **options: Unpack[ScheduleOptions]
 ) -> Placed:
     """``schedule``, which also says what it came to: ``created``, ``replaced``, ``existing`` or ``ended``.
 
@@ -64,14 +65,14 @@ def schedule_outcome(
 
 
 async def schedule_async(
-    connection_or_session: psycopg.AsyncConnection[Any] | Executes, target: str, **options: Unpack[OrderOptions]
+    connection_or_session: psycopg.AsyncConnection[Any] | Executes, target: str, **options: Unpack[ScheduleOptions]
 ) -> UUID:
     """``schedule`` for a psycopg AsyncConnection, or an SQLAlchemy AsyncConnection or AsyncSession."""
     return (await schedule_outcome_async(connection_or_session, target, **options)).id
 
 
 async def schedule_outcome_async(
-    connection_or_session: psycopg.AsyncConnection[Any] | Executes, target: str, **options: Unpack[OrderOptions]
+    connection_or_session: psycopg.AsyncConnection[Any] | Executes, target: str, **options: Unpack[ScheduleOptions]
 ) -> Placed:
     """``schedule_outcome`` for a psycopg AsyncConnection, or an SQLAlchemy AsyncConnection or AsyncSession."""
     order = _order(target, **options)
@@ -83,7 +84,7 @@ async def schedule_outcome_async(
         return placed((await execute(_sqlalchemy_text(), order.parameters())).first())
 
 
-def _order(target: str, **options: Unpack[OrderOptions]) -> Order:
+def _order(target: str, **options: Unpack[ScheduleOptions]) -> Order:
     check_given(options)
     return _built(target, **options)
 
@@ -101,11 +102,13 @@ def _built(
     cron: str | None = None,
     every: timedelta | str | None = None,
     timezone: str | None = None,
+    gap: str | None = None,
+    overlap: str | None = None,
     **names: Any,
 ) -> Order:
     return Order(
         target=target,
-        when=when(at=at, delay=delay, cron=cron, every=every, timezone=timezone, rules=rules),
+        when=when(at=at, delay=delay, cron=cron, every=every, timezone=timezone, gap=gap, overlap=overlap, rules=rules),
         payload=None if payload is None else encode(payload, "payload").decode(),
         options=None if options is None else encode(dict(options), "options").decode(),
         rules=None if rules is None else encode(dict(rules), "rules").decode(),

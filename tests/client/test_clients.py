@@ -47,11 +47,11 @@ def test_an_execution_reads_back_as_it_was_asked_for(client: Client) -> None:
         ordering_key="42",
         options={"timeout": "PT5S"},
     )
-    assert asked == Scheduled(id=asked.id, kind="execution", outcome="created", next_fires=(_AT,))
+    assert asked == Scheduled(id=asked.id, kind="execution", outcome="created", next_fires=[_AT])
     found = client.get_execution(asked.id)
     assert (found.payload, found.options) == ({"merchant": 42, "name": "Müller"}, {"timeout": "PT5S"})
     assert (found.client, found.key, found.ordering_key, found.fire_at) == ("shop", "settle-42", "42", _AT)
-    assert (found.status, found.attempts) == ("scheduled", ())
+    assert (found.status, found.attempts) == ("scheduled", [])
 
 
 @pytest.mark.parametrize("delay", [timedelta(minutes=10), "10m", "PT10M"])
@@ -334,7 +334,7 @@ def test_an_execution_waits_for_others_by_id_and_key(client: Client) -> None:
     first = client.schedule("python:extract", delay="1h")
     second = client.schedule("python:load", delay="1h", key=key)
     last = client.schedule("python:report", after=[first.id, key], after_outcome="any")
-    assert last.next_fires == ()
+    assert last.next_fires == []
     found = client.get_execution(last.id)
     assert found.status == "held"
     assert set(found.waits_for or ()) == {first.id, second.id}

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import psycopg
 import pytest
 
-from pgsched.client import Client, gates
+from pgsched.client import Client
 from pgsched.errors import InvalidInput
 from tests.api.test_gates import BLOCK
 
@@ -13,24 +13,24 @@ from tests.api.test_gates import BLOCK
 def test_a_host_is_sidelined_listed_and_restored(address: str) -> None:
     later = datetime(2040, 1, 1, tzinfo=UTC)
     with Client(address) as client:
-        assert client.ask(gates.sideline("shop.example", client="payments", until=later, note="moving")).changed
-        [found] = client.ask(gates.list_sidelined(client="payments")).items
+        assert client.sideline("shop.example", client="payments", until=later, note="moving")
+        [found] = client.list_sidelined(client="payments").items
         assert (found.host, found.state, found.until, found.reason) == ("shop.example", "by hand", later, "moving")
-        assert client.ask(gates.restore("shop.example", client="payments")).changed
-        assert [row.state for row in client.ask(gates.list_sidelined()).items] == ["recovering"]
+        assert client.restore("shop.example", client="payments")
+        assert [row.state for row in client.list_sidelined().items] == ["recovering"]
 
 
 def test_a_blocked_key_is_listed_and_unblocked(address: str, served_url: str) -> None:
     with psycopg.connect(served_url) as connection:
         connection.execute(BLOCK.encode(), {"key": "account-42"})
     with Client(address) as client:
-        [found] = client.ask(gates.list_blocked(client="payments")).items
+        [found] = client.list_blocked(client="payments").items
         assert (found.ordering_key, found.waiting) == ("account-42", 1)
         [waiting] = client.list_executions(client="payments", status="held").items
         assert waiting.held_by == "order"
-        assert [client.ask(gates.unblock("payments", "account-42")).changed for _ in range(2)] == [True, False]
+        assert [client.unblock("payments", "account-42") for _ in range(2)] == [True, False]
 
 
 def test_what_cannot_be_meant_is_raised(address: str) -> None:
     with Client(address) as client, pytest.raises(InvalidInput, match="shop"):
-        client.ask(gates.sideline("https://shop.example/x"))
+        client.sideline("https://shop.example/x")

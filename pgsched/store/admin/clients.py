@@ -1,10 +1,11 @@
 """Reads and writes the settings of clients."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 from psycopg import AsyncConnection
 
 from pgsched.errors import NotFound
@@ -18,8 +19,16 @@ KEPT_FOR = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SecretHint:
+    """A signing secret by its last characters; ``valid_until`` is None for the one that is not former."""
+
+    hint: str
+    valid_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClientRow:
-    """What is set for a client. ``signing_secrets`` tells each by its last characters, and until when it is valid."""
+    """What is set for a client."""
 
     client: str
     keep: str
@@ -27,7 +36,7 @@ class ClientRow:
     weight: int
     state: str
     reason: str | None
-    signing_secrets: Json
+    signing_secrets: list[SecretHint]
     database_role: str | None
     dead_letter_target: str | None
     dead_letters_for: timedelta
@@ -40,7 +49,12 @@ async def all_clients(
     """At most ``limit`` clients that something is set for, in the order of their names, those behind ``after``."""
     check_text("after", after)
     check_text("client", client)
-    return await rows(connection, ClientRow, "admin/clients", client=client, after=after, limit=limit)
+    found = await rows(connection, ClientRow, "admin/clients", client=client, after=after, limit=limit)
+    return [replace(row, signing_secrets=_hints(row.signing_secrets)) for row in found]
+
+
+def _hints(stored: Any) -> list[SecretHint]:
+    return msgspec.json.decode(stored, type=list[SecretHint])
 
 
 async def get_client(connection: AsyncConnection[Any], client: str) -> ClientRow:

@@ -12,7 +12,6 @@ from psycopg.types.json import Jsonb
 import pgsched
 from pgsched.api.app import create_app
 from pgsched.cli.main import cli
-from pgsched.client import asks
 from pgsched.errors import InvalidSchedule
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Connection
@@ -54,15 +53,8 @@ async def test_rest_refuses_each(store_url: str) -> None:
 
 
 @each
-def test_the_client_refuses_before_it_sends(name: str, given: dict[str, Any]) -> None:
-    with pytest.raises(InvalidSchedule):
-        asks.schedule(TARGET, **given)
-
-
-@each
 def test_the_function_for_transactions_refuses(db: Session, name: str, given: dict[str, Any]) -> None:
-    expected = TypeError if given.keys() & {"gap", "overlap"} else InvalidSchedule  # it has no such parameters
-    with pytest.raises(expected):
+    with pytest.raises(InvalidSchedule):
         pgsched.schedule(db, TARGET, **given)
 
 

@@ -6,7 +6,6 @@ import psycopg
 import pytest
 
 from pgsched.client import AsyncClient, Client, Ticket
-from pgsched.client.settings import create_queue
 from pgsched.errors import InvalidInput, StaleLease
 from tests.store.store_arrange import Connection, value
 
@@ -15,7 +14,7 @@ from tests.store.store_arrange import Connection, value
 def queue(address: str) -> str:
     """A queue that consumers pull from."""
     with Client(address) as client:
-        assert client.ask(create_queue("orders", pulled=True)).pulled
+        assert client.create_queue("orders", pulled=True).pulled
     return "orders"
 
 

@@ -7,20 +7,18 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
-from litestar import post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter
 from msgspec import UNSET, Meta, UnsetType
 
-from pgsched.api.answers import problems
+from pgsched.answers import Message
 from pgsched.api.arrivals import Arrivals, Queue
-from pgsched.api.database import Database, Pooled
-from pgsched.api.executions import ExecutionId
+from pgsched.api.database import Database
 from pgsched.api.requests import ApiRequest, Duration
+from pgsched.api.routing import ExecutionId, Pooled, acts
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.request import NO_DELAY
 from pgsched.errors import InvalidInput, InvalidSchedule
-from pgsched.store.lookup.rows import Json
 from pgsched.store.pull import in_hand
 from pgsched.store.pull.in_hand import Failure, InHand
 from pgsched.store.schedule.order import check_text
@@ -40,27 +38,10 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     wait: Duration = "PT0S"
 
 
-class Handed(msgspec.Struct, frozen=True, kw_only=True):
-    """An execution that is the consumer's until lease_expires_at; the token stands for that."""
-
-    id: UUID
-    token: str
-    attempt: int
-    scheduled_for: datetime
-    client: str
-    key: str | None
-    ordering_key: str | None
-    job_id: UUID | None
-    payload: Json
-    target: str
-    options: Json
-    lease_expires_at: datetime
-
-
-class HandedOut(msgspec.Struct, frozen=True, kw_only=True):
+class Messages(msgspec.Struct, frozen=True, kw_only=True):
     """What was due, the earliest first."""
 
-    items: list[Handed]
+    items: list[Message]
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -106,15 +87,10 @@ class Extended(msgspec.Struct, frozen=True, kw_only=True):
     lease_expires_at: datetime
 
 
-@post(
-    "/queues/{queue:str}/claim",
-    status_code=200,
-    summary="Claim what is due in a queue that is pulled",
-    responses=problems(400, 404, 409, 415, 422),
-)
+@acts("/queues/{queue:str}/claim", "Claim what is due in a queue that is pulled", 404, 409)
 async def claim(
     request: ApiRequest, queue: QueueName, data: JSONBody[Claim], database: Pooled, arrivals: Waiting
-) -> HandedOut:
+) -> Messages:
     """Each execution under a lease and a token; what is not settled by then, the next claim has."""
     check_text("queue", queue)
     check_text("worker", data.worker)
@@ -124,7 +100,7 @@ async def claim(
     found = await _claim(database, queue, data, lease)
     if not found and wait:
         found = await _claim_later(request, database, arrivals, queue, data, lease, wait)
-    return HandedOut(items=[_handed(one) for one in found])
+    return Messages(items=[_message(one) for one in found])
 
 
 async def _claim_later(
@@ -172,12 +148,7 @@ async def _claim(database: Database, queue: str, data: Claim, lease: timedelta) 
         return await in_hand.claim(connection, queue, worker=data.worker, batch=data.batch, lease=lease)
 
 
-@post(
-    "/executions/{execution_id:str}/complete",
-    status_code=200,
-    summary="Say that a claimed or deferred execution has succeeded",
-    responses=problems(400, 404, 409, 413, 415, 422),
-)
+@acts("/executions/{execution_id:str}/complete", "Say that a claimed or deferred execution has succeeded", 404, 409)
 async def complete(execution_id: ExecutionId, data: JSONBody[Completion], database: Pooled) -> Ended:
     result = None if isinstance(data.result, UnsetType) else bytes(data.result).decode()
     async with database.connection() as connection:
@@ -185,12 +156,7 @@ async def complete(execution_id: ExecutionId, data: JSONBody[Completion], databa
     return Ended(id=execution_id, status="succeeded")
 
 
-@post(
-    "/executions/{execution_id:str}/fail",
-    status_code=200,
-    summary="Say that a claimed or deferred execution has failed",
-    responses=problems(400, 404, 409, 415, 422),
-)
+@acts("/executions/{execution_id:str}/fail", "Say that a claimed or deferred execution has failed", 404, 409)
 async def fail(execution_id: ExecutionId, data: JSONBody[Failing], database: Pooled) -> Ended:
     """Its options say what becomes of it, as after a failed call."""
     check_text("error", data.error)
@@ -201,12 +167,7 @@ async def fail(execution_id: ExecutionId, data: JSONBody[Failing], database: Poo
     return msgspec.convert({"id": execution_id, "status": status}, Ended)
 
 
-@post(
-    "/executions/{execution_id:str}/extend",
-    status_code=200,
-    summary="Keep a claimed or deferred execution for longer",
-    responses=problems(400, 404, 409, 415, 422),
-)
+@acts("/executions/{execution_id:str}/extend", "Keep a claimed or deferred execution for longer", 404, 409)
 async def extend(execution_id: ExecutionId, data: JSONBody[Extension], database: Pooled) -> Extended:
     async with database.connection() as connection:
         token, lease = _token(data.token), _length("lease", data.lease)
@@ -214,12 +175,7 @@ async def extend(execution_id: ExecutionId, data: JSONBody[Extension], database:
     return Extended(id=execution_id, lease_expires_at=until)
 
 
-@post(
-    "/executions/{execution_id:str}/release",
-    status_code=200,
-    summary="Hand a claimed execution back",
-    responses=problems(400, 404, 409, 415, 422),
-)
+@acts("/executions/{execution_id:str}/release", "Hand a claimed execution back", 404, 409)
 async def release(execution_id: ExecutionId, data: JSONBody[Holding], database: Pooled) -> Ended:
     """As if it had not been claimed."""
     async with database.connection() as connection:
@@ -227,9 +183,9 @@ async def release(execution_id: ExecutionId, data: JSONBody[Holding], database: 
     return Ended(id=execution_id, status="released")
 
 
-def _handed(found: InHand) -> Handed:
-    fields = {name: getattr(found, name) for name in Handed.__struct_fields__}
-    return Handed(**fields | {"token": str(found.token)})
+def _message(found: InHand) -> Message:
+    fields = {name: getattr(found, name) for name in Message.__struct_fields__}
+    return Message(**fields | {"token": str(found.token)})
 
 
 def _token(text: str) -> int:

@@ -1,0 +1,212 @@
+"""The API's answers, which the SDK hands on as they are: one type for both sides.
+
+Rows that are answered as the database has them (executions, queues, limits, …) are in ``pgsched.store``. Fields that a
+newer API adds are ignored.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Generic, Literal, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from pgsched.domain.duration import format_duration
+from pgsched.domain.schedule import Fire
+from pgsched.store.lookup.rows import Attempt, DeadLetter, Execution, JobRow, Json
+from pgsched.store.schedule.calls import Outcome
+
+_Item = TypeVar("_Item")
+
+
+class Page(msgspec.Struct, Generic[_Item], frozen=True, kw_only=True):
+    """``next`` is the ``after`` of the next page; null on the last."""
+
+    items: list[_Item]
+    next: str | None
+
+
+class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
+    """What was scheduled. ``outcome`` is created; replaced, where it took the place of what waited under the key;
+    existing, where what stands under the key was left as it is; or ended, where that succeeded lately and nothing was
+    scheduled. ``next_fires`` is empty for a paused job, and for what runs, waits for others or has ended."""
+
+    id: UUID
+    kind: Literal["execution", "job"]
+    outcome: Outcome
+    next_fires: list[datetime]
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True):
+    """``changed`` is false when it was so before."""
+
+    id: UUID
+    changed: bool
+
+
+class ChangedMany(msgspec.Struct, frozen=True, kw_only=True):
+    """How many jobs were changed."""
+
+    changed: int
+
+
+class Triggered(msgspec.Struct, frozen=True, kw_only=True):
+    """The execution that runs the job now."""
+
+    id: UUID
+    job_id: UUID
+
+
+class Rescheduled(msgspec.Struct, frozen=True, kw_only=True):
+    """The execution and its new instant."""
+
+    id: UUID
+    fire_at: datetime
+
+
+class Recurrence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """cron with its time zone and what happens when the clocks change, or every; with it the zone of excluded days."""
+
+    cron: str | None = None
+    timezone: str | None = None
+    gap: str | None = None
+    overlap: str | None = None
+    every: str | None = None
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A recurring definition. ``runs`` counts those that ``max_runs`` bounds; null where it has no such rule."""
+
+    id: UUID
+    client: str
+    key: str | None
+    queue: str
+    ordering_key: str | None
+    target: str
+    payload: Json
+    schedule: Recurrence
+    options: Json
+    rules: Json
+    labels: Json
+    state: str
+    reason: str | None
+    runs: int | None
+    paused_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class JobDetail(Job, frozen=True, kw_only=True):
+    """A recurring definition and when it fires next; nothing unless it is active."""
+
+    next_fires: list[datetime]
+
+
+class Preview(msgspec.Struct, frozen=True, kw_only=True):
+    """The next instants of a schedule."""
+
+    next: list[Fire]
+
+
+class EditPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """The next instants of a job as it is, and as it would be."""
+
+    before: list[Fire]
+    after: list[Fire]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionDetail(Execution):
+    """An execution with its failed tries, the first one first, and those that it still waits for."""
+
+    attempts: list[Attempt]
+    waits_for: list[UUID]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetterDetail(DeadLetter):
+    """A dead letter with its failed tries, the first one first."""
+
+    attempts: list[Attempt]
+
+
+class Backfilled(msgspec.Struct, frozen=True, kw_only=True):
+    """What the range has. ``id`` is null after a dry run; ``run_already`` is what history knows to have succeeded."""
+
+    id: UUID | None
+    job_id: UUID
+    instants: int
+    run_already: int
+    to_run: int
+
+
+class Replayed(msgspec.Struct, frozen=True, kw_only=True):
+    """``id`` is the new execution's."""
+
+    id: UUID
+    dead_letter: UUID
+
+
+class Replaying(msgspec.Struct, frozen=True, kw_only=True):
+    """How many dead letters a filter names. ``id`` is null after a dry run. Where not ``complete``, there was no time
+    to count more than ``matched``."""
+
+    id: UUID | None
+    matched: int
+    complete: bool
+
+
+class DiscardedMany(msgspec.Struct, frozen=True, kw_only=True):
+    """How many were discarded. Where not ``complete``, ask again: one request discards no more than it has time for."""
+
+    discarded: int
+    complete: bool
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """An execution that is the consumer's until ``lease_expires_at``; the ``token`` stands for that."""
+
+    id: UUID
+    token: str
+    attempt: int
+    scheduled_for: datetime
+    client: str
+    key: str | None
+    ordering_key: str | None
+    job_id: UUID | None
+    payload: Json
+    target: str
+    options: Json
+    lease_expires_at: datetime
+
+
+def job_of(row: JobRow) -> Job:
+    """A job as it is shown: its schedule in the words in which it is requested."""
+    return Job(**_of_job(row))
+
+
+def job_detail(row: JobRow, next_fires: list[datetime]) -> JobDetail:
+    return JobDetail(**_of_job(row), next_fires=next_fires)
+
+
+def page_of(found: list[_Item], limit: int, after: Callable[[_Item], object]) -> Page[_Item]:
+    """A page of ``limit`` items, from one item more where there are more; ``after`` names the last one."""
+    return Page(items=found[:limit], next=str(after(found[limit - 1])) if len(found) > limit else None)
+
+
+def with_attempts(kind: type[_Item], row: Execution | DeadLetter, **more: Any) -> _Item:
+    """A row of a listing with what is shown of it alone."""
+    return kind(**{field.name: getattr(row, field.name) for field in fields(row)}, **more)
+
+
+def _of_job(row: JobRow) -> dict[str, Any]:
+    if row.every is not None:
+        zone = None if row.timezone == "UTC" else row.timezone
+        schedule = Recurrence(every=format_duration(row.every), timezone=zone)
+    else:
+        schedule = Recurrence(cron=row.cron, timezone=row.timezone, gap=row.gap, overlap=row.overlap)
+    names = (name for name in Job.__struct_fields__ if name != "schedule")
+    bounded = row.rules is not None and "max_runs" in msgspec.json.decode(bytes(row.rules))
+    found = {name: getattr(row, name) for name in names}
+    return found | {"schedule": schedule, "runs": row.runs if bounded else None}

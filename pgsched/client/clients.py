@@ -1,0 +1,69 @@
+"""What both SDK clients have for the clients of pgsched: their settings, holds and signing secrets."""
+
+from collections.abc import Mapping
+from typing import Any, TypedDict, Unpack
+
+from pgsched.answers import Page
+from pgsched.client.methods import method
+from pgsched.client.requests import Call, Length, body, check_names, path, present
+from pgsched.store.admin.clients import ClientRow
+
+
+class ClientSettings(TypedDict, total=False):
+    """What is named is set; None is the default. ``options`` takes the place of all that was there."""
+
+    keep: str | None
+    options: Mapping[str, Any] | None
+    weight: int | None
+    database_role: str | None
+    dead_letter_target: str | None
+    dead_letters_for: Length | None
+
+
+class ClientMethods:
+    """The methods of both SDK clients for clients."""
+
+    @method
+    def list_clients(self, *, limit: int = 50, after: str | None = None) -> Call[Page[ClientRow]]:
+        """One page of those that something is set for, by name."""
+        return Call("GET", path("clients"), Page[ClientRow], query={"limit": limit, "after": after})
+
+    @method
+    def get_client(self, client: str) -> Call[ClientRow]:
+        """What is set for a client; its signing secrets by their last characters."""
+        return Call("GET", path("clients", client), ClientRow)
+
+    @method
+    def set_client(self, client: str, **settings: Unpack[ClientSettings]) -> Call[ClientRow]:
+        """Sets what is named."""
+        check_names(settings, ClientSettings)
+        return Call("PATCH", path("clients", client), ClientRow, body=body(settings))
+
+    @method
+    def drop_client(self, client: str) -> Call[bool]:
+        """Forgets what is set for it; its jobs and executions stay."""
+        return Call("DELETE", path("clients", client), bool, "changed")
+
+    @method
+    def hold_client(self, client: str, *, note: str | None = None) -> Call[bool]:
+        """Begins nothing more of it until it is released; false if it was held before."""
+        return Call("POST", path("clients", client, "hold"), bool, "changed", body={"note": note})
+
+    @method
+    def release_client(self, client: str, *, note: str | None = None) -> Call[bool]:
+        """Ends the hold of a client; false if it was not held."""
+        return Call("POST", path("clients", client, "release"), bool, "changed", body={"note": note})
+
+    @method
+    def rotate_secret(self, client: str, *, secret: str | None = None, keep_for: Length | None = None) -> Call[str]:
+        """Signs by a new secret, a random one where none is given; former ones stay valid for ``keep_for``, or a day.
+
+        Returns the secret, which is not shown again.
+        """
+        asked = body(present({"secret": secret, "keep_for": keep_for}))
+        return Call("POST", path("clients", client, "secret"), str, "secret", body=asked)
+
+    @method
+    def drop_secret(self, client: str) -> Call[bool]:
+        """Signs a client's callbacks no more; the former secrets end too."""
+        return Call("DELETE", path("clients", client, "secret"), bool, "changed")

@@ -1,0 +1,54 @@
+"""What both clients have for executions."""
+
+from types import NoneType
+from typing import TypedDict, Unpack
+
+from pgsched.answers import ExecutionDetail, Page
+from pgsched.client.methods import method, pages
+from pgsched.client.requests import Call, Id, Instant, between, check_names, identity, path
+from pgsched.store.lookup.rows import Execution
+
+
+class ExecutionFilter(TypedDict, total=False):
+    """``start`` and ``end`` bound scheduled_for: from start on, before end."""
+
+    client: str | None
+    status: str | None
+    start: Instant | None
+    end: Instant | None
+    queue: str | None
+    key: str | None
+    job: Id | None
+
+
+class ExecutionMethods:
+    """The methods of both clients for executions."""
+
+    @method
+    def get_execution(self, execution_id: Id) -> Call[ExecutionDetail]:
+        """An execution with its failed tries, and those that it still waits for."""
+        return Call("GET", path("executions", identity(execution_id)), ExecutionDetail)
+
+    @method
+    def list_executions(
+        self, *, limit: int = 50, after: str | None = None, **wanted: Unpack[ExecutionFilter]
+    ) -> Call[Page[Execution]]:
+        """One page, the newest first."""
+        return _list(limit, after, wanted)
+
+    @pages
+    def iter_executions(self, **wanted: Unpack[ExecutionFilter]) -> Call[Page[Execution]]:
+        """All of them, page by page as they are asked for."""
+        return _list(500, None, wanted)
+
+    @method
+    def reschedule(self, execution_id: Id, fire_at: Instant) -> Call[None]:
+        """Moves a waiting one-shot to another instant."""
+        verb = path("executions", identity(execution_id), "reschedule")
+        return Call("POST", verb, NoneType, body={"fire_at": fire_at})
+
+
+def _list(limit: int, after: str | None, wanted: ExecutionFilter) -> Call[Page[Execution]]:
+    check_names(wanted, ExecutionFilter)
+    asked = between(wanted) | {"limit": limit, "after": after}
+    return Call("GET", path("executions"), Page[Execution], query=asked)

@@ -1,0 +1,225 @@
+"""What both clients have for jobs: scheduling, looking up, editing, pausing, resuming, cancelling, backfilling."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypedDict, Unpack
+from uuid import UUID
+
+from pgsched.answers import Backfilled, EditPreview, Job, JobDetail, Page, Scheduled
+from pgsched.client.methods import method, pages
+from pgsched.client.requests import Call, Id, Instant, between, body, check_names, identity, path, present
+from pgsched.domain.schedule import Fire
+from pgsched.store.jobs.backfills import Backfill
+from pgsched.store.schedule.order import check_given, names_after
+
+_TIMING = ("at", "delay", "cron", "every", "timezone", "gap", "overlap", "anchor")
+
+
+class ScheduleOptions(TypedDict, total=False):
+    """What ``schedule`` takes beside the target, each by its name.
+
+    ``payload`` is anything JSON; of ``at`` (a datetime with an offset, or RFC 3339), ``delay`` (timedelta, ``PT10M`` or
+    ``10m``), ``cron`` with ``timezone``, and ``every`` at most one. With none of them it fires now; none of them can be
+    None. ``gap`` and ``overlap`` say what a cron expression does when the clocks change. A second call under the same
+    ``client`` and ``key`` replaces what still waits, unless ``on_conflict`` is ``keep``, ``reject`` or ``debounce``.
+    With ``after``, ids or keys of executions, it waits until all of them have succeeded, or ended where
+    ``after_outcome`` is ``any``.
+    """
+
+    payload: Any
+    at: datetime | str
+    delay: timedelta | str
+    cron: str
+    every: timedelta | str
+    timezone: str | None
+    gap: str | None
+    overlap: str | None
+    client: str
+    key: str | None
+    ordering_key: str | None
+    queue: str
+    options: Mapping[str, Any] | None
+    on_conflict: str
+    rules: Mapping[str, Any] | None
+    labels: Mapping[str, str] | None
+    after: Sequence[Id] | None
+    after_outcome: str
+
+
+class JobGroup(TypedDict, total=False):
+    """The jobs of a client, and those with all of these labels."""
+
+    client: str | None
+    labels: Mapping[str, str] | None
+
+
+class JobFilter(JobGroup, total=False):
+    """Which jobs a listing has."""
+
+    state: str | None
+    key: str | None
+
+
+class JobChanges(TypedDict, total=False):
+    """What ``edit`` changes of a job, each by its name. What is left out stays; None takes away, or is the default.
+
+    ``cron`` takes the place of ``every``, and the reverse; what is given of ``payload``, ``options``, ``rules`` and
+    ``labels`` takes the place of all that was there.
+    """
+
+    target: str
+    payload: Any
+    cron: str
+    every: timedelta | str
+    timezone: str | None
+    gap: str | None
+    overlap: str | None
+    anchor: datetime | str | None
+    options: Mapping[str, Any] | None
+    rules: Mapping[str, Any] | None
+    labels: Mapping[str, str] | None
+    queue: str
+    ordering_key: str | None
+
+
+class Spec(TypedDict, total=False):
+    """A schedule to look at. ``client`` and ``key`` are those of the job it is meant for: ``H`` is drawn from them."""
+
+    at: datetime | str | None
+    cron: str | None
+    every: timedelta | str | None
+    timezone: str | None
+    gap: str | None
+    overlap: str | None
+    rules: Mapping[str, Any] | None
+    client: str
+    key: str | None
+
+
+class JobMethods:
+    """The methods of both clients for jobs."""
+
+    @method
+    def schedule(self, target: str, **options: Unpack[ScheduleOptions]) -> Call[Scheduled]:
+        """Schedules an execution, or with ``cron`` or ``every`` a job; committed when it returns."""
+        check_names(options, ScheduleOptions)
+        check_given(options)
+        given = present({**options, "target": target, "after": names_after(options.get("after"))})
+        return Call("POST", path("jobs"), Scheduled, body=_body(given))
+
+    @method
+    def get_job(self, job_id: Id) -> Call[JobDetail]:
+        """A job and when it fires next."""
+        return Call("GET", _job(job_id), JobDetail)
+
+    @method
+    def list_jobs(self, *, limit: int = 50, after: str | None = None, **wanted: Unpack[JobFilter]) -> Call[Page[Job]]:
+        """One page, the newest first."""
+        return _list(limit, after, wanted)
+
+    @pages
+    def iter_jobs(self, **wanted: Unpack[JobFilter]) -> Call[Page[Job]]:
+        """All of them, page by page as they are asked for."""
+        return _list(500, None, wanted)
+
+    @method
+    def cancel(self, id: Id, *, note: str | None = None) -> Call[bool]:
+        """Cancels a job, or an execution that waits; false if it had ended before."""
+        return Call("DELETE", _job(id), bool, "changed", query={"note": note})
+
+    @method
+    def pause(self, job_id: Id, *, note: str | None = None) -> Call[bool]:
+        """Plans nothing more until the job is resumed; false if it was paused before."""
+        return Call("POST", _job(job_id, "pause"), bool, "changed", body={"note": note})
+
+    @method
+    def resume(self, job_id: Id, *, note: str | None = None) -> Call[bool]:
+        """Lets a paused job go on from its next instant; false if it was not paused."""
+        return Call("POST", _job(job_id, "resume"), bool, "changed", body={"note": note})
+
+    @method
+    def pause_all(self, *, note: str | None = None, **group: Unpack[JobGroup]) -> Call[int]:
+        """Pauses the active jobs of a client, or with labels; returns how many."""
+        return Call("POST", path("jobs", "pause"), int, "changed", query=_group(group), body={"note": note})
+
+    @method
+    def resume_all(self, *, note: str | None = None, **group: Unpack[JobGroup]) -> Call[int]:
+        """Resumes the paused jobs of a client, or with labels; returns how many."""
+        return Call("POST", path("jobs", "resume"), int, "changed", query=_group(group), body={"note": note})
+
+    @method
+    def cancel_all(self, *, note: str | None = None, **group: Unpack[JobGroup]) -> Call[int]:
+        """Cancels the jobs of a client, or with labels; returns how many."""
+        return Call("DELETE", path("jobs"), int, "changed", query=_group(group) | {"note": note})
+
+    @method
+    def edit(self, job_id: Id, **changed: Unpack[JobChanges]) -> Call[JobDetail]:
+        """Changes what is named of a job, and its waiting row with it; what is running goes on as it was."""
+        check_names(changed, JobChanges)
+        return Call("PATCH", _job(job_id), JobDetail, body=_body(changed))
+
+    @method
+    def preview(
+        self, job_id: Id, *, count: int = 5, start: Instant | None = None, **changed: Unpack[JobChanges]
+    ) -> Call[EditPreview]:
+        """When a job fires as it is, and as it would after ``edit``; changes nothing. ``start`` is now if left out."""
+        check_names(changed, JobChanges)
+        asked = _body(changed) | present({"count": count, "from": start})
+        return Call("POST", _job(job_id, "preview"), EditPreview, body=asked)
+
+    @method
+    def preview_schedule(
+        self, *, count: int = 5, start: Instant | None = None, **spec: Unpack[Spec]
+    ) -> Call[list[Fire]]:
+        """When a schedule would fire that is no job yet."""
+        check_names(spec, Spec)
+        asked = {"schedule": {}} | _body(present(spec)) | present({"count": count, "from": start})
+        return Call("POST", path("preview"), list[Fire], "next", body=asked)
+
+    @method
+    def trigger(self, job_id: Id) -> Call[UUID]:
+        """Runs a job now, besides its schedule; returns the execution's id."""
+        return Call("POST", _job(job_id, "trigger"), UUID, "id")
+
+    @method
+    def backfill(
+        self, job_id: Id, *, start: Instant, end: Instant, rate: float = 10, dry_run: bool = False
+    ) -> Call[Backfilled]:
+        """Runs a job's instants from ``start`` to before ``end`` that have not succeeded, ``rate`` of them a second.
+
+        A dry run only counts them.
+        """
+        asked = between({"start": start, "end": end, "rate": rate, "dry_run": dry_run})
+        return Call("POST", _job(job_id, "backfill"), Backfilled, body=asked)
+
+    @method
+    def get_backfill(self, backfill_id: Id) -> Call[Backfill]:
+        """A backfill and how far it is."""
+        return Call("GET", path("backfills", identity(backfill_id)), Backfill)
+
+    @method
+    def cancel_backfill(self, backfill_id: Id) -> Call[bool]:
+        """Cancels what it planned and still waits; false if it had ended before."""
+        return Call("DELETE", path("backfills", identity(backfill_id)), bool, "changed")
+
+
+def _job(id: Id, *verb: str) -> str:
+    return path("jobs", identity(id), *verb)
+
+
+def _list(limit: int, after: str | None, wanted: JobFilter) -> Call[Page[Job]]:
+    check_names(wanted, JobFilter)
+    return Call("GET", path("jobs"), Page[Job], query=_group(wanted) | {"limit": limit, "after": after})
+
+
+def _group(group: Mapping[str, Any]) -> dict[str, Any]:
+    """A filter as parameters. Raises TypeError for a name that it has not."""
+    check_names(group, JobFilter)
+    return {"label" if name == "labels" else name: value for name, value in group.items()}
+
+
+def _body(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Keyword arguments as a body has them: those about time in an object of their own."""
+    found = body(given)
+    timing = {name: found.pop(name) for name in _TIMING if name in found}
+    return found | {"schedule": timing} if timing else found

@@ -1,0 +1,104 @@
+"""What makes one function a method of both clients.
+
+A subject's class has its methods once, each a function that returns the request to make. ``Client`` and ``AsyncClient``
+inherit them; on the one they return the answer, on the other they are awaited for it.
+
+    class Jobs:
+        @method
+        def get_job(self, job_id: Id) -> Call[JobDetail]: ...
+
+    Client(…).get_job(id)             # JobDetail
+    await AsyncClient(…).get_job(id)  # JobDetail
+"""
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from functools import update_wrapper
+from types import MethodType
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, overload
+
+from pgsched.answers import Page
+from pgsched.client.requests import Call
+
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
+_Item = TypeVar("_Item")
+
+
+class Waiting:
+    """A client whose methods return when the answer is there."""
+
+    def _ask(self, call: Call[_Answer]) -> _Answer:
+        raise NotImplementedError
+
+
+class Awaited:
+    """A client whose methods are awaited."""
+
+    async def _ask(self, call: Call[_Answer]) -> _Answer:
+        raise NotImplementedError
+
+
+class method(Generic[_Given, _Answer]):
+    """A function that returns a request, as a method that makes it."""
+
+    def __init__(self, function: Callable[Concatenate[Any, _Given], Call[_Answer]]) -> None:
+        def wait(client: Waiting, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
+            return client._ask(function(client, *given, **named))
+
+        async def await_it(client: Awaited, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
+            return await client._ask(function(client, *given, **named))
+
+        self._waiting, self._awaited = _like(function, wait), _like(function, await_it)
+
+    @overload
+    def __get__(self, client: None, owner: type) -> Callable[..., Any]: ...
+    @overload
+    def __get__(self, client: Waiting, owner: type) -> Callable[_Given, _Answer]: ...
+    @overload
+    def __get__(self, client: Awaited, owner: type) -> Callable[_Given, Coroutine[Any, Any, _Answer]]: ...
+    def __get__(self, client: Any, owner: type) -> Any:
+        return _bound(self._awaited if issubclass(owner, Awaited) else self._waiting, client)
+
+
+class pages(Generic[_Given, _Item]):
+    """A function that returns the request for a first page, as a method that reads all of them as they are needed."""
+
+    def __init__(self, function: Callable[Concatenate[Any, _Given], Call[Page[_Item]]]) -> None:
+        def wait(client: Waiting, /, *given: _Given.args, **named: _Given.kwargs) -> Iterator[_Item]:
+            call: Call[Page[_Item]] | None = function(client, *given, **named)
+            while call is not None:
+                page = client._ask(call)
+                yield from page.items
+                call = None if page.next is None else call.following(page.next)
+
+        async def await_it(client: Awaited, /, *given: _Given.args, **named: _Given.kwargs) -> AsyncIterator[_Item]:
+            call: Call[Page[_Item]] | None = function(client, *given, **named)
+            while call is not None:
+                page = await client._ask(call)
+                for item in page.items:
+                    yield item
+                call = None if page.next is None else call.following(page.next)
+
+        self._waiting, self._awaited = _like(function, wait), _like(function, await_it)
+
+    @overload
+    def __get__(self, client: None, owner: type) -> Callable[..., Any]: ...
+    @overload
+    def __get__(self, client: Waiting, owner: type) -> Callable[_Given, Iterator[_Item]]: ...
+    @overload
+    def __get__(self, client: Awaited, owner: type) -> Callable[_Given, AsyncIterator[_Item]]: ...
+    def __get__(self, client: Any, owner: type) -> Any:
+        return _bound(self._awaited if issubclass(owner, Awaited) else self._waiting, client)
+
+
+def _bound(function: Any, client: Any) -> Any:
+    return function if client is None else MethodType(function, client)
+
+
+def _like(function: Callable[..., Any], made: Any) -> Any:
+    """``made`` with the name, words and parameters of ``function``, and its answer for people who ask for help."""
+    update_wrapper(made, function)
+    signature = inspect.signature(function)
+    made.__signature__ = signature.replace(return_annotation=get_args(signature.return_annotation)[0])
+    return made

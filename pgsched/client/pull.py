@@ -1,0 +1,95 @@
+"""What both clients have for those who pull: they claim from a queue and report results.
+
+for message in client.consume("orders", worker="svc-1"):
+    try:
+        settle(message.payload)
+    except Exception as error:
+        client.fail(message, repr(error))
+    else:
+        client.complete(message)
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from types import NoneType
+from typing import Any, TypeVar
+
+from pgsched.answers import Message
+from pgsched.client.methods import method
+from pgsched.client.requests import Call, Id, Length, body, identity, path, present
+from pgsched.domain.duration import parse_duration
+from pgsched.domain.request import NO_DELAY
+from pgsched.errors import InvalidInput
+
+_Answer = TypeVar("_Answer")
+_MARGIN = 10.0  # seconds that an answer may take beyond what it was asked to wait
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticket:
+    """Stands for a deferred execution: its id and the token that came with the call."""
+
+    id: Id
+    token: str | int
+
+
+Held = Message | Ticket
+
+
+class PullMethods:
+    """The methods of both clients for consumers, and for targets that complete an execution later."""
+
+    @method
+    def claim(
+        self, queue: str, *, worker: str, batch: int = 1, lease: Length = "30s", wait: Length = "0s"
+    ) -> Call[list[Message]]:
+        """What is due in a queue that is pulled, each under a lease; with ``wait``, up to 60 s, none only after so
+        long."""
+        return claim(queue, worker, batch, lease, wait)
+
+    @method
+    def complete(self, message: Held, result: Any = None) -> Call[None]:
+        """It has succeeded. Raises StaleLease where another has it by now, or it has ended."""
+        return _report(message, "complete", NoneType, result=result)
+
+    @method
+    def fail(
+        self, message: Held, error: str, *, retryable: bool = True, retry_after: Length | None = None
+    ) -> Call[str]:
+        """This attempt has failed; returns what becomes of it: ``retrying``, ``failed`` or ``expired``."""
+        said = {"error": error, "retryable": retryable, "retry_after": retry_after}
+        return _report(message, "fail", str, "status", **said)
+
+    @method
+    def extend(self, message: Held, lease: Length = "30s") -> Call[datetime]:
+        """Keeps it for so long from now; returns until when."""
+        return _report(message, "extend", datetime, "lease_expires_at", lease=lease)
+
+    @method
+    def release(self, message: Held) -> Call[None]:
+        """Hands it back as if it had not been claimed."""
+        return _report(message, "release", NoneType)
+
+
+def claim(queue: str, worker: str, batch: int, lease: Length, wait: Length) -> Call[list[Message]]:
+    asked = body({"worker": worker, "batch": batch, "lease": lease, "wait": wait})
+    patience = _MARGIN + _seconds(wait)
+    return Call("POST", path("queues", queue, "claim"), list[Message], "items", body=asked, timeout=patience)
+
+
+def claim_for_ever(queue: str, worker: str, batch: int, lease: Length, wait: Length) -> Call[list[Message]]:
+    """The request that ``consume`` repeats. Raises InvalidInput for one that would not wait."""
+    if _seconds(wait) < 1:
+        raise InvalidInput('wait must be 1 s or more, such as wait="20s": else an empty queue is asked all the time')
+    return claim(queue, worker, batch, lease, wait)
+
+
+def _report(held: Held, verb: str, answer: type[_Answer], field: str | None = None, **said: Any) -> Call[_Answer]:
+    verb_path = path("executions", identity(held.id), verb)
+    return Call("POST", verb_path, answer, field, body={"token": str(held.token), **body(present(said))})
+
+
+def _seconds(length: Length) -> float:
+    if isinstance(length, timedelta):
+        return length.total_seconds()
+    return 0.0 if length in NO_DELAY else parse_duration(length).total_seconds()

@@ -1,0 +1,57 @@
+"""What both clients have for queues."""
+
+from collections.abc import Mapping
+from typing import Any, TypedDict, Unpack
+
+from pgsched.client.methods import method
+from pgsched.client.requests import Call, body, check_names, path
+from pgsched.store.admin.queues import QueueRow
+
+
+class QueueSettings(TypedDict, total=False):
+    """What is named is set; None is the default. ``options`` takes the place of all that was there."""
+
+    options: Mapping[str, Any] | None
+    weight: int | None
+    max_waiting: int | None
+
+
+class QueueMethods:
+    """The methods of both clients for queues."""
+
+    @method
+    def list_queues(self) -> Call[list[QueueRow]]:
+        """All of them; what waits in each is counted up to 10,000."""
+        return Call("GET", path("queues"), list[QueueRow], "items")
+
+    @method
+    def get_queue(self, name: str) -> Call[QueueRow]:
+        """One queue."""
+        return Call("GET", path("queues", name), QueueRow)
+
+    @method
+    def create_queue(self, name: str, *, pulled: bool = False, **settings: Unpack[QueueSettings]) -> Call[QueueRow]:
+        """Makes a queue. Consumers claim from one that is ``pulled``; workers serve any other."""
+        check_names(settings, QueueSettings)
+        return Call("POST", path("queues"), QueueRow, body={"name": name, "pulled": pulled, **body(settings)})
+
+    @method
+    def set_queue(self, name: str, **settings: Unpack[QueueSettings]) -> Call[QueueRow]:
+        """Sets what is named."""
+        check_names(settings, QueueSettings)
+        return Call("PATCH", path("queues", name), QueueRow, body=body(settings))
+
+    @method
+    def drop_queue(self, name: str) -> Call[bool]:
+        """Drops a queue. Refused (Conflict) while something waits or runs in it, or jobs are in it."""
+        return Call("DELETE", path("queues", name), bool, "changed")
+
+    @method
+    def pause_queue(self, name: str, *, note: str | None = None) -> Call[bool]:
+        """Workers begin nothing more of it; false if it was paused before."""
+        return Call("POST", path("queues", name, "pause"), bool, "changed", body={"note": note})
+
+    @method
+    def resume_queue(self, name: str, *, note: str | None = None) -> Call[bool]:
+        """Ends the pause of a queue; false if it was not paused."""
+        return Call("POST", path("queues", name, "resume"), bool, "changed", body={"note": note})
