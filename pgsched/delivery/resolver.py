@@ -1,4 +1,4 @@
-"""Names of targets, asked of the system's resolver and remembered for a while.
+"""Names of targets, asked of the system's resolver and remembered for a while. A numeric address asks nobody.
 
 What is remembered is a hint where to connect, never a permission: that is given to each address when its socket is
 made.
@@ -37,7 +37,7 @@ class Resolver:
     async def resolve(self, host: str, port: int, client: str = "") -> list[AddressInfo]:
         """The allowed addresses of a name or numeric address, at least one. Raises AddressRefused when there are only
         others, OSError when there are none, and NoPlace while too many names are asked for."""
-        found = self._remembered_of(host)
+        found = _addresses(host) if _is_address(host) else self._remembered_of(host)
         if found is None:
             found = await asyncio.shield(self._asked.get(host) or self._ask(host, client))
         allowed, refusal = list[AddressInfo](), OSError(f"{host} has no address")

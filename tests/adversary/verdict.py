@@ -47,6 +47,7 @@ class Verdict:
     slow: list[str] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     figures: list[str] = field(default_factory=list)
+    under_attack: Figures | None = None
 
     @property
     def problems(self) -> list[str]:
@@ -87,7 +88,7 @@ def judge(house: House, attack: Attack, usual: Figures) -> Verdict:
     """Mounts an attack, says what came of it, and takes away what it has left."""
     for is_alone in _ALONE:
         with house.turns.taken(alone=is_alone):
-            verdict = _once(house, attack, usual)
+            verdict = attempt(house, attack, usual)
         house.clear()
         if verdict.broken or not verdict.slow:
             break
@@ -95,14 +96,15 @@ def judge(house: House, attack: Attack, usual: Figures) -> Verdict:
     return verdict
 
 
-def _once(house: House, attack: Attack, usual: Figures) -> Verdict:
+def attempt(house: House, attack: Attack, usual: Figures) -> Verdict:
+    """Mounts an attack once and says what came of it."""
     verdict, start = Verdict(), time.time()
     with Means(house) as means:
         attack.mount(means)
         measured = time.time() if attack.after_mount else start
         time.sleep(attack.seconds)
         if attack.recovers_within is None:
-            _look(house, verdict, measured, time.time() - 0.1, usual, "under attack")
+            verdict.under_attack = _look(house, verdict, measured, time.time() - 0.1, usual, "under attack")
     verdict.refusals = means.refusals
     if attack.recovers_within is not None:
         _recover(house, verdict, start, attack.recovers_within)
@@ -146,7 +148,7 @@ def _tell_refusals(verdict: Verdict, reasons: list[str], when: str, how: str) ->
             kind.append(f"{when} {len(found)} were refused {how}, such as: {found[0]}")
 
 
-def _look(house: House, verdict: Verdict, start: float, end: float, usual: Figures, when: str) -> None:
+def _look(house: House, verdict: Verdict, start: float, end: float, usual: Figures, when: str) -> Figures:
     account = house.account
     due = account.within(start, end)
     unrecorded = _until_recorded(house, due)
@@ -167,6 +169,7 @@ def _look(house: House, verdict: Verdict, start: float, end: float, usual: Figur
     if figures.count < _LEAST * RATE * (end - start):
         verdict.slow.append(f"{when} the first client could schedule but {figures.count} in {end - start:.1f} s")
     _compare(verdict, figures, usual, when)
+    return figures
 
 
 def _until_recorded(house: House, due: dict[str, Promise]) -> int:
@@ -181,10 +184,15 @@ def _until_recorded(house: House, due: dict[str, Promise]) -> int:
     return unrecorded
 
 
+def bound_of(figures: Figures, usual: Figures) -> float:
+    """How late the first client may be, in seconds."""
+    return max(2 * usual.late, FLOOR + _STEPS * figures.machine)
+
+
 def _compare(verdict: Verdict, figures: Figures, usual: Figures, when: str) -> None:
     floor = FLOOR + _STEPS * figures.machine
     for what, found, bound in (
-        ("the first client's p99 was", figures.late, max(2 * usual.late, floor)),
+        ("the first client's p99 was", figures.late, bound_of(figures, usual)),
         ("it was told after", figures.took, max(2 * usual.took, floor)),
         ("a run of its job came after", figures.ticks, max(2 * usual.ticks, 2 * floor)),
     ):

@@ -1,21 +1,24 @@
 """Plans the first row of a recurring job, and the next one after each edit; from then on claims plan the rows.
 
-Schedules are evaluated in a thread, because clients decide how long that takes, and the event loop must go on.
+Schedules are evaluated in a thread, because clients decide how long that takes, and the event loop must go on; but for
+plain intervals.
 """
 
 import asyncio
 import time
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 from uuid import UUID
 
 from psycopg import AsyncConnection
 
 from pgsched.domain.reckoning import Range
 from pgsched.domain.recurrence import Recurrence
+from pgsched.domain.rules import NO_RULES
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.isolation import is_a_lock, is_of_a_row, took_too_long
 from pgsched.store.core.query import column, first, rows, value
@@ -23,10 +26,13 @@ from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import LAST, to_datetime, to_instant
 from pgsched.store.ends.ends import finish_jobs, mark_invalid, skip_further
 from pgsched.store.jobs.recurring import Recurring
-from pgsched.store.jobs.starts import start_of
+from pgsched.store.jobs.starts import Planning, starts_of
 
 FIRST = UUID(int=0)
 _MICROSECOND = timedelta(microseconds=1)
+_Given = ParamSpec("_Given")
+_Found = TypeVar("_Found")
+_AT_ONCE = 100  # jobs of which is asked together what they have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +49,14 @@ class Job(Recurring):
     updated_at: datetime
     revision: int
     partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """An instant for which a job has a row, or had one."""
+
+    id: UUID
+    scheduled_for: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +153,14 @@ async def _plan(
     """Returns how many there was time for, and (id, reason) of those whose schedule makes no sense."""
     plans: dict[UUID, _Plan] = {}
     invalid: list[tuple[Any, str]] = []
-    for taken, job in enumerate(jobs):
-        if taken and time.monotonic() > until:
-            jobs = jobs[:taken]
+    for count, job in enumerate(jobs):
+        if count and time.monotonic() > until:
+            jobs = jobs[:count]
             break
+        if count % _AT_ONCE == 0:
+            known = await _taken(connection, [(job, job.accounted_to) for job in jobs[count : count + _AT_ONCE]])
         try:
-            plans[job.id] = await _plan_of(connection, job)
+            plans[job.id] = await _plan_of(connection, job, known.get(job.id, frozenset()))
         except (InvalidSchedule, OverflowError) as error:
             invalid.append((job.id, str(error)))
             await mark_invalid(connection, job.id, None, error)
@@ -158,24 +174,31 @@ async def _plan(
     return len(jobs), invalid
 
 
-async def _plan_of(connection: AsyncConnection[Any], job: Job) -> _Plan:
+async def _plan_of(connection: AsyncConnection[Any], job: Job, taken: Collection[datetime]) -> _Plan:
     """Raises InvalidSchedule."""
-    schedule = await asyncio.to_thread(job.recurrence)
     rules = job.parsed()
+    # An interval by itself takes no time: thousands of those that came at once need no thread each.
+    aside = _at_once if job.cron is None and rules == NO_RULES else asyncio.to_thread
+    schedule = await aside(job.recurrence)
     begin, paused = job.accounted_to, tuple[Range, ...]()
     if rules.after_completion and job.planned_revision > 0 and job.paused_at is None:
         begin = await _last_end(connection, job)
-    taken = await _taken(connection, job, min(begin, job.accounted_to))
+        if begin < job.accounted_to:
+            taken = (await _taken(connection, [(job, begin)])).get(job.id, frozenset())
     if job.paused_at is not None:
         begin = max(begin, job.updated_at)
-        paused = await asyncio.to_thread(_without_row, schedule, job.accounted_to, begin, taken)
+        paused = await aside(_without_row, schedule, job.accounted_to, begin, taken)
     if rules.max_runs is not None and job.runs >= rules.max_runs:
         return _Plan(paused=paused, ended="max_runs")
-    instant = await asyncio.to_thread(_first_free, schedule, begin, taken)
+    instant = await aside(_first_free, schedule, begin, taken)
     if instant is None or instant > to_datetime(LAST):
         return _Plan(paused=paused, ended="no instant is left")
-    start = await start_of(connection, job, job.partition, to_instant(instant))
+    [start] = await starts_of(connection, [Planning(job, job.partition, to_instant(instant))])
     return _Plan(instant=instant, start=to_datetime(start), paused=paused)
+
+
+async def _at_once(function: Callable[_Given, _Found], /, *args: _Given.args, **named: _Given.kwargs) -> _Found:
+    return function(*args, **named)
 
 
 def _first_free(schedule: Recurrence, after: datetime, taken: Collection[datetime]) -> datetime | None:
@@ -198,9 +221,17 @@ def _without_row(
     return tuple(found)
 
 
-async def _taken(connection: AsyncConnection[Any], job: Job, begin: datetime) -> set[datetime]:
-    """The instants later than ``begin`` that the job has a row for, or had."""
-    return set(await column(connection, "jobs/taken_ahead", job=job.id, begin=begin, changed=job.updated_at))
+async def _taken(connection: AsyncConnection[Any], begins: Sequence[tuple[Job, datetime]]) -> dict[UUID, set[datetime]]:
+    """The instants later than its ``begin`` that each job has a row for, or had, by the jobs' ids."""
+    parameters = {
+        "jobs": [job.id for job, _ in begins],
+        "begins": [begin for _, begin in begins],
+        "changed": [job.updated_at for job, _ in begins],
+    }
+    found: dict[UUID, set[datetime]] = defaultdict(set)
+    for taken in await rows(connection, _Taken, "jobs/taken_ahead", **parameters):
+        found[taken.id].add(taken.scheduled_for)
+    return found
 
 
 async def _last_end(connection: AsyncConnection[Any], job: Job) -> datetime:

@@ -1,7 +1,10 @@
 """When a planned row starts: at its instant, a little later by jitter, or when its window is emptiest."""
 
-from datetime import datetime
-from typing import Any, Protocol
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
 
 from psycopg import AsyncConnection
 
@@ -9,7 +12,9 @@ from pgsched.domain.jitter import emptiest, jittered, slots
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import Rules
 from pgsched.store.core.sql import statement_in
-from pgsched.store.core.wire import to_datetime, to_instant
+from pgsched.store.core.wire import Instants, to_datetime, to_instant
+
+_Slot = tuple[int, int]
 
 
 class Job(Protocol):
@@ -21,28 +26,63 @@ class Job(Protocol):
     def recurrence(self) -> Recurrence: ...
 
 
-async def start_of(connection: AsyncConnection[Any], job: Job, partition: int, instant: int) -> int:
-    """The start of a job's row for this instant; wire counts. Raises InvalidSchedule."""
-    rules = job.parsed()
+class Planning(NamedTuple):
+    """A row that is to stand in a partition for an instant of its job; a wire count."""
+
+    job: Job
+    partition: int
+    instant: int
+
+
+class _Window(NamedTuple):
+    """A window of which the emptiest slot is looked for; slots are wire counts, from and to."""
+
+    planning: Planning
+    instant: datetime
+    length: timedelta
+    following: datetime | None
+    slots: tuple[_Slot, ...]
+
+    def start(self, counts: Mapping[tuple[int, _Slot], int]) -> int:
+        found = [counts[self.planning.partition, slot] for slot in self.slots]
+        return to_instant(emptiest(self.planning.job.identity, self.instant, self.length, found, self.following))
+
+
+async def starts_of(connection: AsyncConnection[Any], plannings: Iterable[Planning]) -> list[int]:
+    """When each of these rows starts, as wire counts. Asks once for each partition, however many windows there are.
+    Raises InvalidSchedule."""
+    placed = [_place(planning) for planning in plannings]
+    counts = await _waiting(connection, [window for window in placed if isinstance(window, _Window)])
+    return [place.start(counts) if isinstance(place, _Window) else place for place in placed]
+
+
+def _place(planning: Planning) -> int | _Window:
+    rules = planning.job.parsed()
     if rules.spread is None:
-        return instant
-    return to_instant(await _start_within(connection, job, rules, partition, to_datetime(instant)))
-
-
-async def _start_within(
-    connection: AsyncConnection[Any], job: Job, rules: Rules, partition: int, instant: datetime
-) -> datetime:
-    following = job.recurrence().next_instant(instant)
+        return planning.instant
+    instant = to_datetime(planning.instant)
+    following = planning.job.recurrence().next_instant(instant)
     if rules.jitter is not None:
-        return jittered(job.identity, instant, rules.jitter, following)
+        return to_instant(jittered(planning.job.identity, instant, rules.jitter, following))
     assert rules.window is not None
-    begins = slots(instant, rules.window, following)
     end = instant + rules.window if following is None else min(instant + rules.window, following)
-    counts = await _waiting(connection, partition, [*begins, end])
-    return emptiest(job.identity, instant, rules.window, counts, following)
+    edges = [*map(to_instant, slots(instant, rules.window, following)), to_instant(end)]
+    return _Window(planning, instant, rules.window, following, tuple(pairwise(edges)))
 
 
-async def _waiting(connection: AsyncConnection[Any], partition: int, edges: list[datetime]) -> list[int]:
-    parameters = {"lows": edges[:-1], "highs": edges[1:]}
-    cursor = await connection.execute(statement_in("jobs/crowding", partition), parameters)
-    return [row[0] for row in await cursor.fetchall()]
+async def _waiting(connection: AsyncConnection[Any], windows: Iterable[_Window]) -> dict[tuple[int, _Slot], int]:
+    """How many rows wait in each slot; what several windows share is counted once."""
+    wanted: dict[int, dict[_Slot, None]] = defaultdict(dict)
+    for window in windows:
+        wanted[window.planning.partition].update(dict.fromkeys(window.slots))
+    asked = []
+    for partition, found in wanted.items():
+        lows, highs = zip(*found, strict=True)
+        parameters = {"lows": Instants(lows), "highs": Instants(highs)}
+        cursor = await connection.execute(statement_in("jobs/crowding", partition), parameters, binary=True)
+        asked.append((partition, found, cursor))
+    counts: dict[tuple[int, _Slot], int] = {}
+    for partition, found, cursor in asked:
+        rows = await cursor.fetchall()
+        counts.update({(partition, slot): row[0] for slot, row in zip(found, rows, strict=True)})
+    return counts

@@ -22,15 +22,17 @@ from psycopg import AsyncConnection
 from pgsched.domain.execution import Execution
 from pgsched.domain.reckoning import Range, Reckoning
 from pgsched.domain.rules import OnOverlap, Rules
-from pgsched.store.core.sql import statement, statement_in
+from pgsched.store.core.sql import statement_in
 from pgsched.store.core.wire import LAST, LONG_AGO, Instants, Tokens, Uuids, to_instant
 from pgsched.store.ends.ends import finish_jobs, skip_claimed, skip_further
-from pgsched.store.jobs import starts
 from pgsched.store.jobs.definitions import Definition, define, was_put_off
 from pgsched.store.jobs.earlier import cancel_earlier, earlier_runs, marked_busy, queue
+from pgsched.store.jobs.following import count_runs, plan_completions
 from pgsched.store.jobs.reckoned import Changed, Reckoned, changed_since, reckon_rows
+from pgsched.store.jobs.starts import Planning, starts_of
 from pgsched.store.live.putting_off import PutOff, put_off
 
+_Successor = tuple[Execution, Definition, int, int]
 _UNLESS_IT_STANDS: LiteralString = "on conflict do nothing"
 
 
@@ -53,7 +55,7 @@ class _Turn:
     again: bool
     idle: set[bytes] = field(default_factory=set)
     locked: list[PutOff] = field(default_factory=list)
-    successors: list[tuple[Execution, Definition, int, int]] = field(default_factory=list)
+    successors: list[_Successor] = field(default_factory=list)
     skipped: list[tuple[Execution, Range]] = field(default_factory=list)
     further: list[tuple[UUID, Range]] = field(default_factory=list)
     ended: list[tuple[Definition, str]] = field(default_factory=list)
@@ -101,8 +103,7 @@ async def plan_successors(
         if one.row.id in changed.locked:
             _put_off(turn, one.row, one.rules)
     runs = [run for one in reckoned if (run := _run_of(turn, one, changed, now))]
-    for run in await _unhindered(connection, turn, runs):
-        await _let_run(connection, turn, run)
+    await _let_run(connection, turn, await _unhindered(connection, turn, runs))
     await _write(connection, turn)
     for partition, instant in (await put_off(connection, turn.locked, ahead)).items():
         turn.heard[partition] = min(instant, turn.heard.get(partition, instant))
@@ -195,18 +196,21 @@ def _queues(rules: Rules) -> bool:
     return rules.after_completion or rules.on_overlap in {OnOverlap.QUEUE_ONE, OnOverlap.QUEUE_ALL}
 
 
-async def _let_run(connection: AsyncConnection[Any], turn: _Turn, run: _Run) -> None:
-    turn.further += [(run.definition.uuid, one) for one in run.passed]
-    if run.rules.max_runs is not None:
-        cursor = await connection.execute(statement("jobs/count_run"), {"job": run.definition.uuid})
-        found = await cursor.fetchone()
-        if found is not None and found[0] >= run.rules.max_runs and not run.changed:
+async def _let_run(connection: AsyncConnection[Any], turn: _Turn, runs: list[_Run]) -> None:
+    counts = await count_runs(connection, [run.definition.id for run in runs if run.rules.max_runs is not None])
+    for run in runs:
+        turn.further += [(run.definition.uuid, one) for one in run.passed]
+        if _is_last(run, counts):
             turn.ended.append((run.definition, "max_runs"))
-            return
-    if run.rules.after_completion and not run.changed:
-        turn.completing.append((run.row, run.definition))
-    else:
-        _follow(turn, run)
+        elif run.rules.after_completion and not run.changed:
+            turn.completing.append((run.row, run.definition))
+        else:
+            _follow(turn, run)
+
+
+def _is_last(run: _Run, counts: Mapping[bytes, int]) -> bool:
+    most = run.rules.max_runs
+    return most is not None and not run.changed and counts.get(run.definition.id, 0) >= most
 
 
 async def _write(connection: AsyncConnection[Any], turn: _Turn) -> None:
@@ -214,27 +218,17 @@ async def _write(connection: AsyncConnection[Any], turn: _Turn) -> None:
     if turn.skipped:
         await skip_claimed(connection, turn.skipped)
     await skip_further(connection, turn.further)
-    for row, definition in turn.completing:
-        await connection.execute(
-            statement_in("jobs/plan_completion", row.partition),
-            {
-                "job": definition.uuid,
-                "revision": definition.revision,
-                "after": UUID(bytes=row.id),
-                "delay": definition.interval,
-            },
-        )
+    await plan_completions(connection, turn.completing)
     if turn.ended:
         await finish_jobs(connection, [(one.uuid, one.revision, why) for one, why in turn.ended])
 
 
 async def _insert(connection: AsyncConnection[Any], turn: _Turn) -> None:
     planned: dict[int, list[tuple[bytes, int, int, int]]] = defaultdict(list)
+    starts = await _starts(connection, turn.successors)
     for row, definition, instant, earliest in turn.successors:
-        fire = instant
-        if definition.rules is not None:
-            fire = await starts.start_of(connection, definition, row.partition, instant)
-        planned[row.partition].append((definition.id, definition.revision, instant, max(fire, earliest)))
+        fire = max(starts.get(definition.id, instant), earliest)
+        planned[row.partition].append((definition.id, definition.revision, instant, fire))
     if not planned:
         return
     inserted = []
@@ -254,6 +248,16 @@ async def _insert(connection: AsyncConnection[Any], turn: _Turn) -> None:
     for partition, parameters, count, cursor in inserted:
         if cursor.rowcount < count:
             await _put_off_locked(connection, turn, partition, parameters)
+
+
+async def _starts(connection: AsyncConnection[Any], successors: Iterable[_Successor]) -> dict[bytes, int]:
+    """When the successors start whose jobs have rules, by the jobs' ids."""
+    ruled = {
+        definition.id: Planning(definition, row.partition, instant)
+        for row, definition, instant, _ in successors
+        if definition.rules is not None
+    }
+    return dict(zip(ruled, await starts_of(connection, ruled.values()), strict=True))
 
 
 async def _put_off_locked(

@@ -12,7 +12,7 @@ from psycopg import AsyncCursor
 from pgsched.domain.execution import Execution
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement, statement_in, statement_over, together
-from pgsched.store.core.wire import LONG_AGO, Instant, Instants, Tokens, Uuids
+from pgsched.store.core.wire import LONG_AGO, Instant, Tokens, Uuids
 from pgsched.store.ends.deferred import with_own_tokens
 from pgsched.store.jobs.successors import NOTHING_PLANNED, plan_successors
 from pgsched.store.live.parking import Parked
@@ -273,28 +273,6 @@ async def cut_short(connection: Connection, partition: int, group: Group) -> Ans
     """The same of rows that ran when their worker stopped; a handler to which this happens again and again is to run
     alone."""
     return await connection.execute(statement_in("live/cut_short", partition), group.parameters(), binary=True)
-
-
-class HandedBack(NamedTuple):
-    """The marks from which to go on where there may be more, and those from which to look once more for what somebody
-    had locked; wire counts by partition."""
-
-    read_to: dict[int, int]
-    locked: dict[int, int]
-
-
-async def release_claims(
-    connection: Connection, lows: Mapping[int, int], tokens: Sequence[int], *, depth: int
-) -> HandedBack:
-    """Hands back what claims took whose answers never came, of the next ``depth`` due rows of each partition from
-    behind its mark on."""
-    parameters = {"partitions": list(lows), "lows": Instants(lows.values()), "tokens": Tokens(tokens), "depth": depth}
-    cursor = await connection.execute(statement("live/release_claim"), parameters, binary=True)
-    rows = await cursor.fetchall()
-    return HandedBack(
-        {row[0]: row[1] for row in rows if row[1] is not None},
-        {row[0]: row[2] - 1 for row in rows if row[2] is not None},
-    )
 
 
 async def renew(connection: Connection, partition: int, group: Group, lease: timedelta) -> int:

@@ -31,6 +31,7 @@ from pgsched.worker.claim.rear import Rear
 from pgsched.worker.claim.selection import Selection
 from pgsched.worker.claim.sight import Sight
 from pgsched.worker.claim.stride import Stride
+from pgsched.worker.claim.wanted import HELP_AFTER, LOOK_AGAIN, Wanted
 from pgsched.worker.claim.watch import Watch
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.gates.admission import Admission
@@ -38,8 +39,7 @@ from pgsched.worker.roster import Roster
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _SMALLEST_SHARE = 16
-_HELP_AFTER = 50_000  # microseconds overdue before another worker's partition is helped with
-_LOOK_AGAIN, _LITTLE_ROOM, _NOT_YET = 0.05, 0.005, 0.02
+_LITTLE_ROOM, _NOT_YET = 0.005, 0.02
 _QUICK = 0.01  # seconds within which the left edge is read where nothing dead stands there
 
 
@@ -75,6 +75,7 @@ class Claimer(Service):
         self._selection = selection
         self._sight, self._watch, self._stride = Sight(), Watch(), Stride()
         self._front = Front(self._sight, rear, roster, clock)
+        self._wanted = Wanted(self._sight, roster, clock, ahead=self._ahead_us)
         self._looked_at = self._claimed_at = self._swept_at = float("-inf")
         self._sweep_took = float("inf")
 
@@ -116,7 +117,7 @@ class Claimer(Service):
         self._sweep_took = time.monotonic() - started
         for partition, instant in due.items():
             is_theirs = partition not in self._roster.own
-            if instant < self._sight.low(partition) and not (is_theirs and instant > now - _HELP_AFTER):
+            if instant < self._sight.low(partition) and not (is_theirs and instant > now - HELP_AFTER):
                 self.expect(partition, instant)
 
     async def turn(self) -> float:
@@ -131,11 +132,11 @@ class Claimer(Service):
             await self._watch.enter(await self._link.get(), self._roster.number, self._roster.partitions)
         if self._watch.on:
             return await self._keep_watch()
-        wanted = self._wanted()
+        wanted = self._wanted.now(self._looked_at)
         if not wanted and not (self._fairness.clients and self._roster.open):
             return await self._until_next()
         free = self._dispatcher.free
-        pause = self._room_pause(free) or (self._gathering_pause(wanted) if wanted else 0.0)
+        pause = self._room_pause(free) or (self._gathering_pause(wanted[0]) if wanted else 0.0)
         if pause > 0:
             return pause
         self._fairness.leave(self._admission.passed_over)
@@ -196,21 +197,9 @@ class Claimer(Service):
         self._watch.lose()
         self._looked_at = float("-inf")
 
-    def _wanted(self) -> list[int]:
-        """The partitions to claim from now: own ones with a row in sight, else the most overdue of the others."""
-        horizon = self._clock.now() + self._ahead_us
-        own = [p for p in self._roster.own if self._sight.due.get(p, horizon + 1) <= horizon]
-        if own:
-            return sorted(own, key=self._sight.due.__getitem__)
-        if time.monotonic() - self._looked_at > _LOOK_AGAIN:
-            return []
-        overdue = horizon - self._ahead_us - _HELP_AFTER
-        others = [p for p in self._roster.open if self._sight.due.get(p, overdue + 1) <= overdue]
-        return sorted(others, key=self._sight.due.__getitem__)[:4]
-
-    def _gathering_pause(self, wanted: list[int]) -> float:
+    def _gathering_pause(self, partition: int) -> float:
         """Rows that are still some way off may gather for half the look-ahead before they are claimed together."""
-        slack = self._sight.due[wanted[0]] - self._clock.now() - self._ahead_us // 4
+        slack = self._sight.due[partition] - self._clock.now() - self._ahead_us // 4
         since = time.monotonic() - self._claimed_at
         return min(slack / 1e6, self._ahead_us / 2e6 - since) if slack > 0 else 0.0
 
@@ -299,13 +288,10 @@ class Claimer(Service):
 
     async def _until_next(self) -> float:
         """Seconds until something is to be done: the earliest row in sight of its own, a look to help, the poll."""
-        now = self._clock.now()
         until_poll = self._looked_at + min(self._poll, self._watch.look_interval) - time.monotonic()
-        own = [self._sight.due[p] for p in self._roster.own if p in self._sight.due]
-        until_own = (min(own) - self._ahead_us - now) / 1e6 if own else until_poll
-        theirs = [self._sight.due[p] for p in self._roster.open if p in self._sight.due and p not in self._roster.own]
-        until_help = (min(theirs) + _HELP_AFTER - now) / 1e6 if theirs else until_poll
-        if until_help <= 0:
+        until_help = self._wanted.until_help()
+        if until_help is not None and until_help <= 0:
             await self._look()
-            return 0.0 if self._wanted() else _LOOK_AGAIN
-        return max(min(until_poll, until_own, until_help), 0.0)
+            return 0.0 if self._wanted.now(self._looked_at) else LOOK_AGAIN
+        known = (until_poll, self._wanted.until_own(), until_help)
+        return max(min(seconds for seconds in known if seconds is not None), 0.0)

@@ -13,7 +13,7 @@ from pgsched.observer import BatchClaimed
 from pgsched.store.core.connect import Link
 from pgsched.store.core.isolation import is_of_a_row
 from pgsched.store.core.wire import LONG_AGO
-from pgsched.store.live import careful, executions
+from pgsched.store.live import careful, executions, unanswered
 from pgsched.store.live.executions import Admit, Claimed, Lease, Share
 from pgsched.store.live.parking import Parked
 from pgsched.store.live.row_filter import RowFilter
@@ -113,7 +113,7 @@ class Leases:
                 self._looking_for = list(self._unanswered)
                 self._marks, self._locked = dict.fromkeys(self._roster.partitions, LONG_AGO), {}
             tokens, connection = self._looking_for, await self.link.get()
-            found = await executions.release_claims(connection, self._marks, tokens, depth=_PART)
+            found = await unanswered.release_claims(connection, self._marks, tokens, depth=_PART)
             self._marks, self._locked = found.read_to, {**found.locked, **self._locked}
             parts -= 1
             if self._marks:

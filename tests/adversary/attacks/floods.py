@@ -113,17 +113,50 @@ def as_many_connections_as_there_are(means: Means) -> None:
 
 @attack(seconds=4)
 def thousands_of_jobs_for_each_second(means: Means) -> None:
-    means.commit("insert into pgsched.jobs (client_id, key, every, target) select 'mallory', 'j' || n, interval '1"
-                 " second',"
-                 " 'python:mallory' from generate_series(1, 2000) n")  # fmt: skip
+    jobs_for_each_second(means, count=2_000)
 
 
 @attack(seconds=4)
 def thousands_of_clients_with_five_rows_each(means: Means) -> None:
     """Nobody of them has more than its share."""
+    clients_with_rows(means, clients=2_000, each=5)
+
+
+def jobs_for_each_second(means: Means, *, count: int, rules: str = "{}") -> None:
+    _at_length(means, "insert into pgsched.jobs (client_id, key, every, target, rules) select 'mallory', 'j' || n,"
+               " interval '1 second', 'python:mallory', %s::jsonb from generate_series(1, %s) n",
+               rules, count)  # fmt: skip
+
+
+def clients_with_rows(means: Means, *, clients: int, each: int) -> None:
     owner = means.house.owner
     means.at_end(lambda: owner.execute("delete from pgsched.clients where client_id like 'mallory-%'"))
     means.at_end(lambda: owner.execute("delete from pgsched.executions where client_id like 'mallory-%'"))
-    owner.execute("insert into pgsched.clients (client_id) select 'mallory-' || n from generate_series(0, 1999) n")
-    owner.execute("insert into pgsched.executions (client_id, target, fire_at) select 'mallory-' || n % 2000,"
-                  " 'python:mallory', now() from generate_series(1, 10000) n")  # fmt: skip
+    owner.execute("insert into pgsched.clients (client_id) select 'mallory-' || n from generate_series(1, %s) n",
+                  [clients])  # fmt: skip
+    owner.execute("insert into pgsched.executions (client_id, target, fire_at) select 'mallory-' || n %% %s + 1,"
+                  " 'python:mallory', now() from generate_series(1, %s) n", [clients, clients * each])  # fmt: skip
+
+
+def hosts_that_refuse(means: Means, *, count: int) -> None:
+    _at_length(means, "insert into pgsched.executions (client_id, target, fire_at) select 'mallory', 'http://127.0.'"
+               " || n / 250 || '.' || n %% 250 + 1 || ':9/', now() from generate_series(1, %s) n", count)  # fmt: skip
+
+
+def rows_that_are_due(means: Means, *, count: int) -> None:
+    _at_length(means, "insert into pgsched.executions (client_id, target, fire_at) select 'mallory', 'python:mallory',"
+               " now() from generate_series(1, %s) n", count)  # fmt: skip
+
+
+def rows_under_ordering_keys(means: Means, *, count: int, keys: int) -> None:
+    _at_length(means, "insert into pgsched.executions (client_id, target, fire_at, ordering_key, partition) select"
+               " 'mallory', 'python:mallory', now(), k, pgsched.partition_for('default', 'mallory', null, k)"
+               " from (select 'k' || n %% %s as k from generate_series(1, %s) n) as keys", keys, count)  # fmt: skip
+
+
+def _at_length(means: Means, statement: str, *parameters: object) -> None:
+    """One statement of mallory's that may take its time."""
+    session = means.mallory()
+    session.autocommit = True
+    means.attempt(session, "set statement_timeout = '20s'")
+    means.attempt(session, statement, parameters)

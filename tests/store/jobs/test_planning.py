@@ -1,6 +1,7 @@
 """From where on jobs are planned: each instant has its account, also where no planner was there for a while."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -313,6 +314,20 @@ async def test_the_first_job_of_each_client_is_planned_before_the_second_of_any(
     assert await jobs.plan_jobs(worker, batch=2, seconds=60) == (2, [], True)
     assert len(waiting(db, of_one)) == 1
     assert sum(len(waiting(db, many)) for many in of_many) == 1
+
+
+async def test_what_new_jobs_have_already_is_asked_once_for_all_of_them(
+    db: Session, worker: Connection, tmp_path: Path
+) -> None:
+    for _ in range(20):
+        job(db, planned_revision=0)
+    with (tmp_path / "sent").open("w+b") as sent:
+        worker.pgconn.trace(sent.fileno())
+        planned = await jobs.plan_jobs(worker, batch=100)
+        worker.pgconn.untrace()
+        sent.seek(0)
+        told = sent.read()
+    assert (planned.jobs, told.count(b"instants of jobs that have their row or their end already")) == (20, 1)
 
 
 async def test_when_the_time_of_a_turn_is_over_the_rest_is_planned_in_the_next(db: Session, worker: Connection) -> None:

@@ -53,6 +53,29 @@ async def test_what_is_planned_is_not_looked_for_again(db: Session, worker: Conn
     assert b"those that do not stand" not in told
 
 
+@pytest.mark.parametrize(
+    ("rules", "asked"),
+    [
+        ({"max_runs": 5}, b"one more run of each job"),
+        ({"window": "10m"}, b"how many rows wait in each of these spans"),
+        ({"after_completion": True}, b"the successors of rows of one partition after whose end"),
+    ],
+)
+async def test_what_a_rule_asks_is_asked_once_for_all_jobs_of_a_claim(
+    db: Session, worker: Connection, tmp_path: Path, rules: dict[str, object], asked: bytes
+) -> None:
+    """In a partition: statements of a claim are as many for thousands of jobs as for one."""
+    for _ in range(20):
+        planned_row(db, job(db, rules=rules, ordering_key="together"), BEGAN)
+    with (tmp_path / "sent").open("w+b") as sent:
+        worker.pgconn.trace(sent.fileno())
+        answer = await claim(worker)
+        worker.pgconn.untrace()
+        sent.seek(0)
+        told = sent.read()
+    assert (len(answer.rows), told.count(asked)) == (20, 1)
+
+
 async def test_rows_that_do_not_recur_plan_nothing(db: Session, worker: Connection) -> None:
     schedule(db, fire_at=BEGAN)
     answer = await claim(worker)
