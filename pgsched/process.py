@@ -28,7 +28,7 @@ from pgsched.worker.run.witness import Start
 
 Orders = Callable[[Callable[[], None]], None]
 _LOOK_EVERY, _ORDERS_WITHIN = 1.0, 2.0
-_SWITCH_INTERVAL = 0.0005
+_SWITCH_INTERVAL = 0.0001
 """After how many seconds a thread that computes lets another go on. The event loop waits for so long at each step, once
 for each function that computes."""
 
@@ -54,6 +54,7 @@ async def _run(
     stop = asyncio.Event()
     running = worker(stop.set)
     _heed(stop, running, orders)
+    running.lend_threads()
     await running.start()
     unfit: list[InvalidSettings] = []
     try:

@@ -13,10 +13,12 @@ from typing import Any, TypeVar
 
 import orjson
 
+from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.channel import Completion, Verdict, cut
 from pgsched.delivery.failures import Failures, Raised
 from pgsched.delivery.handlers import Handler
 from pgsched.delivery.places import NoPlace
+from pgsched.delivery.steps import ACCOUNT, Steps, begin, charged
 from pgsched.delivery.threads import Threads
 from pgsched.domain.capability import handler_of
 from pgsched.domain.execution import Execution
@@ -97,11 +99,20 @@ class App:
 
 
 class PythonChannel:
-    """Calls python: targets. Functions that are not async run in ``threads``, which the caller shuts down."""
+    """Calls python: targets. Functions that are not async run in ``threads``, which the caller shuts down; others at
+    the charge of their client in ``accounts``."""
 
-    def __init__(self, app: App, *, completion: Completion, threads: Threads, failures: Failures) -> None:
+    def __init__(
+        self,
+        app: App,
+        *,
+        completion: Completion,
+        threads: Threads,
+        failures: Failures,
+        accounts: Accounts | None = None,
+    ) -> None:
         self._handlers, self._completion, self._threads = app.handlers, completion, threads
-        self._failures = failures
+        self._failures, self._accounts = failures, accounts or Accounts()
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """One call of the handler. The caller ends it by cancelling when the deadline has passed. Raises NoPlace
@@ -114,16 +125,16 @@ class PythonChannel:
                 return await self._in_transaction(handler, execution)
             if not handler.is_async:
                 return await self._in_thread(handler, execution)
-            if handler.wants_nothing:
-                result = await handler.function()
-            else:
-                result = await handler.function(**handler.arguments(execution))
-            return _success(result)
+            arguments = {} if handler.wants_nothing else handler.arguments(execution)
+            result = begin(self._accounts.of(execution.client_id), handler.function(**arguments), execution.target)
+            return _success(await result if type(result) is Steps else result)
         except (NoPlace, asyncio.CancelledError):
             raise
         except BaseException as error:
             # A handler that calls exit() ends its attempt, not the worker.
-            return self._ended_by(Raised(error), execution)
+            with charged(self._accounts.of(execution.client_id)):  # what it says of itself is code of a handler's, too
+                raised = Raised(error)
+            return self._ended_by(raised, execution)
 
     async def close(self) -> None:
         """Nothing is held open."""
@@ -138,7 +149,8 @@ class PythonChannel:
         places.take(execution.client_id)
         try:
             async with self._completion.settle_in_transaction(execution) as connection:
-                await handler.function(**handler.arguments(execution), connection=connection)
+                called = handler.function(**handler.arguments(execution), connection=connection)
+                await Steps(self._accounts.of(execution.client_id), called, target=execution.target)
         finally:
             places.give_back(execution.client_id)
         return Settled()
@@ -146,9 +158,13 @@ class PythonChannel:
     async def _in_thread(self, handler: Handler, execution: Execution) -> Outcome:
         """What it is given and what it returns is read and written in the thread, too."""
         self._threads.take(execution.client_id)
-        answer = await self._threads.call(
-            execution.client_id, lambda: _success(handler.function(**handler.arguments(execution)))
-        )
+        account = self._accounts.of(execution.client_id)
+
+        def work() -> Succeeded:
+            ACCOUNT.set(account)  # for what it has the event loop do
+            return _success(handler.function(**handler.arguments(execution)))
+
+        answer = await self._threads.call(execution.client_id, work)
         return self._ended_by(answer, execution) if isinstance(answer, Raised) else answer
 
 

@@ -12,19 +12,24 @@ to be started anew.
 import asyncio
 import contextlib
 import contextvars
+import functools
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from pgsched.delivery.failures import Raised
 from pgsched.delivery.places import NoPlace, Places, alone
+from pgsched.delivery.steps import ACCOUNT
 
 _CLOCK_OF = getattr(time, "pthread_getcpuclockid", None)
 THREAD_NAME = "pgsched-handler"
 _Answer = TypeVar("_Answer")
 _PATIENCE = 30.0
+_MORE = 2
+_COMPUTES, _ONE = 0.2, 1.3
+"""From what part of a processor, and of what their process had, functions compute; and what one gives, amply."""
 _LEFT_BEHIND = 2
 """For each place. A thread that waits takes 20 to 100 kB of memory."""
 
@@ -39,6 +44,7 @@ class Threads(Places):
         super().__init__("threads for handlers that are not async", most, is_shared=is_shared)
         self._spent, self._kept = spent, 0
         self.left_behind = Places("threads that are left behind", _LEFT_BEHIND * most, is_shared=is_shared)
+        self._growth = Growth()
         self._at_work: dict[int, tuple[str, int, float]] = {}
         self._used: dict[str, float] = {}
         self._executor = ThreadPoolExecutor(most + self.left_behind.most, thread_name_prefix=THREAD_NAME)
@@ -74,6 +80,17 @@ class Threads(Places):
                 found[client] = found.get(client, 0.0) + time.clock_gettime(clock) - since
         return found
 
+    def beat(self) -> None:
+        """To be called some times a second in the event loop."""
+        if self._is_shared():
+            self._growth.look(self._by_client, self.processor_time(), time.monotonic(), time.process_time())
+
+    def free_for(self, client: str) -> int:
+        more = super().free_for(client)
+        if not self._is_shared():
+            return more
+        return min(more, self._growth.most(client) - self.taken_by(client))
+
     def why(self, client: str) -> str | None:
         if self.left_behind.free_for(client) > 0:
             return None
@@ -88,16 +105,23 @@ class Threads(Places):
         """Starts nothing more. Functions under way go on."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
-    def _work(self, client: str, function: Callable[[], _Answer]) -> _Answer | Raised:
+    @contextlib.contextmanager
+    def counting(self, client: str) -> Iterator[None]:
+        """What this thread computes meanwhile is this client's."""
         if _CLOCK_OF is None:
-            return _call(function)
+            yield
+            return
         thread, since = threading.get_ident(), time.thread_time()
         self._at_work[thread] = client, _CLOCK_OF(thread), since
         try:
-            return _call(function)
+            yield
         finally:
             del self._at_work[thread]
             self._used[client] = self._used.get(client, 0.0) + time.thread_time() - since
+
+    def _work(self, client: str, function: Callable[[], _Answer]) -> _Answer | Raised:
+        with self.counting(client):
+            return _call(function)
 
     def _leave_behind(self, client: str) -> Callable[[str], None]:
         """Its attempt is over, and the function goes on. Answers with what is to be called when it returns."""
@@ -118,6 +142,54 @@ class Threads(Places):
     def _look(self) -> None:
         if self._kept >= self.most:
             self._spent()
+
+
+class LoopsThreads(ThreadPoolExecutor):
+    """For ``asyncio.to_thread`` and the like: what handlers have computed there is their clients' in ``threads``."""
+
+    def __init__(self, threads: Threads) -> None:
+        super().__init__(thread_name_prefix="pgsched-loop")
+        self._counting = threads.counting
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        account = ACCOUNT.get()
+        if account is None:
+            return super().submit(function, *arguments, **named)
+        return super().submit(self._work, account.client, functools.partial(function, *arguments, **named))
+
+    def _work(self, client: str, function: Callable[[], Any]) -> Any:
+        with self._counting(client):
+            return function()
+
+
+class Growth:
+    """How many functions at once a client may have, where it is not alone.
+
+    What they do is not known before they do it. Those that wait let go of the interpreter's lock, and there may be
+    many; those that compute keep it from the event loop, the longer the more of them there are. So there are only a few
+    more each time, and while those of the client that are at work compute, fewer."""
+
+    def __init__(self) -> None:
+        self._at_work: dict[str, int] = {}
+        self._used: Mapping[str, float] = {}
+        self._computing: frozenset[str] = frozenset()
+        self._now = self._in_all = 0.0
+
+    def look(self, at_work: Mapping[str, int], used: Mapping[str, float], now: float, in_all: float) -> None:
+        """So many of each client are at work, and have used so many seconds of processors up to now, and the process
+        ``in_all``. Where that is more than one processor can give, they compute without the interpreter's lock."""
+        passed, process = now - self._now, in_all - self._in_all
+        much = _COMPUTES * max(passed, process)
+        before = self._used if process < _ONE * passed else used
+        self._computing = frozenset(
+            client for client, seconds in used.items() if seconds - before.get(client, 0.0) > much
+        )
+        self._at_work, self._used, self._now, self._in_all = dict(at_work), used, now, in_all
+
+    def most(self, client: str) -> int:
+        """How many may be at work."""
+        at_work = self._at_work.get(client, 0)
+        return max(at_work - 1, 1) if client in self._computing else at_work + _MORE
 
 
 def _call(function: Callable[[], _Answer]) -> _Answer | Raised:

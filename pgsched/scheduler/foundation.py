@@ -1,5 +1,6 @@
 """What a worker stands on: its sessions, the upkeep, and the way of a claimed row from its lane to its settle."""
 
+import asyncio
 import os
 import secrets
 import socket
@@ -7,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.failures import Failures
 from pgsched.delivery.pushing import capabilities
 from pgsched.delivery.python import App
 from pgsched.delivery.router import Channels
-from pgsched.delivery.threads import Threads
+from pgsched.delivery.threads import LoopsThreads, Threads
 from pgsched.domain.execution import Execution
 from pgsched.errors import InvalidSettings
 from pgsched.events import Events
@@ -38,6 +40,7 @@ from pgsched.worker.run.shares import Shares
 from pgsched.worker.run.stand_in import StandIn
 from pgsched.worker.run.terms import Terms
 from pgsched.worker.run.trial import Trial
+from pgsched.worker.run.watch import Watch
 from pgsched.worker.run.witness import Start
 from pgsched.worker.settle.completion import TransactionalCompletion
 from pgsched.worker.settle.settler import SETTLING_PATIENCE, Settler
@@ -88,7 +91,7 @@ class Foundation:
         self._threads = Threads(
             min(settings.concurrency, settings.handler_threads), is_shared=self._is_shared, spent=self._spent
         )
-        self._failures = Failures(self.events)
+        self._failures, self._accounts = Failures(self.events), Accounts()
         self._payloads = Payloads(Link(url, "payloads"), settings.in_hand_bytes, is_shared=self._is_shared)
         self._beginnings = Beginnings(Link(url, "begin"))
         self.circuits = self._make_circuits()
@@ -122,6 +125,7 @@ class Foundation:
         )
 
     def _make_dispatcher(self, trials: Trials) -> Dispatcher:
+        shares = Shares(lanes=self.settings.concurrency, is_wanted=self._is_shared, relieved=self.relieved)
         return Dispatcher(
             self.channels,
             self.clock,
@@ -133,15 +137,20 @@ class Foundation:
             events=self.events,
             failures=self._failures,
             payloads=self._payloads,
-            shares=Shares(
-                lanes=self.settings.concurrency,
-                is_wanted=self._is_shared,
-                relieved=self.relieved,
-            ),
-            stand_in=self._make_stand_in(trials),
+            shares=shares,
             beginnings=self._beginnings,
-            functions=self._threads.processor_time,
+            watch=self._make_watch(shares, trials),
+        )
+
+    def _make_watch(self, shares: Shares, trials: Trials) -> Watch:
+        return Watch(
+            self.events,
+            shares,
+            stand_in=self._make_stand_in(trials),
             ending=trials.ending,
+            accounts=self._accounts,
+            functions=self._threads.processor_time,
+            beaten=self._threads.beat,
         )
 
     def _make_stand_in(self, trials: Trials) -> StandIn:
@@ -185,6 +194,7 @@ class Foundation:
             completion=self.completion,
             threads=self._threads,
             failures=self._failures,
+            accounts=self._accounts,
             is_shared=self._is_shared,
         )
 
@@ -198,6 +208,11 @@ class Foundation:
         self.events.emit("places.taken", places=self._threads.name, most=self._threads.most, reason=reason)
         if self._over is not None:
             self._over()
+
+    def lend_threads(self) -> None:
+        """Has the running loop use threads in which it is counted what handlers compute. For a process that is a worker
+        and nothing else."""
+        asyncio.get_running_loop().set_default_executor(LoopsThreads(self._threads))
 
     def _is_shared(self) -> bool:
         return self.upkeep.directory.are_several

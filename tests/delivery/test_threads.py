@@ -2,13 +2,16 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator
 
 import pytest
 
 from pgsched.delivery import threads as module
+from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.places import NoPlace
-from pgsched.delivery.threads import Threads
+from pgsched.delivery.steps import begin
+from pgsched.delivery.threads import Growth, LoopsThreads, Threads
 
 
 class Stuck:
@@ -25,6 +28,7 @@ class Stuck:
             begun.set()
             self.go.wait(60)
 
+        self.threads.beat()
         self.threads.take(client)
         attempt = asyncio.create_task(self.threads.call(client, work))
         await asyncio.to_thread(begun.wait, 30)
@@ -82,3 +86,53 @@ async def test_a_process_none_of_whose_threads_comes_back_is_spent(monkeypatch: 
     finally:
         stuck.go.set()
         stuck.threads.shutdown()
+
+
+def test_a_client_begins_a_few_functions_more_at_a_time_until_it_is_known_what_they_do() -> None:
+    growth = Growth()
+    assert growth.most("mallory") == 2
+    growth.look({"mallory": 2}, {"mallory": 0.0}, 0.05, 0.01)
+    assert growth.most("mallory") == 4
+    assert growth.most("shop") == 2
+
+
+def test_it_has_fewer_at_work_while_they_compute() -> None:
+    growth = Growth()
+    growth.look({"mallory": 4, "shop": 9}, {"mallory": 0.03, "shop": 0.001}, 0.05, 0.04)
+    assert growth.most("mallory") == 3
+    assert growth.most("shop") == 11
+    growth.look({}, {"mallory": 0.03}, 0.1, 0.05)
+    assert growth.most("mallory") == 2
+
+
+def test_it_may_compute_in_many_where_that_needs_no_lock_of_the_interpreter_s() -> None:
+    growth = Growth()
+    growth.look({"mallory": 4}, {"mallory": 0.15}, 0.05, 0.16)
+    assert growth.most("mallory") == 6
+
+
+async def test_where_there_is_one_client_all_may_begin_at_once() -> None:
+    threads = Threads(64)
+    threads.beat()
+    assert threads.free_for("mallory") == 64
+    threads.shutdown()
+
+
+async def test_what_a_handler_computes_in_the_loop_s_own_threads_is_its_client_s() -> None:
+    threads = Threads(2)
+    asyncio.get_running_loop().set_default_executor(LoopsThreads(threads))
+
+    def compute() -> None:
+        end = time.thread_time() + 0.05
+        while time.thread_time() < end:
+            sum(range(1000))
+
+    async def handler() -> None:
+        await asyncio.to_thread(compute)
+
+    await asyncio.to_thread(compute)
+    assert not threads.processor_time()
+    found = begin(Accounts().of("mallory"), handler(), "python:x")
+    await found
+    assert threads.processor_time()["mallory"] >= 0.05
+    threads.shutdown()

@@ -4,6 +4,7 @@ import ssl
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict
 
+from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.channel import Completion
 from pgsched.delivery.failures import Failures
 from pgsched.delivery.http import HttpChannel
@@ -48,6 +49,7 @@ def make_channels(
     completion: Completion,
     threads: Threads,
     failures: Failures,
+    accounts: Accounts,
     is_shared: Callable[[], bool],
 ) -> Channels:
     """``secrets`` and ``role_of`` are what is known of a client, ``is_shared`` says whether there are several. Raises
@@ -61,6 +63,6 @@ def make_channels(
         is_shared=is_shared,
         **ways_out(settings),
     )
-    python = PythonChannel(app, completion=completion, threads=threads, failures=failures)
+    python = PythonChannel(app, completion=completion, threads=threads, failures=failures, accounts=accounts)
     others = pushing_channels(settings, url, role_of=role_of, is_shared=is_shared)
     return Channels(http=Sparing(http, circuits), python=python, others=others)

@@ -15,7 +15,6 @@ may have by now (``tenure``) is handed back.
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from pgsched.delivery.channel import Channel
@@ -28,23 +27,20 @@ from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.run.attempts import Attempts, Settle, ended_by_drain
 from pgsched.worker.run.beginnings import Beginnings
-from pgsched.worker.run.ending import Ending
 from pgsched.worker.run.lane import Lane
 from pgsched.worker.run.pace import Pace
 from pgsched.worker.run.payloads import Payloads
-from pgsched.worker.run.process_time import ProcessTime
 from pgsched.worker.run.putting_off import PuttingOff
 from pgsched.worker.run.rounds import Rounds
 from pgsched.worker.run.shares import Shares
-from pgsched.worker.run.stand_in import Hand, StandIn
+from pgsched.worker.run.stand_in import Hand
 from pgsched.worker.run.tenure import Tenure
 from pgsched.worker.run.terms import DEFAULT, Terms
 from pgsched.worker.run.upcoming import Upcoming
 from pgsched.worker.run.waiting import Waiting
-from pgsched.worker.run.watchdog import Watchdog
+from pgsched.worker.run.watch import Watch, Watched
 
 _ROWS_BEFORE_YIELDING = 128
-_WATCH_EVERY = 0.05
 _DEAF_AFTER = 5.0
 
 
@@ -66,12 +62,9 @@ class Dispatcher:
         failures: Failures,
         payloads: Payloads,
         shares: Shares,
-        stand_in: StandIn | None = None,
         beginnings: Beginnings | None = None,
-        ending: Ending | None = None,
-        functions: Callable[[], Mapping[str, float]] = dict,
+        watch: Watch | None = None,
     ) -> None:
-        self._stand_in, self._ending = stand_in, ending
         self._clock, self._settle, self.in_hand = clock, settle, in_hand
         self.room: Signal[[]] = Signal()
         in_hand.left.connect(payloads.note_left)
@@ -85,22 +78,11 @@ class Dispatcher:
         self._rounds = Rounds(lambda: shares.wanted)
         self._ready = self._rounds.now
         self._upcoming = Upcoming(clock, ahead=ahead, due=self._rounds.add, rung=self._wake_lane)
-        self._hand = Hand(
-            tenure=self.tenure, in_hand=in_hand, ready=self._rounds, upcoming=self._upcoming, waiting=self._waiting
-        )
-        self._watchdog = self._make_watchdog(events)
-        self._time = ProcessTime(
-            events,
-            shares,
-            turned_at=lambda: self._watchdog.turned_at,
-            row_of=self._delivered_by,
-            functions=functions,
-        )
+        self._watch = watch or Watch(events, shares)
         self._lanes = [Lane() for _ in range(concurrency)]
         self._idle: list[Lane] = []
         shares.idle = self._idle.__len__
         self._waking = self._wants_room = False
-        self._watch: asyncio.Task[None] | None = None
         self._attempts = Attempts(
             channel,
             settle,
@@ -117,27 +99,18 @@ class Dispatcher:
             beginnings=beginnings,
         )
 
-    def _make_watchdog(self, events: Events) -> Watchdog:
-        if self._stand_in is None:
-            return Watchdog(events, self._delivered_by)
-        return Watchdog(
-            events,
-            self._delivered_by,
-            stand_in=self._have_stood_in,
-            rest=self._stand_in.rest,
-            ending=self._ending,
+    def _hand(self) -> Hand:
+        return Hand(
+            tenure=self.tenure,
+            in_hand=self.in_hand,
+            ready=self._rounds,
+            upcoming=self._upcoming,
+            waiting=self._waiting,
         )
-
-    def _have_stood_in(self, since: float, culprit: Execution | None) -> None:
-        until = next((lane.expires for lane in self._lanes if culprit and lane.execution is culprit), None)
-        assert self._stand_in is not None
-        self._stand_in.step(self._hand, since, culprit, until)
 
     def start(self) -> None:
         self._upcoming.start()
-        self._watchdog.start()
-        self._time.start()
-        self._watch = asyncio.create_task(self._watch_lanes())
+        self._watch.start(Watched(lanes=self._lanes, hand=self._hand(), look=self._look))
         for lane in self._lanes:
             lane.task = asyncio.create_task(self._run(lane))
 
@@ -210,10 +183,7 @@ class Dispatcher:
         while self._busy() and time.monotonic() < deadline:  # noqa: ASYNC110  lanes end one by one; this is shutdown
             await asyncio.sleep(0.01)
         self._attempts.draining = True
-        self._watchdog.close()
-        self._time.close()
-        if self._watch:
-            self._watch.cancel()
+        self._watch.close()
         self._upcoming.close()
         tasks = [lane.task for lane in self._lanes if lane.task]
         for task in tasks:
@@ -232,7 +202,7 @@ class Dispatcher:
     @property
     def is_broken(self) -> bool:
         """Whether a lane has ended, or what looks after the lanes, though nobody drains."""
-        tasks = [self._watch, *(lane.task for lane in self._lanes)]
+        tasks = [self._watch.task, *(lane.task for lane in self._lanes)]
         return not self._attempts.draining and any(task is not None and task.done() for task in tasks)
 
     @property
@@ -306,33 +276,16 @@ class Dispatcher:
         self._ready.appendleft(row)
         self._wake_lane()
 
-    def _delivered_by(self, task: asyncio.Task[object]) -> Execution | None:
-        return next((lane.execution for lane in self._lanes if lane.task is task), None)
-
-    async def _watch_lanes(self) -> None:
-        while True:
-            await asyncio.sleep(_WATCH_EVERY)
-            now = time.monotonic()
-            blocked = self._watchdog.beat(now)
-            if self.tenure.is_given_up:
-                self.hand_back()
-            occupied = 0.0
-            for lane in self._lanes:
-                if lane.execution is None:
-                    continue
-                if blocked and lane.execution is not self._watchdog.culprit:
-                    lane.lend(blocked)
-                occupied += now - lane.started
-                if lane.expires < now and lane.task and not lane.expired:
-                    lane.expired = True
-                    lane.task.cancel()
-            self._pace.observe_running(occupied)
-            self._hand_back_excess()
-            if self._waiting.count:
-                self._waiting.look()
-                self._putting_off.turn()
-            self.shares.look(self._waiting.by_client())
-            self._time.tell()
+    def _look(self, occupied: float) -> None:
+        """Some times a second, with how long the attempts under way have taken in all."""
+        if self.tenure.is_given_up:
+            self.hand_back()
+        self._pace.observe_running(occupied)
+        self._hand_back_excess()
+        if self._waiting.count:
+            self._waiting.look()
+            self._putting_off.turn()
+        self.shares.look(self._waiting.by_client())
 
     def _hand_back_excess(self) -> None:
         """When attempts have become slow, what was claimed for quick ones would wait here: others may have it."""

@@ -15,8 +15,9 @@ from collections.abc import Callable
 
 from pgsched.domain.execution import Execution
 from pgsched.events import Events
-from pgsched.worker.run.ending import Ending
+from pgsched.worker.run.ending import Ending, Status
 
+_CLOCK = time.monotonic
 BLOCKED_AFTER = 1.0
 """Seconds without a turn after which the loop counts as blocked."""
 _LONGEST_STACK = 4_000
@@ -76,6 +77,8 @@ class Watchdog:
     def _watch(self, loop: asyncio.AbstractEventLoop, thread: int) -> None:
         while not self._closing.wait(self._after / 4):
             if self._ending is not None:
+                if time.monotonic is not _CLOCK:
+                    self._ending.now(Status.BROKEN, "somebody has replaced time.monotonic, by which all is timed", ())
                 self._ending.wind()
             turned_at = self._turned_at
             blocked = time.monotonic() - turned_at

@@ -39,7 +39,7 @@ async def test_a_part_that_has_ended_is_named(running: Running) -> None:
 
 async def test_a_lane_that_has_ended_is_one(running: Running) -> None:
     async with running() as worker:
-        task = worker.dispatcher._watch
+        task = worker.dispatcher._watch.task
         task.cancel()
         await asyncio.wait([task])
         assert worker.broken == "lanes"

@@ -4,32 +4,50 @@ import time
 
 import pytest
 
+from pgsched.delivery.accounts import PERIOD, Accounts
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.events import Events
-from pgsched.worker.run.process_time import PERIOD, ProcessTime, Reading
+from pgsched.worker.run.process_time import ProcessTime, Reading
 from pgsched.worker.run.shares import Shares
 from tests.delivery.receiver import execution
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 
 class Held:
-    """Shares, and who is charged for what."""
+    """Accounts of a process that is shared, and who owes how much."""
 
     def __init__(self) -> None:
         self.shares = Shares(lanes=100, is_wanted=lambda: True, relieved=lambda: None)
         self.shares.look({})
-        self.time = ProcessTime(Events(), self.shares, turned_at=lambda: 0.0, row_of=lambda task: None, functions=dict)
+        self.accounts = Accounts(self.shares.hold_back)
+        self.time = ProcessTime(Events(), self.accounts, functions=dict)
+        self.others_come()
 
-    def count(
-        self, client: str | None, passed: float, *, loop: float = 0.0, others: float = 0.0, **used: float
-    ) -> None:
-        row = execution("python:work", client_id=client) if client else None
-        self.time.count(row, Reading(0.0, 0.0, 0.0, {}), Reading(passed, loop, loop + others, used))
+    def others_come(self) -> None:
+        """Somebody else has something in the process, now."""
+        self.accounts.charge(self.accounts.of("shop"), 1e-9)
+        self.accounts.charge(self.accounts.of("mallory"), 1e-9)
+        self.accounts.beat(time.monotonic(), wanted=True, in_hand=())
+        self.accounts.forgive(0.001)
+
+    def charge(self, client: str, seconds: float) -> None:
+        self.accounts.charge(self.accounts.of(client), seconds)
+
+    def step(self, client: str, passed: float, *, felt: float | None = None, ended: float = 0.0) -> None:
+        """One that took so long, and for so long as was felt beside it."""
+        before = self.accounts.felt
+        self.accounts.feel(0.0, time.thread_time())
+        self.accounts.felt += passed if felt is None else felt
+        self.accounts.count(self.accounts.of(client), ended or self.accounts.turned_at, passed, before)
+
+    def threads(self, passed: float, *, loop: float = 0.0, others: float = 0.0, **used: float) -> None:
+        self.time.count(Reading(0.0, 0.0, 0.0, {}), Reading(passed, loop, loop + others, used))
 
     @property
-    def charged(self) -> dict[str, float]:
-        return {client: round(seconds, 6) for client, seconds in self.time._charged.items()}
+    def owed(self) -> dict[str, float]:
+        found = {client: round(account.owed, 3) for client, account in self.accounts._owing.items()}
+        return {client: owed for client, owed in found.items() if owed}
 
 
 @pytest.fixture
@@ -37,59 +55,75 @@ def held() -> Held:
     return Held()
 
 
-def test_who_sleeps_in_the_loop_is_charged_for_each_look(held: Held) -> None:
-    for _ in range(5):
-        held.count("mallory", PERIOD)
-    assert held.charged == {"mallory": round(5 * PERIOD, 6)}
+def test_a_step_is_charged_with_all_the_time_that_it_took(held: Held) -> None:
+    held.step("mallory", 0.02)
+    held.step("mallory", 0.03)
+    assert held.owed == {"mallory": 0.05}
 
 
-def test_who_computes_in_the_loop_is_charged_for_all_of_it_however_late_the_look_comes(held: Held) -> None:
-    held.count("mallory", 0.5, loop=0.45)
-    assert held.charged == {"mallory": 0.45}
+def test_a_step_during_which_the_machine_stands_is_charged_with_what_was_felt_of_it(held: Held) -> None:
+    held.step("shop", 0.5, felt=0.01)
+    assert held.owed == {"shop": round(PERIOD + 0.01, 3)}
 
 
-def test_a_look_that_the_machine_delays_counts_as_one(held: Held) -> None:
-    held.count("shop", 0.5, loop=0.001)
-    assert held.charged == {"shop": PERIOD}
+def test_a_step_that_keeps_the_interpreter_s_lock_is_charged_though_nobody_felt_it(held: Held) -> None:
+    account, felt = held.accounts.of("mallory"), held.accounts.felt
+    held.accounts.feel(0.0, time.thread_time() - 0.4)
+    held.accounts.count(account, 0.0, 0.4, felt)
+    assert held.owed == {"mallory": 0.4}
 
 
-def test_who_computes_in_threads_is_charged_and_not_whose_row_waits_for_the_lock(held: Held) -> None:
-    held.count("shop", 0.2, loop=0.001, others=0.19, mallory=0.18, another=0.02)
-    assert held.charged == {"mallory": 0.18, "another": 0.02, "shop": 0.001}
+def test_short_steps_are_charged_only_while_the_loop_is_late(held: Held) -> None:
+    held.step("shop", 0.005)
+    assert not held.owed
+    held.step("shop", 0.005, ended=held.accounts.turned_at + 0.2)
+    assert held.owed == {"shop": 0.005}
+
+
+def test_who_computes_in_threads_is_charged_and_not_whose_step_waits_for_the_lock(held: Held) -> None:
+    held.threads(0.2, loop=0.001, others=0.19, mallory=0.18, another=0.02)
+    held.accounts.contended = True
+    held.step("shop", 0.05)
+    assert held.owed == {"mallory": 0.18, "another": 0.02}
 
 
 def test_threads_of_many_processors_are_charged_for_no_more_than_has_passed(held: Held) -> None:
-    held.count(None, 0.2, others=1.6, mallory=1.2, another=0.4)
-    assert held.charged == {"mallory": 0.15, "another": 0.05}
+    held.threads(0.2, others=1.6, mallory=1.2, another=0.4)
+    assert held.owed == {"mallory": 0.15, "another": 0.05}
 
 
 def test_a_client_begins_nothing_until_enough_is_forgiven(held: Held) -> None:
-    held.time.charge("mallory", 0.4)
-    held.time.charge("shop", 0.09)
-    held.time.judge(0.0)
+    held.charge("mallory", 0.4)
+    held.charge("shop", 0.09)
     assert held.shares.over == {"mallory"}
     assert held.shares.free_for("mallory") == 0
     assert held.shares.free_for("shop") > 0
     assert held.shares.why("mallory") is not None
-    held.time.judge(1.7)
+    held.accounts.forgive(1.8)
     assert held.shares.over == {"mallory"}
-    held.time.judge(1.8)
+    held.accounts.forgive(0.2)
     assert not held.shares.over
     assert held.shares.free_for("mallory") > 0
 
 
 def test_what_is_forgiven_is_shared_by_those_who_are_over(held: Held) -> None:
-    held.time.charge("mallory", 0.4)
-    held.time.charge("malcolm", 0.4)
-    held.time.judge(0.0)
-    held.time.judge(1.8)
+    held.charge("mallory", 0.4)
+    held.charge("malcolm", 0.4)
+    held.accounts.forgive(2.0)
     assert held.shares.over == {"mallory", "malcolm"}
 
 
+def test_all_is_forgiven_at_once_where_nobody_else_has_anything_in_the_process() -> None:
+    accounts = Accounts()
+    accounts.charge(accounts.of("mallory"), 0.4)
+    accounts.beat(0.0, wanted=True, in_hand=[execution("python:work", client_id="mallory")])
+    accounts.forgive(0.02)
+    assert not accounts.over
+
+
 def test_nobody_is_kept_for_minutes_by_what_one_handler_did(held: Held) -> None:
-    held.time.charge("mallory", 40.0)
-    held.time.judge(0.0)
-    held.time.judge(10.0)
+    held.charge("mallory", 40.0)
+    held.accounts.forgive(25.0)
     assert not held.shares.over
 
 
@@ -132,11 +166,12 @@ async def test_handlers_that_block_the_loop_for_a_moment_each_leave_it_to_others
             return bool(worker.dispatcher.shares.wanted)
 
         await until(is_shared)
+        await db.execute(MANY.encode(), ["shop", "python:quick", None, 1])
         await db.execute(MANY.encode(), ["mallory", "python:block", options, 40])
         said = await recorder.wait_for("loop.shared")
         for _ in range(10):
             await db.execute(MANY.encode(), ["shop", "python:quick", None, 1])
-        query = "select count(*) = 10 from pgsched.history where client_id = 'shop'"
+        query = "select count(*) = 11 from pgsched.history where client_id = 'shop'"
         await until(lambda: value(db, query))
     assert (said["client"], said["target"]) == ("mallory", "python:block")
     assert begun.count("block") < 30
@@ -177,10 +212,11 @@ async def test_who_computes_in_threads_begins_nothing_more_until_others_had_thei
             return bool(worker.dispatcher.shares.wanted)
 
         await until(is_shared)
+        await db.execute(MANY.encode(), ["shop", "python:compute", None, 1])
         await db.execute(MANY.encode(), ["mallory", "python:compute", None, 200])
         said = await recorder.wait_for("loop.shared")
         await db.execute(MANY.encode(), ["shop", "python:compute", None, 1])
-        query = "select count(*) = 1 from pgsched.history where client_id = 'shop'"
+        query = "select count(*) = 2 from pgsched.history where client_id = 'shop'"
         await until(lambda: value(db, query), seconds=40)
         assert begun.count("mallory") < 150
     assert said["client"] == "mallory"

@@ -1,0 +1,120 @@
+"""Looks after the lanes while the loop turns: deadlines, rows that have waited too long, and who takes too much.
+
+One task does so for all lanes, some times a second. Threads look after the loop itself: one whether it turns at all
+(``watchdog``), one who takes the process's time (``process_time``).
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pgsched.delivery.accounts import Accounts
+from pgsched.delivery.steps import meter
+from pgsched.domain.execution import Execution
+from pgsched.events import Events
+from pgsched.worker.run.ending import Ending
+from pgsched.worker.run.lane import Lane
+from pgsched.worker.run.process_time import ProcessTime
+from pgsched.worker.run.shares import Shares
+from pgsched.worker.run.stand_in import Hand, StandIn
+from pgsched.worker.run.watchdog import Watchdog
+
+_WATCH_EVERY = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What is looked after. ``look`` is called each time with how long the attempts under way have taken in all."""
+
+    lanes: Sequence[Lane]
+    hand: Hand
+    look: Callable[[float], None]
+
+
+class Watch:
+    """``functions`` answers with the processor's time that functions of each client have had in threads, and
+    ``beaten`` is called at each beat of the loop."""
+
+    def __init__(
+        self,
+        events: Events,
+        shares: Shares,
+        *,
+        stand_in: StandIn | None = None,
+        ending: Ending | None = None,
+        accounts: Accounts | None = None,
+        functions: Callable[[], Mapping[str, float]] = dict,
+        beaten: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._shares, self._stand_in, self._beaten = shares, stand_in, beaten
+        self._accounts = accounts or Accounts()
+        self._accounts.hold_back = shares.hold_back
+        self._time = ProcessTime(events, self._accounts, functions=functions)
+        self._watchdog = self._make_watchdog(events, ending)
+        self._task: asyncio.Task[None] | None = None
+        self._watched: Watched
+
+    def _make_watchdog(self, events: Events, ending: Ending | None) -> Watchdog:
+        if self._stand_in is None:
+            return Watchdog(events, self._delivered_by)
+        return Watchdog(
+            events, self._delivered_by, stand_in=self._have_stood_in, rest=self._stand_in.rest, ending=ending
+        )
+
+    def start(self, watched: Watched) -> None:
+        """Looks after these in the running loop."""
+        self._watched = watched
+        self._watchdog.start()
+        meter()
+        self._time.start()
+        self._task = asyncio.create_task(self._look_on())
+
+    def close(self) -> None:
+        self._accounts.open()
+        self._watchdog.close()
+        self._time.close()
+        if self._task:
+            self._task.cancel()
+
+    @property
+    def task(self) -> asyncio.Task[None] | None:
+        return self._task
+
+    def _have_stood_in(self, since: float, culprit: Execution | None) -> None:
+        lanes = self._watched.lanes
+        until = next((lane.expires for lane in lanes if culprit and lane.execution is culprit), None)
+        assert self._stand_in is not None
+        self._stand_in.step(self._watched.hand, since, culprit, until)
+
+    def _delivered_by(self, task: asyncio.Task[object]) -> Execution | None:
+        return next((lane.execution for lane in self._watched.lanes if lane.task is task), None)
+
+    async def _look_on(self) -> None:
+        before = time.monotonic()
+        while True:
+            await asyncio.sleep(_WATCH_EVERY)
+            now = time.monotonic()
+            blocked = self._watchdog.beat(now)
+            self._beaten()
+            occupied = self._look_at_lanes(now, now - before, blocked)
+            self._watched.look(occupied)
+            self._accounts.beat(now, wanted=self._shares.wanted, in_hand=self._watched.hand.in_hand.rows.values())
+            self._time.tell()
+            before = now
+
+    def _look_at_lanes(self, now: float, passed: float, blocked: float) -> float:
+        """Ends attempts whose time is over, and answers with how long those under way have taken."""
+        occupied = 0.0
+        for lane in self._watched.lanes:
+            if lane.execution is None:
+                continue
+            if blocked and lane.execution is not self._watchdog.culprit:
+                lane.lend(blocked)
+            elif self._accounts.over and self._accounts.paces(lane.execution.client_id):
+                lane.lend(passed)
+            occupied += now - lane.started
+            if lane.expires < now and lane.task and not lane.expired:
+                lane.expired = True
+                lane.task.cancel()
+        return occupied
