@@ -728,12 +728,14 @@ function pgsched_internal.carry_on(uuid,timestamp with time zone) returns void v
 function pgsched_internal.check_acts_for(text) returns boolean volatility s parallel s
 function pgsched_internal.check_after(text[],text,text,text) returns boolean volatility i parallel s
 function pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) returns boolean volatility s parallel u
+function pgsched_internal.check_backoff(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_changes(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_claim(text,text,integer,interval) returns smallint volatility s parallel s
 function pgsched_internal.check_client_changes(jsonb) returns boolean volatility s parallel u
 function pgsched_internal.check_cron(text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_dead_letter_filter(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_defaults(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_delivery(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_empty(pgsched.queues) returns boolean volatility s parallel u
 function pgsched_internal.check_ended(uuid,text) returns boolean volatility v parallel u
 function pgsched_internal.check_exclusion(jsonb) returns boolean volatility i parallel s
@@ -744,17 +746,20 @@ function pgsched_internal.check_labels(jsonb) returns boolean volatility i paral
 function pgsched_internal.check_lease(interval) returns boolean volatility i parallel s
 function pgsched_internal.check_length(jsonb,text,integer) returns boolean volatility i parallel s set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_limit(integer,interval,integer,integer) returns boolean volatility i parallel s
+function pgsched_internal.check_lists(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_may_set(text) returns boolean volatility s parallel u
 function pgsched_internal.check_may_sideline(text) returns boolean volatility s parallel u
 function pgsched_internal.check_members(jsonb,text[]) returns boolean volatility i parallel s
 function pgsched_internal.check_no_circle(uuid,uuid) returns boolean volatility v parallel u
-function pgsched_internal.check_on_conflict(text,text,text) returns boolean volatility i parallel s
+function pgsched_internal.check_on_conflict(text,text,boolean) returns boolean volatility i parallel s
 function pgsched_internal.check_options(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_partition(smallint,text,text,text) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_payload(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_pulled(text,text) returns boolean volatility s parallel s
 function pgsched_internal.check_queue_changes(jsonb) returns boolean volatility i parallel s
+function pgsched_internal.check_request(text,text,timestamp with time zone,interval,text,interval,text,text,text,jsonb,jsonb,text,text,text,text[],text,timestamp with time zone) returns void volatility s parallel u
 function pgsched_internal.check_result(jsonb,text) returns boolean volatility i parallel s set search_path=pg_catalog, pg_temp
+function pgsched_internal.check_retries(jsonb) returns boolean volatility i parallel s
 function pgsched_internal.check_rules(jsonb) returns boolean volatility i parallel s security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.check_said(text,text) returns boolean volatility i parallel s
 function pgsched_internal.check_secret(text) returns boolean volatility i parallel s
@@ -792,15 +797,18 @@ function pgsched_internal.executions_inserted() returns trigger volatility v par
 function pgsched_internal.expire_dead_letters(integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) returns pgsched.execution_status volatility v parallel u
 function pgsched_internal.fault_of_json(jsonb) returns text volatility i parallel s set search_path=pg_catalog, pg_temp
+function pgsched_internal.fault_of_values(jsonb) returns record volatility i parallel s
 function pgsched_internal.find_execution(text,text) returns uuid volatility v parallel u
 function pgsched_internal.fire_dependents(uuid[]) returns uuid[] volatility v parallel u
 function pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) returns void volatility v parallel u
+function pgsched_internal.follow_replaced(pgsched.jobs,pgsched.jobs) returns void volatility v parallel u
 function pgsched_internal.forget_dependencies(uuid) returns void volatility v parallel u
 function pgsched_internal.gate_of(text,text) returns text volatility i parallel s
 function pgsched_internal.give_key(text,text,uuid,smallint) returns void volatility v parallel u
 function pgsched_internal.grant_execute(text[],regrole) returns void volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.hand_back(pgsched.executions) returns void volatility v parallel u
 function pgsched_internal.has_ended(uuid) returns boolean volatility v parallel u
+function pgsched_internal.has_no_such_day(text) returns boolean volatility i parallel s
 function pgsched_internal.homes_of(uuid) returns smallint[] volatility s parallel u
 function pgsched_internal.in_history(uuid) returns pgsched.history volatility v parallel u
 function pgsched_internal.in_partition(smallint,text) returns text volatility s parallel u
@@ -883,6 +891,7 @@ function pgsched_internal.partition_in(uuid) returns smallint volatility i paral
 function pgsched_internal.partition_of(pgsched.jobs) returns smallint volatility s parallel s
 function pgsched_internal.partition_with(uuid) returns smallint volatility v parallel u
 function pgsched_internal.put_away(smallint,uuid,text) returns void volatility v parallel u
+function pgsched_internal.put_job(uuid,text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched.jobs volatility v parallel u
 function pgsched_internal.queue_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.queue_to_tell(smallint,text) returns smallint volatility s parallel s
 function pgsched_internal.queues_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -901,6 +910,7 @@ function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,j
 function pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) returns pgsched_internal.placement volatility v parallel u
+function pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.seconds_in(jsonb,text) returns double precision volatility i parallel s
 function pgsched_internal.set_aside(smallint,uuid,text) returns void volatility v parallel u
@@ -1079,7 +1089,7 @@ grant execute on pgsched_internal.check_may_set(text) to pgsched_worker
 grant execute on pgsched_internal.check_may_sideline(text) to pgsched_worker
 grant execute on pgsched_internal.check_members(jsonb,text[]) to pgsched_worker
 grant execute on pgsched_internal.check_no_circle(uuid,uuid) to pgsched_worker
-grant execute on pgsched_internal.check_on_conflict(text,text,text) to pgsched_worker
+grant execute on pgsched_internal.check_on_conflict(text,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.check_options(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_options(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pgsched_client
@@ -1452,12 +1462,14 @@ comment on pgsched_internal.carry_on(uuid,timestamp with time zone) is 'Has a wo
 comment on pgsched_internal.check_acts_for(text) is 'True where the session acts for this client; raises PS012 otherwise.'
 comment on pgsched_internal.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) is 'True for a range of a job that can be backfilled; raises PS002, PS010 or PS011 as pgsched.backfill does.'
+comment on pgsched_internal.check_backoff(jsonb) is 'True for waits between attempts; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_changes(jsonb) is 'True for what pgsched.edit can read; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_claim(text,text,integer,interval) is 'The first partition of a queue that can be claimed from so; raises PS000, PS010 or PS011 otherwise.'
 comment on pgsched_internal.check_client_changes(jsonb) is 'True for what pgsched.set_client can read; raises PS000, PS001, PS004 or PS012 with what to write otherwise.'
 comment on pgsched_internal.check_cron(text) is 'True for what reads as a cron expression; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_dead_letter_filter(jsonb) is 'True for a filter of dead letters with at least one member; raises PS000 or PS002 with what to write otherwise.'
 comment on pgsched_internal.check_defaults(jsonb) is 'True for options that can be the defaults of a client or a queue; raises PS004 with what to write otherwise.'
+comment on pgsched_internal.check_delivery(jsonb) is 'True for options that say how, when and in which order to deliver; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_empty(pgsched.queues) is 'True where nothing waits or runs in a queue; raises PS011 otherwise.'
 comment on pgsched_internal.check_ended(uuid,text) is 'True where an execution that has ended lets those fire that are scheduled after it; raises PS011 otherwise.'
 comment on pgsched_internal.check_exclusion(jsonb) is 'True for a date, a range of dates or instants, or a cron expression; raises PS002 with what to write otherwise.'
@@ -1468,17 +1480,20 @@ comment on pgsched_internal.check_labels(jsonb) is 'True for labels, an object o
 comment on pgsched_internal.check_lease(interval) is 'True for how long an execution may be leased; raises PS000 otherwise.'
 comment on pgsched_internal.check_length(jsonb,text,integer) is 'True for a value of so many bytes as text; raises PS000 otherwise.'
 comment on pgsched_internal.check_limit(integer,interval,integer,integer) is 'True for what pgsched.set_limit can mean; raises PS000 with what to write otherwise.'
+comment on pgsched_internal.check_lists(jsonb) is 'True for further schedules and excluded times of a job; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_may_set(text) is 'True where the session may change what is set for a client; raises PS000 or PS012 otherwise.'
 comment on pgsched_internal.check_may_sideline(text) is 'True where the session may sideline a host for a client, or for all (null); raises PS000 or PS012 otherwise.'
 comment on pgsched_internal.check_members(jsonb,text[]) is 'True for what can be set of a client or a queue, weight and options among it; raises PS000, PS001 or PS004 otherwise.'
 comment on pgsched_internal.check_no_circle(uuid,uuid) is 'True unless an execution would wait for itself, directly or through others; called by pgsched.wait_for. PS011 if so.'
-comment on pgsched_internal.check_on_conflict(text,text,text) is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.'
+comment on pgsched_internal.check_on_conflict(text,text,boolean) is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_partition(smallint,text,text,text) is 'True for the partition in which a key lives; raises PS000 with what to write otherwise.'
 comment on pgsched_internal.check_payload(jsonb) is 'True for a payload of at most 1 MiB as text, 100 levels, and 10,000 digits a number; raises PS003 otherwise.'
 comment on pgsched_internal.check_pulled(text,text) is 'True where a target goes with a queue: queue: and a queue that is pulled, or neither; raises PS001 with what to write otherwise.'
 comment on pgsched_internal.check_queue_changes(jsonb) is 'True for what pgsched.set_queue can read; raises PS000 or PS004 with what to write otherwise.'
+comment on pgsched_internal.check_request(text,text,timestamp with time zone,interval,text,interval,text,text,text,jsonb,jsonb,text,text,text,text[],text,timestamp with time zone) is 'Raises PS000, PS001 or PS002, with what to write instead, for parts of a request that do not go together. Called by pgsched.schedule_outcome where more is given than an instant.'
 comment on pgsched_internal.check_result(jsonb,text) is 'True for a result that may be kept, as for a payload; raises PS003 otherwise.'
+comment on pgsched_internal.check_retries(jsonb) is 'True for options that say how often and when to try again; raises PS004 with what to write otherwise.'
 comment on pgsched_internal.check_rules(jsonb) is 'True for rules of recurrence that pgsched knows; raises PS002 with what to write otherwise.'
 comment on pgsched_internal.check_said(text,text) is 'True for what the audit log keeps of why something was done, and by whom; raises PS000 otherwise.'
 comment on pgsched_internal.check_secret(text) is 'True for whsec_ and the base64 of 24 to 64 bytes; raises PS000 with what to write otherwise.'
@@ -1518,15 +1533,18 @@ comment on pgsched_internal.executions_inserted() is 'Refuses the one-shots of a
 comment on pgsched_internal.expire_dead_letters(integer) is 'Deletes dead letters that have expired and whose day of history is gone, no more than so many; returns how many.'
 comment on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) is 'Records the failed try of an execution that is locked, which then waits for the next one or ends, as its options say; null, and nothing done, where somebody has locked what its end writes.'
 comment on pgsched_internal.fault_of_json(jsonb) is 'Why a value is not taken as a payload or result: its size or depth, or the digits of a number; null where it is.'
+comment on pgsched_internal.fault_of_values(jsonb) is 'What is wrong with a rule that has one value, and what to write instead; nulls where nothing is.'
 comment on pgsched_internal.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
 comment on pgsched_internal.fire_dependents(uuid[]) is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.'
 comment on pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) is 'What follows from the end of an execution: a target is told, its job counts it, what waits for it is released, and its ordering key is blocked or goes on.'
+comment on pgsched_internal.follow_replaced(pgsched.jobs,pgsched.jobs) is 'Has the waiting row of a job follow the definition that has replaced another.'
 comment on pgsched_internal.forget_dependencies(uuid) is 'Removes what an execution waited for; called once it is not held any more.'
 comment on pgsched_internal.gate_of(text,text) is 'The gate of a limit, such as client:payments; PS000 for a kind or name that cannot be.'
 comment on pgsched_internal.give_key(text,text,uuid,smallint) is 'Has a key that is locked stand for this from now on.'
 comment on pgsched_internal.grant_execute(text[],regrole) is 'Grants all functions of these names to a role; called by migrations.'
 comment on pgsched_internal.hand_back(pgsched.executions) is 'Has an execution that is locked wait as if it had not been claimed.'
 comment on pgsched_internal.has_ended(uuid) is 'Whether history knows an execution of a client that the session acts for.'
+comment on pgsched_internal.has_no_such_day(text) is 'Whether a cron expression names days that none of its months has.'
 comment on pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.'
 comment on pgsched_internal.in_history(uuid) is 'The row of an execution in history; null where it has none. Holds no lock afterwards.'
 comment on pgsched_internal.in_partition(smallint,text) is 'The part of a query that stands for the rows of a partition, up to its further conditions: … e where; with what an update sets.'
@@ -1611,6 +1629,7 @@ comment on pgsched_internal.partition_in(uuid) is 'The partition that an id carr
 comment on pgsched_internal.partition_of(pgsched.jobs) is 'The one partition in which all new rows of a job live.'
 comment on pgsched_internal.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.'
 comment on pgsched_internal.put_away(smallint,uuid,text) is 'Holds an execution for whose sake a batch failed, or ends it where it cannot even be held; it is locked. What can be neither stays.'
+comment on pgsched_internal.put_job(uuid,text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'Inserts a job, or replaces the one that has its key where that is wanted; null where that one stays as it is.'
 comment on pgsched_internal.queue_followed() is 'Makes the tables of a queue that was made where the rows come from.'
 comment on pgsched_internal.queue_to_tell(smallint,text) is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where that one is pulled and the target is to be called.'
 comment on pgsched_internal.queues_changed() is 'Has the workers look at the queues again.'
@@ -1629,6 +1648,7 @@ comment on pgsched_internal.revive(pgsched.history,timestamp with time zone,text
 comment on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) is 'One execution that waits for others; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'A recurring job, new or edited; called by pgsched.schedule_outcome. A worker plans its first row.'
 comment on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) is 'One execution under a key; called by pgsched.schedule_outcome.'
+comment on pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb) is 'One execution without a key; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) is 'One execution under a key that is locked and has stood for something else before; called by schedule_keyed.'
 comment on pgsched_internal.seconds_in(jsonb,text) is 'How long an option that is a duration is, in seconds; null where it is not given.'
 comment on pgsched_internal.set_aside(smallint,uuid,text) is 'Holds an execution that is locked, with the reason, until its owner deals with it.'

@@ -61,8 +61,7 @@ begin
   after := jsonb_populate_record(job, given);
   if num_nonnulls(after.cron, after.every) <> 1 then
     perform pgsched_internal.refuse('PS002', 'a job needs either cron or every', 'give the one that takes the other''s place');
-  end if;
-  if after.cron is null and num_nonnulls(changes ->> 'gap', changes ->> 'overlap') > 0 then
+  elsif after.cron is null and num_nonnulls(changes ->> 'gap', changes ->> 'overlap') > 0 then
     perform pgsched_internal.refuse('PS002', 'gap and overlap go with cron only', 'leave them out, or give cron');
   end if;
   if changes ->> 'anchor' is not null and after.every is null then

@@ -1,6 +1,12 @@
 -- What SQL can say of a job's recurrence by itself. Whether an expression ever occurs is for a worker to find out, but for
 -- days that no month named has; it marks the job invalid, with the reason.
 
+create or replace function pgsched_internal.has_no_such_day(cron text) returns boolean language sql immutable parallel safe as $$
+  select cron ~* '[[:space:]]3[01](,3[01])*[[:space:]]+(2|02|FEB)[[:space:]]+[*?][[:space:]]*$'
+      or cron ~* '[[:space:]]31[[:space:]]+(0?[2469]|11|FEB|APR|JUN|SEP|NOV)(,(0?[2469]|11|FEB|APR|JUN|SEP|NOV))*[[:space:]]+[*?][[:space:]]*$'
+$$;
+comment on function pgsched_internal.has_no_such_day(text) is 'Whether a cron expression names days that none of its months has.';
+
 create or replace function pgsched_internal.check_cron(cron text) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -35,8 +41,7 @@ begin
       end loop;
     end loop;
   end loop;
-  if cron ~* '[[:space:]]3[01](,3[01])*[[:space:]]+(2|02|FEB)[[:space:]]+[*?][[:space:]]*$'
-     or cron ~* '[[:space:]]31[[:space:]]+(0?[2469]|11|FEB|APR|JUN|SEP|NOV)(,(0?[2469]|11|FEB|APR|JUN|SEP|NOV))*[[:space:]]+[*?][[:space:]]*$' then
+  if pgsched_internal.has_no_such_day(cron) then
     return pgsched_internal.refuse('PS002', format('cron %L never occurs', left(cron, 100)),
       'write a day that one of the months has, or L for the last one');
   end if;
@@ -105,62 +110,81 @@ begin
 end $$;
 comment on function pgsched_internal.check_spec(jsonb) is 'True for one more schedule of a job; raises PS002 with what to write otherwise.';
 
+create or replace function pgsched_internal.fault_of_values(rules jsonb, out problem text, out hint text)
+  language sql immutable parallel safe as $$
+  select f.problem, f.hint from (
+    select format('%s cannot be %s', r.name, left((rules -> r.name)::text, 100)), format('write one of %s', array_to_string(r.choices, ', '))
+      from (values ('on_overlap', array['allow', 'skip', 'queue_one', 'queue_all', 'cancel_running']),
+                   ('on_missed', array['latest', 'all', 'skip'])) as r(name, choices)
+     where rules ? r.name and (jsonb_typeof(rules -> r.name) <> 'string' or rules ->> r.name <> all (r.choices))
+    union all
+    select format('%s cannot be %s', r.name, left((rules -> r.name)::text, 100)),
+           format('write a duration from %s to %s, such as "5m" or "PT5M"', r.low, r.high)
+      from (values ('jitter', '1 ms', '24 hours'), ('window', '1 s', '24 hours'), ('catch_up', '1 s', '3653 days'),
+                   ('delete_after', '1 s', '3653 days')) as r(name, low, high)
+     where rules ? r.name and not pgsched_internal.is_duration(rules -> r.name, r.low::interval, r.high::interval)
+    union all
+    select format('%s cannot be %s', r.name, left((rules -> r.name)::text, 100)), format('write a whole number from 1 to %s', r.high)
+      from (values ('max_runs', 1000000000), ('pause_after', 1000)) as r(name, high)
+     where rules ? r.name and case when jsonb_typeof(rules -> r.name) = 'number' and rules ->> r.name ~ '^[1-9][0-9]{0,9}$'
+                                   then (rules ->> r.name)::bigint > r.high else true end
+    union all
+    select format('%s cannot be %s', name, left((rules -> name)::text, 100)), 'write an instant with an offset, such as 2026-03-01T09:00:00Z'
+      from unnest(array['starts_at', 'ends_at', 'anchor']) as name
+     where rules ? name and not pgsched_internal.is_instant(rules -> name)
+    union all
+    select 'after_completion is true or false', 'look it up in the reference of schedules'
+     where rules ? 'after_completion' and jsonb_typeof(rules -> 'after_completion') <> 'boolean'
+    union all
+    select 'jitter and window exclude each other', 'look it up in the reference of schedules' where rules ? 'jitter' and rules ? 'window'
+  ) f(problem, hint) limit 1
+$$;
+comment on function pgsched_internal.fault_of_values(jsonb)
+  is 'What is wrong with a rule that has one value, and what to write instead; nulls where nothing is.';
+
+create or replace function pgsched_internal.check_lists(rules jsonb) returns boolean
+  language plpgsql immutable parallel safe as $$
+declare
+  also constant jsonb := rules -> 'also';
+  exclude constant jsonb := rules -> 'exclude';
+begin
+  if jsonb_typeof(also) <> 'array' or jsonb_array_length(also) not between 1 and 20 then
+    return pgsched_internal.refuse('PS002', 'also is a list of 1 to 20 schedules', 'look it up in the reference of schedules');
+  elsif jsonb_typeof(exclude) <> 'array' or jsonb_array_length(exclude) not between 1 and 1000 then
+    return pgsched_internal.refuse('PS002', 'exclude is a list of 1 to 1000 dates, ranges and cron expressions',
+      'look it up in the reference of schedules');
+  elsif (select count(*) from jsonb_array_elements_text(exclude) as item where btrim(item) !~ '^[0-9]{4}-[0-9]') > 20 then
+    return pgsched_internal.refuse('PS002', 'exclude has over 20 cron expressions', 'join some with lists and ranges');
+  end if;
+  perform pgsched_internal.check_spec(spec) from jsonb_array_elements(also) as spec;
+  perform pgsched_internal.check_exclusion(exclusion) from jsonb_array_elements(exclude) as exclusion;
+  return true;
+end $$;
+comment on function pgsched_internal.check_lists(jsonb)
+  is 'True for further schedules and excluded times of a job; raises PS002 with what to write otherwise.';
+
 create or replace function pgsched_internal.check_rules(rules jsonb) returns boolean
   language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
   known constant text[] := array['also', 'exclude', 'starts_at', 'ends_at', 'max_runs', 'jitter', 'window', 'anchor', 'after_completion',
     'on_overlap', 'on_missed', 'catch_up', 'pause_after', 'delete_after'];
-  problem text;
-  hint text;
+  unknown text;
+  fault record;
 begin
   if jsonb_typeof(rules) <> 'object' then
     return pgsched_internal.refuse('PS002', 'rules must be a JSON object', 'write rules => ''{"on_overlap": "skip"}''');
   elsif pgsched_internal.written_out(rules, 131072) is null then
     return pgsched_internal.refuse('PS002', 'the rules are over the limit of 128 KiB', 'write ranges of dates, or a cron expression');
   end if;
-  select format('there is no rule %L', name), format('the rules are %s', array_to_string(known, ', ')) into problem, hint
-    from jsonb_object_keys(rules) as name where name <> all (known) limit 1;
-  if problem is null then
-    select format('%s cannot be %s', r.name, left((rules -> r.name)::text, 100)), format('write one of %s', array_to_string(r.choices, ', ')) into problem, hint
-      from (values ('on_overlap', array['allow', 'skip', 'queue_one', 'queue_all', 'cancel_running']),
-                   ('on_missed', array['latest', 'all', 'skip'])) as r(name, choices)
-     where rules ? r.name and (jsonb_typeof(rules -> r.name) <> 'string' or rules ->> r.name <> all (r.choices)) limit 1;
+  select name into unknown from jsonb_object_keys(rules) as name where name <> all (known) limit 1;
+  if unknown is not null then
+    return pgsched_internal.refuse('PS002', format('there is no rule %L', unknown), format('the rules are %s', array_to_string(known, ', ')));
   end if;
-  if problem is null then
-    select format('%s cannot be %s', r.name, left((rules -> r.name)::text, 100)), format('write a duration from %s to %s, such as "5m" or "PT5M"', r.low, r.high) into problem, hint
-      from (values ('jitter', '1 ms', '24 hours'), ('window', '1 s', '24 hours'), ('catch_up', '1 s', '3653 days'),
-                   ('delete_after', '1 s', '3653 days')) as r(name, low, high)
-     where rules ? r.name and not pgsched_internal.is_duration(rules -> r.name, r.low::interval, r.high::interval) limit 1;
+  select f.problem, f.hint into fault from pgsched_internal.fault_of_values(rules) f;
+  if fault.problem is not null then
+    return pgsched_internal.refuse('PS002', fault.problem, fault.hint);
   end if;
-  if problem is null then
-    select format('%s cannot be %s', r.name, left((rules -> r.name)::text, 100)), format('write a whole number from 1 to %s', r.high) into problem, hint
-      from (values ('max_runs', 1000000000), ('pause_after', 1000)) as r(name, high)
-     where rules ? r.name and (jsonb_typeof(rules -> r.name) <> 'number' or rules ->> r.name !~ '^[1-9][0-9]{0,9}$'
-        or (rules ->> r.name)::bigint > r.high) limit 1;
-  end if;
-  if problem is null then
-    select format('%s cannot be %s', name, left((rules -> name)::text, 100)), 'write an instant with an offset, such as 2026-03-01T09:00:00Z' into problem, hint
-      from unnest(array['starts_at', 'ends_at', 'anchor']) as name
-     where rules ? name and not pgsched_internal.is_instant(rules -> name) limit 1;
-  end if;
-  if problem is null and rules ? 'after_completion' and jsonb_typeof(rules -> 'after_completion') <> 'boolean' then
-    problem := 'after_completion is true or false';
-  elsif problem is null and (rules ? 'jitter' and rules ? 'window') then
-    problem := 'jitter and window exclude each other';
-  elsif problem is null and rules ? 'also' and (jsonb_typeof(rules -> 'also') <> 'array' or jsonb_array_length(rules -> 'also') not between 1 and 20) then
-    problem := 'also is a list of 1 to 20 schedules';
-  elsif problem is null and rules ? 'exclude' and (jsonb_typeof(rules -> 'exclude') <> 'array' or jsonb_array_length(rules -> 'exclude') not between 1 and 1000) then
-    problem := 'exclude is a list of 1 to 1000 dates, ranges and cron expressions';
-  elsif problem is null and (select count(*) from jsonb_array_elements_text(rules -> 'exclude') as item where btrim(item) !~ '^[0-9]{4}-[0-9]') > 20 then
-    problem := 'exclude has over 20 cron expressions';
-    hint := 'join some with lists and ranges';
-  end if;
-  if problem is not null then
-    return pgsched_internal.refuse('PS002', problem, coalesce(hint, 'look it up in the reference of schedules'));
-  end if;
-  perform pgsched_internal.check_spec(spec) from jsonb_array_elements(rules -> 'also') as spec;
-  perform pgsched_internal.check_exclusion(exclusion) from jsonb_array_elements(rules -> 'exclude') as exclusion;
-  return true;
+  return pgsched_internal.check_lists(rules);
 end $$;
 comment on function pgsched_internal.check_rules(jsonb) is 'True for rules of recurrence that pgsched knows; raises PS002 with what to write otherwise.';
 

@@ -1,0 +1,80 @@
+-- Bounds of JSON values: how long they are as text, how deep, and how many digits their numbers have.
+
+-- Of a number jsonb stores the digits that are not zero, and how large it is: a few bytes are a hundred thousand characters of text,
+-- each of which takes a millisecond to write that nothing interrupts. What is sent of a number says how many there are to be.
+create or replace function pgsched_internal.digits_in(value jsonb) returns bigint language sql immutable parallel safe as $$
+  select coalesce(sum(case when get_byte(n.sent, 2) < 128 then 4 * (get_byte(n.sent, 2) * 256 + get_byte(n.sent, 3)) else 0 end
+                      + get_byte(n.sent, 6) * 256 + get_byte(n.sent, 7)), 0)
+    from (select numeric_send(found::numeric) as sent
+            from jsonb_path_query(value, 'strict $.** ? (@.type() == "number")') as found offset 0) n
+$$;
+comment on function pgsched_internal.digits_in(jsonb)
+  is 'How many characters the numbers of a value have as text, at the least; four fewer of each at the most.';
+
+-- Text has a quarter of the bytes of jsonb at the least. What has 2 kB has so few numbers that they may be written out, what has 20 kB
+-- so few that none but the largest are too many; and to look through all of them takes longer than that.
+create or replace function pgsched_internal.written_out(value jsonb, most integer) returns text
+  language plpgsql immutable parallel safe as $$
+declare
+  plain constant jsonb := case when pg_column_compression(value) is null then value else jsonb_build_array(value) -> 0 end;
+  stored constant integer := pg_column_size(plain);
+  written text;
+begin
+  if stored > 4 * most + 1000
+     or (stored > 20000 or stored > 2000 and coalesce(plain @@ '$.** >= 1e1000 || $.** <= -1e1000', false))
+        and pgsched_internal.digits_in(plain) > most then
+    return null;
+  end if;
+  written := plain::text;
+  return case when octet_length(written) <= most then written end;
+end $$;
+comment on function pgsched_internal.written_out(jsonb, integer)
+  is 'A value as text; null where that is longer than so many bytes, which is found out before much more than that is written.';
+
+create or replace function pgsched_internal.check_length(value jsonb, name text, most integer) returns boolean
+  language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
+begin
+  return value is null or pgsched_internal.written_out(value, most) is not null
+    or pgsched_internal.refuse('PS000', format('%s over the limit of %s KiB', name, most / 1024), 'write less');
+end $$;
+comment on function pgsched_internal.check_length(jsonb, text, integer) is 'True for a value of so many bytes as text; raises PS000 otherwise.';
+
+create or replace function pgsched_internal.fault_of_json(value jsonb) returns text
+  language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
+declare
+  written constant text := pgsched_internal.written_out(value, 1048576);
+begin
+  if written is null then
+    return 'is over the limit of 1 MiB';
+  elsif jsonb_path_exists(value, 'strict $.**{100} ? (@.type() == "array" || @.type() == "object")') then
+    return 'is nested more than 100 deep';
+  elsif octet_length(written) > 10000 and octet_length(written) > pg_column_size(value) + pg_column_size(value) / 4
+        and strpos(written, repeat('0', 5000)) > 0
+        and jsonb_path_exists(value, 'strict $.** ? (@.type() == "number" && (@ <= -1e10000 || @ >= 1e10000 || @ != 0 && @ < 1e-9990 && @ > -1e-9990))') then
+    return 'has a number of more than 10000 digits';
+  end if;
+  return null;
+end $$;
+comment on function pgsched_internal.fault_of_json(jsonb)
+  is 'Why a value is not taken as a payload or result: its size or depth, or the digits of a number; null where it is.';
+
+create or replace function pgsched_internal.check_payload(payload jsonb) returns boolean
+  language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  fault constant text := pgsched_internal.fault_of_json(payload);
+begin
+  return fault is null
+    or pgsched_internal.refuse('PS003', 'the payload ' || fault, 'store the data elsewhere and schedule a reference to it');
+end $$;
+comment on function pgsched_internal.check_payload(jsonb)
+  is 'True for a payload of at most 1 MiB as text, 100 levels, and 10,000 digits a number; raises PS003 otherwise.';
+
+create or replace function pgsched_internal.check_result(result jsonb, hint text) returns boolean
+  language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
+declare
+  fault constant text := case when pg_column_size(result) > 800 or pg_column_compression(result) is not null or octet_length(result::text) > 10000
+                            then pgsched_internal.fault_of_json(result) end;
+begin
+  return fault is null or pgsched_internal.refuse('PS003', 'the result ' || fault, hint);
+end $$;
+comment on function pgsched_internal.check_result(jsonb, text) is 'True for a result that may be kept, as for a payload; raises PS003 otherwise.';

@@ -1,0 +1,172 @@
+-- The options of an execution: how it is delivered, tried again, and what is told of its outcome.
+
+-- What a call sets by itself, what belongs to the connection, and what HTTP does not allow: as domain/headers.py has it.
+create or replace function pgsched_internal.check_headers(headers jsonb) returns boolean
+  language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  name text;
+  given jsonb;
+  plain text;
+  problem text;
+begin
+  if jsonb_typeof(headers) <> 'object' then
+    return pgsched_internal.refuse('PS004', 'headers must be an object of strings', 'write {"headers": {"X-Shop": "42"}}');
+  elsif (select count(*) from jsonb_object_keys(headers)) > 50 then
+    return pgsched_internal.refuse('PS004', 'headers are at most 50', 'put the data into the payload');
+  elsif (select count(distinct lower(h)) < count(*) from jsonb_object_keys(headers) h) then
+    return pgsched_internal.refuse('PS004', 'headers name one twice in different case', 'leave one of them');
+  end if;
+  for name, given in select h.key, h.value from jsonb_each(headers) h loop
+    plain := lower(name collate "C");
+    problem := case
+      when jsonb_typeof(given) <> 'string' then 'headers must be an object of strings'
+      when name !~ '^[A-Za-z0-9!#$%&''*+.^_`|~-]{1,200}$' then format('headers have a name that HTTP does not allow, %L', left(name, 100))
+      when plain in ('connection', 'content-length', 'expect', 'host', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade')
+        or plain like 'proxy-%' then format('headers must not set %s: it belongs to the connection, not to the request', name)
+      when plain in ('accept-encoding', 'content-type', 'idempotency-key', 'traceparent', 'tracestate', 'user-agent')
+        or plain like 'webhook-%' or plain like 'pgsched-%' then format('headers must not set %s: pgsched sets it on every call', name)
+      when octet_length(given #>> '{}') > 8192 or given #>> '{}' !~ E'^([!-~]([ \t!-~]*[!-~])?)?$'
+        then format('the header %s must be at most 8192 printable ASCII characters, without line breaks', name) end;
+    if problem is not null then
+      return pgsched_internal.refuse('PS004', problem, 'write {"headers": {"X-Shop": "42"}}');
+    end if;
+  end loop;
+  return true;
+end $$;
+comment on function pgsched_internal.check_headers(jsonb) is 'True for headers that a call can carry; raises PS004 with what to write otherwise.';
+
+create or replace function pgsched_internal.check_backoff(backoff jsonb) returns boolean
+  language plpgsql immutable parallel safe as $$
+declare
+  example constant text := 'write {"backoff": {"initial": "1s", "factor": 2, "maximum": "1h"}}';
+begin
+  if jsonb_typeof(backoff) = 'array' then
+    return jsonb_array_length(backoff) between 1 and 100 and not exists (
+        select from jsonb_array_elements(backoff) as wait where not pgsched_internal.is_duration(wait, '1 ms', '7 days'))
+      or pgsched_internal.refuse('PS004', 'a list as backoff has 1 to 100 waits, each a duration from 1 ms to 7 days',
+           'write {"backoff": ["5s", "1m", "10m"]}');
+  elsif jsonb_typeof(backoff) <> 'object' or exists (
+        select from jsonb_object_keys(case jsonb_typeof(backoff) when 'object' then backoff else '{}' end) k
+         where k not in ('initial', 'factor', 'maximum'))
+      or (backoff ? 'initial' and not pgsched_internal.is_duration(backoff -> 'initial', '1 ms', '24 h'))
+      or (backoff ? 'maximum' and not pgsched_internal.is_duration(backoff -> 'maximum', '1 ms', '7 days'))
+      or (backoff ? 'factor' and not coalesce(jsonb_path_match(backoff, '$.factor >= 1 && $.factor <= 100', silent => true), false)) then
+    return pgsched_internal.refuse('PS004',
+      'backoff has initial and maximum, which are durations, and factor, from 1 to 100; or it is a list of waits', example);
+  elsif backoff ? 'maximum' and pgsched_internal.seconds_in(backoff, 'maximum') < coalesce(pgsched_internal.seconds_in(backoff, 'initial'), 1) then
+    return pgsched_internal.refuse('PS004',
+      'backoff.maximum must not be shorter than backoff.initial, which is 1s where it is left out', example);
+  end if;
+  return true;
+end $$;
+comment on function pgsched_internal.check_backoff(jsonb) is 'True for waits between attempts; raises PS004 with what to write otherwise.';
+
+create or replace function pgsched_internal.check_retries(options jsonb) returns boolean
+  language plpgsql immutable parallel safe as $$
+begin
+  if options ? 'max_attempts' and (jsonb_typeof(options -> 'max_attempts') <> 'number'
+      or (options ->> 'max_attempts')::numeric not between 1 and 1000
+      or (options ->> 'max_attempts')::numeric % 1 <> 0) then
+    return pgsched_internal.refuse('PS004', 'max_attempts must be a whole number from 1 to 1000', 'write {"max_attempts": 5}');
+  elsif options ? 'backoff' and not pgsched_internal.check_backoff(options -> 'backoff') then
+    return false;
+  elsif exists (select from (values (options -> 'retry_on'), (options -> 'fail_on')) as l(codes)
+                 where codes is not null and (jsonb_typeof(codes) <> 'array' or jsonb_array_length(codes) > 100 or jsonb_path_exists(codes,
+                       'strict $[*] ? (@.type() != "number" || @ < 300 || @ > 599 || @.floor() != @)', silent => true))) then
+    return pgsched_internal.refuse('PS004', 'retry_on and fail_on are lists of at most 100 status codes from 300 to 599',
+      'write {"retry_on": [404], "fail_on": [500]}');
+  elsif exists (select from jsonb_array_elements(options -> 'retry_on') r join jsonb_array_elements(options -> 'fail_on') f on r.value = f.value) then
+    return pgsched_internal.refuse('PS004', 'retry_on and fail_on name the same status code', 'leave it in one of them');
+  end if;
+  return true;
+end $$;
+comment on function pgsched_internal.check_retries(jsonb)
+  is 'True for options that say how often and when to try again; raises PS004 with what to write otherwise.';
+
+create or replace function pgsched_internal.check_delivery(options jsonb) returns boolean
+  language plpgsql immutable parallel safe as $$
+begin
+  if options ? 'timeout' and not pgsched_internal.is_duration(options -> 'timeout', '0.1 s', '24 h') then
+    return pgsched_internal.refuse('PS004', 'timeout must be a duration from 0.1 s to 24 h', 'write {"timeout": "PT5S"} or {"timeout": "5s"}');
+  elsif options ? 'deferred' and not pgsched_internal.is_duration(options -> 'deferred', '1 s', '30 days') then
+    return pgsched_internal.refuse('PS004', 'deferred must be a duration from 1 s to 30 days', 'write {"deferred": "1h"}');
+  elsif options ? 'headers' and not pgsched_internal.check_headers(options -> 'headers') then
+    return false;
+  elsif options ? 'method' and (jsonb_typeof(options -> 'method') <> 'string'
+      or options ->> 'method' not in ('GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD')) then
+    return pgsched_internal.refuse('PS004', 'method must be GET, POST, PUT, PATCH, DELETE or HEAD', 'write {"method": "POST"}');
+  elsif exists (select from unnest(array['relevant_for', 'max_retry_age', 'deadline']) as span
+                 where options ? span and not pgsched_internal.is_duration(options -> span, '0.1 s', '3653 days')) then
+    return pgsched_internal.refuse('PS004', 'relevant_for, max_retry_age and deadline must be durations from 0.1 s to 3653 days',
+      'write {"relevant_for": "10m"}');
+  elsif options ? 'limit_key' and (jsonb_typeof(options -> 'limit_key') <> 'string'
+      or length(options ->> 'limit_key') not between 1 and 200) then
+    return pgsched_internal.refuse('PS004', 'limit_key must be text of 1 to 200 characters', 'write {"limit_key": "merchant-42"}');
+  elsif options ? 'priority' and (jsonb_typeof(options -> 'priority') <> 'number' or (options ->> 'priority')::numeric not between -100 and 100
+      or (options ->> 'priority')::numeric % 1 <> 0 or (options ->> 'priority') !~ '^-?[0-9]+$') then
+    return pgsched_internal.refuse('PS004', 'priority must be a whole number from -100 to 100', 'write {"priority": 10}');
+  elsif options ? 'ordering' and options -> 'ordering' not in ('"continue"', '"block"') then
+    return pgsched_internal.refuse('PS004', 'ordering must be continue or block', 'write {"ordering": "block"}');
+  end if;
+  return true;
+end $$;
+comment on function pgsched_internal.check_delivery(jsonb)
+  is 'True for options that say how, when and in which order to deliver; raises PS004 with what to write otherwise.';
+
+create or replace function pgsched_internal.check_told(options jsonb, name text) returns boolean
+  language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if options ? name and jsonb_typeof(options -> name) <> 'string' then
+    return pgsched_internal.refuse('PS004', format('%s must be a target', name), format('write {"%s": "https://shop.example/told"}', name));
+  end if;
+  return not options ? name or pgsched_internal.check_target(options ->> name);
+end $$;
+comment on function pgsched_internal.check_told(jsonb, text)
+  is 'True where the target that is told the outcome can be called; raises PS004 or PS001 with what to write otherwise.';
+
+create or replace function pgsched_internal.check_options(options jsonb) returns boolean
+  language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  unknown text;
+begin
+  if jsonb_typeof(options) <> 'object' then
+    return pgsched_internal.refuse('PS004', 'options must be a JSON object', 'write options => ''{"timeout": "PT5S"}''');
+  elsif pgsched_internal.written_out(options, 65536) is null then
+    return pgsched_internal.refuse('PS004', 'the options are over the limit of 64 KiB', 'put the data into the payload');
+  end if;
+  select string_agg(name, ', ') into unknown from jsonb_object_keys(options) as name
+   where name not in ('timeout', 'max_attempts', 'backoff', 'relevant_for', 'max_retry_age', 'deadline', 'method', 'headers',
+                      'retry_on', 'fail_on', 'on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering', 'deferred');
+  if unknown is not null then
+    return pgsched_internal.refuse('PS004', format('unknown option: %s', unknown),
+      'the options are timeout, max_attempts, backoff, relevant_for, max_retry_age, deadline, method, headers, retry_on, fail_on, '
+      'on_success, on_failure, on_expired, limit_key, priority, ordering and deferred');
+  end if;
+  if options ?| array['max_attempts', 'backoff', 'retry_on', 'fail_on'] then
+    perform pgsched_internal.check_retries(options);
+  end if;
+  perform pgsched_internal.check_delivery(options);
+  if options ?| array['on_success', 'on_failure', 'on_expired'] then
+    perform pgsched_internal.check_told(options, name) from unnest(array['on_success', 'on_failure', 'on_expired']) as name;
+  end if;
+  return true;
+end $$;
+comment on function pgsched_internal.check_options(jsonb) is 'True for delivery options pgsched knows; raises PS004 with what to write otherwise.';
+
+create or replace function pgsched_internal.check_defaults(options jsonb) returns boolean
+  language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if jsonb_typeof(options) = 'object' and options ?| array['on_success', 'on_failure', 'on_expired', 'limit_key', 'priority', 'ordering', 'deferred'] then
+    return pgsched_internal.refuse('PS004', 'on_success, on_failure, on_expired, limit_key, priority, ordering and deferred cannot be defaults', 'give them with each execution or job');
+  end if;
+  return pgsched_internal.check_options(options);
+end $$;
+comment on function pgsched_internal.check_defaults(jsonb)
+  is 'True for options that can be the defaults of a client or a queue; raises PS004 with what to write otherwise.';
+
+create or replace function pgsched_internal.attempts_in(options jsonb) returns numeric
+  language sql immutable parallel safe as $$
+  select coalesce((options ->> 'max_attempts')::numeric,
+                  case jsonb_typeof(options -> 'backoff') when 'array' then jsonb_array_length(options -> 'backoff') + 1 end)
+$$;
+comment on function pgsched_internal.attempts_in(jsonb) is 'How many attempts these options allow; null where they do not say.';

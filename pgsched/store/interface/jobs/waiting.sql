@@ -1,0 +1,108 @@
+-- The waiting rows of a job, and what becomes of them when the job is changed.
+
+create or replace function pgsched_internal.partition_of(job pgsched.jobs) returns smallint
+  language sql stable parallel safe as $$
+  select q.first_partition + pgsched_internal.slot_for(job.client_id, coalesce(job.key, job.id::text), job.ordering_key)
+    from pgsched.queues q where q.name = job.queue
+$$;
+comment on function pgsched_internal.partition_of(pgsched.jobs) is 'The one partition in which all new rows of a job live.';
+
+-- A row that an edit passed over, because a worker had it in hand, stays where the job was then.
+create or replace function pgsched_internal.homes_of(job_id uuid) returns smallint[] language sql stable as $$
+  select array_append(array(select m.partition from pgsched_internal.job_moves m where m.job_id = j.id), pgsched_internal.partition_of(j))
+    from pgsched.jobs j where j.id = homes_of.job_id
+$$;
+comment on function pgsched_internal.homes_of(uuid) is 'The partitions in which rows of a job may live.';
+
+create or replace function pgsched_internal.note_move(before pgsched.jobs) returns void language sql volatile as $$
+  insert into pgsched_internal.job_moves (job_id, partition) values (before.id, pgsched_internal.partition_of(before))
+  on conflict do nothing
+$$;
+comment on function pgsched_internal.note_move(pgsched.jobs)
+  is 'Notes where a job was before an edit that has its rows live in another partition from now on.';
+
+create or replace function pgsched_internal.waiting_of_job(partition smallint, job_id uuid) returns setof pgsched.executions
+  language plpgsql volatile as $$
+begin
+  return query execute format('select e.* from %s e.job_id = $1 and e.lease_token is null',
+    pgsched_internal.in_partition(waiting_of_job.partition)) using waiting_of_job.job_id;
+end $$;
+comment on function pgsched_internal.waiting_of_job(smallint, uuid) is 'The rows of a job that wait in a partition, not locked.';
+
+create or replace function pgsched_internal.lock_planned(partition smallint, job_id uuid) returns setof pgsched.executions
+  language plpgsql volatile as $$
+begin
+  return query execute format('select e.* from %s e.job_id = $1 and e.lease_token is null'
+    ' and e.attempt = 0 and e.plan > 0 for update skip locked', pgsched_internal.in_partition(lock_planned.partition)) using lock_planned.job_id;
+end $$;
+comment on function pgsched_internal.lock_planned(smallint, uuid)
+  is 'Locks the rows that were planned for a job and wait in a partition; passes over what somebody has at this moment.';
+
+-- Of a job's waiting rows only the planned one goes: triggered rows and retries stay. An instant that has come keeps
+-- its account in history, as the first of all those up to now; one that has not come yet is the next plan's. A row that an
+-- earlier change passed over, and whose claim came to nothing, stands for its own instant alone.
+create or replace function pgsched_internal.withdraw(job_id uuid, reason text default 'replaced') returns void
+  language plpgsql volatile as $$
+declare
+  waiting pgsched.executions;
+  planned integer;
+  carries_on boolean;
+begin
+  select j.planned_revision into planned from pgsched.jobs j
+   where j.id = withdraw.job_id and j.planned_revision = j.revision - 1;  -- this change is the first since it was planned
+  for waiting in
+    select w.* from unnest(pgsched_internal.homes_of(withdraw.job_id)) home, pgsched_internal.lock_planned(home, withdraw.job_id) w
+  loop
+    delete from pgsched.executions e where e.partition = waiting.partition and e.id = waiting.id;
+    carries_on := waiting.plan is not distinct from planned;
+    if carries_on and coalesce(waiting.scheduled_for, waiting.fire_at) <= pgsched.now() then
+      perform pgsched_internal.end_execution(waiting, 'skipped', withdraw.reason, pgsched.now());
+    elsif waiting.awaited or not carries_on then  -- whoever waits for it learns that it will not run
+      perform pgsched_internal.end_execution(waiting, 'skipped', withdraw.reason);
+    elsif waiting.fire_at = 'infinity' then
+      perform pgsched_internal.forget_dependencies(waiting.id);
+    end if;
+  end loop;
+  perform pgsched_internal.account_from_claimed(withdraw.job_id, planned);
+end $$;
+comment on function pgsched_internal.withdraw(uuid, text) is 'Takes back the planned row of a job that is edited, paused or cancelled.';
+
+-- Where nobody has planned what there is, the new schedule counts from where the old one would have. What was cancelled
+-- ahead stays so as long as the job fires as it did.
+create or replace function pgsched_internal.accounted_to(job pgsched.jobs, fires_anew boolean) returns timestamptz
+  language sql stable parallel safe as $$
+  select case when job.state in ('finished', 'invalid') then pgsched.now()
+              when job.planned_revision = job.revision then
+                case when fires_anew then pgsched.now() else greatest(job.accounted_to, pgsched.now()) end
+              else case when fires_anew then least(job.accounted_to, pgsched.now()) else job.accounted_to end end
+$$;
+comment on function pgsched_internal.accounted_to(pgsched.jobs, boolean)
+  is 'Up to when the instants of a job that is changed now have their account, once its planned row is taken back.';
+
+-- What is passed over has its row locked, but not committed: it is still seen to wait. A claim that had committed would
+-- have carried the job on before the job could be locked for the change.
+create or replace function pgsched_internal.account_from_claimed(job_id uuid, planned integer) returns void
+  language plpgsql volatile as $$
+declare
+  claimed timestamptz;
+begin
+  select min(e.scheduled_for) into claimed
+    from unnest(pgsched_internal.homes_of(account_from_claimed.job_id)) home,
+         pgsched_internal.waiting_of_job(home, account_from_claimed.job_id) e
+   where e.attempt = 0 and e.plan = planned and e.scheduled_for < pgsched.now();
+  update pgsched.jobs j set accounted_to = claimed where j.id = account_from_claimed.job_id and j.accounted_to > claimed;
+end $$;
+comment on function pgsched_internal.account_from_claimed(uuid, integer)
+  is 'Has the planner go on from the due row that a worker is claiming at this moment, while its job is changed.';
+
+-- The planner goes on from the last instant that is accounted for; only where nothing else would carry the job on.
+create or replace function pgsched_internal.carry_on(job_id uuid, accounted_to timestamptz) returns void
+  language plpgsql volatile as $$
+begin
+  update pgsched.jobs j set planned_revision = 0, accounted_to = carry_on.accounted_to
+   where j.id = carry_on.job_id and j.state = 'active' and j.planned_revision = j.revision
+     and not exists (select from pgsched.executions e where e.partition = pgsched_internal.partition_of(j) and e.job_id = j.id
+                        and e.plan = j.revision and e.attempt = 0);
+  perform pgsched_internal.notify_workers('plan');
+end $$;
+comment on function pgsched_internal.carry_on(uuid, timestamptz) is 'Has a worker plan the next row of a job whose planned row was cancelled.';

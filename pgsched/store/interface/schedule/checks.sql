@@ -1,0 +1,82 @@
+-- What a request to schedule may say.
+
+create or replace function pgsched_internal.setting(name text, fallback text) returns text
+  language sql stable parallel safe
+  as $$ select coalesce(nullif(current_setting('pgsched.' || name, true), ''), fallback) $$;
+comment on function pgsched_internal.setting(text, text)
+  is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.';
+
+create or replace function pgsched_internal.check_zone(timezone text) returns boolean
+  language plpgsql stable parallel safe as $$
+begin
+  if timezone is null or not exists (select from pg_catalog.pg_timezone_names z where z.name = timezone) then
+    return pgsched_internal.refuse('PS002', format('there is no time zone %L', timezone), 'write an IANA name such as Europe/Berlin or UTC');
+  end if;
+  return true;
+end $$;
+comment on function pgsched_internal.check_zone(text) is 'True for an IANA time zone the server knows; raises PS002 otherwise.';
+
+create or replace function pgsched_internal.check_instant(fire_at timestamptz) returns boolean
+  language plpgsql immutable parallel safe as $$
+begin
+  if fire_at is null or fire_at not between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' then
+    return pgsched_internal.refuse('PS002', 'fire_at must be an instant between the years 1 and 9999',
+      'give fire_at => now() + interval ''10 minutes''');
+  end if;
+  return true;
+end $$;
+comment on function pgsched_internal.check_instant(timestamptz)
+  is 'True for an instant that every caller and worker can hold; raises PS002 otherwise, also for infinity.';
+
+create or replace function pgsched_internal.check_on_conflict(on_conflict text, key text, recurs boolean) returns boolean
+  language plpgsql immutable parallel safe as $$
+begin
+  if on_conflict is null or on_conflict not in ('replace', 'keep', 'reject', 'debounce') then
+    return pgsched_internal.refuse('PS000', format('on_conflict cannot be %L', on_conflict), 'write replace, keep, reject or debounce');
+  elsif key is null then
+    return pgsched_internal.refuse('PS000', 'on_conflict goes with a key', 'give key, or leave on_conflict out');
+  elsif on_conflict = 'debounce' and recurs then
+    return pgsched_internal.refuse('PS000', 'debounce moves one instant, and a job has many', 'write replace, keep or reject');
+  end if;
+  return true;
+end $$;
+comment on function pgsched_internal.check_on_conflict(text, text, boolean)
+  is 'True for what may become of a key that is taken; raises PS000 with what to write otherwise.';
+
+create or replace function pgsched_internal.check_request(
+  null_given text, target text, fire_at timestamptz, delay interval, cron text, every interval, timezone text, key text,
+  on_conflict text, rules jsonb, labels jsonb, gap text, overlap text, queue text, after text[], after_outcome text, instant timestamptz
+) returns void language plpgsql stable as $$
+declare
+  recurs constant boolean := num_nonnulls(cron, every) > 0;
+begin
+  if null_given is not null and num_nonnulls(fire_at, delay, cron, every) = 0 then
+    perform pgsched_internal.refuse('PS002', format('%s is null', null_given),
+      'give it a value, or leave it out: with none of fire_at, delay, cron and every it fires now');
+  elsif num_nonnulls(fire_at, delay, cron, every) > 1 then
+    perform pgsched_internal.refuse('PS002', 'fire_at, delay, cron and every exclude each other', 'give at most one of them; with none it fires now');
+  elsif timezone is not null and cron is null and (every is null or rules is null) then
+    perform pgsched_internal.refuse('PS002', 'timezone goes with cron', 'give fire_at with its own offset, such as ''2026-03-01 09:00+01''');
+  elsif delay < interval '0' then
+    perform pgsched_internal.refuse('PS002', 'the delay is negative', 'give delay => ''10 minutes'', or fire_at for an instant in the past');
+  elsif target is null then
+    perform pgsched_internal.check_target(target);
+  elsif num_nonnulls(rules, labels, gap, overlap) > 0 and not recurs then
+    perform pgsched_internal.refuse('PS002', 'rules, labels, gap and overlap go with cron or every', 'leave them out, or give cron => or every =>');
+  elsif num_nonnulls(gap, overlap) > 0 and cron is null and rules is null then
+    perform pgsched_internal.refuse('PS002', 'gap and overlap go with cron', 'leave them out, or give cron =>');
+  elsif on_conflict is distinct from 'replace' then
+    perform pgsched_internal.check_on_conflict(on_conflict, key, recurs);
+  end if;
+  if queue <> 'default' or target = 'queue:' then
+    perform pgsched_internal.check_pulled(target, queue);
+  end if;
+  if after is not null or after_outcome is distinct from 'success' then
+    perform pgsched_internal.check_after(after, after_outcome, on_conflict, coalesce(cron, every::text));
+  end if;
+  perform pgsched_internal.check_instant(instant);
+end $$;
+comment on function pgsched_internal.check_request(text, text, timestamptz, interval, text, interval, text, text, text, jsonb, jsonb, text, text,
+                                             text, text[], text, timestamptz)
+  is 'Raises PS000, PS001 or PS002, with what to write instead, for parts of a request that do not go together. Called by
+pgsched.schedule_outcome where more is given than an instant.';
