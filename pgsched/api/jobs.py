@@ -10,7 +10,6 @@ from psycopg import AsyncConnection
 from pgsched.answers import Changed, ChangedMany, Job, JobDetail, Page, Triggered, job_detail, job_of
 from pgsched.api.creation import next_fires
 from pgsched.api.problems import Fault, Unreadable
-from pgsched.api.requests import Note
 from pgsched.api.routing import (
     Actor,
     After,
@@ -25,6 +24,7 @@ from pgsched.api.routing import (
     cursor,
     made_at,
     makes,
+    note_in,
     page,
     position,
     reads,
@@ -34,7 +34,6 @@ from pgsched.errors import NotFound
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import Execution, ExecutionFilter, JobFilter, JobRow
 from pgsched.store.schedule import calls
-from pgsched.store.schedule.order import check_text
 
 Labels = Annotated[
     list[str] | None,
@@ -82,7 +81,7 @@ async def cancel_job(job_id: JobId, database: Pooled, actor: Actor, note: Why = 
 async def pause(job_id: JobId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
     """Nothing more is planned until it is resumed; what is running goes on."""
     async with database.connection() as connection:
-        changed = await calls.pause(connection, job_id, note=_note(data), actor=actor)
+        changed = await calls.pause(connection, job_id, note=note_in(data), actor=actor)
     return Changed(id=job_id, changed=changed)
 
 
@@ -90,32 +89,24 @@ async def pause(job_id: JobId, database: Pooled, actor: Actor, data: Noted = Non
 async def resume(job_id: JobId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
     """It goes on from its next instant; those that passed in the pause are not made up for."""
     async with database.connection() as connection:
-        changed = await calls.resume(connection, job_id, note=_note(data), actor=actor)
+        changed = await calls.resume(connection, job_id, note=note_in(data), actor=actor)
     return Changed(id=job_id, changed=changed)
 
 
 @acts("/jobs/pause", "Pause the jobs of a client, or with labels")
 async def pause_all(
-    database: Pooled,
-    actor: Actor,
-    data: Noted = None,
-    client: Client = None,
-    label: Labels = None,
+    database: Pooled, actor: Actor, data: Noted = None, client: Client = None, label: Labels = None
 ) -> ChangedMany:
     """All active ones. At least one of client and label must be given."""
-    return await _change_all(database, actor, "pause", JobFilter(client=client, labels=_labels(label)), _note(data))
+    return await _change_all(database, actor, "pause", JobFilter(client=client, labels=_labels(label)), note_in(data))
 
 
 @acts("/jobs/resume", "Resume the jobs of a client, or with labels")
 async def resume_all(
-    database: Pooled,
-    actor: Actor,
-    data: Noted = None,
-    client: Client = None,
-    label: Labels = None,
+    database: Pooled, actor: Actor, data: Noted = None, client: Client = None, label: Labels = None
 ) -> ChangedMany:
     """All paused ones. At least one of client and label must be given."""
-    return await _change_all(database, actor, "resume", JobFilter(client=client, labels=_labels(label)), _note(data))
+    return await _change_all(database, actor, "resume", JobFilter(client=client, labels=_labels(label)), note_in(data))
 
 
 @removes("/jobs", "Cancel the jobs of a client, or with labels")
@@ -150,12 +141,6 @@ async def _change_all(
     async with database.connection() as connection:
         changed = await calls.change_all(connection, verb, wanted, note=note, actor=actor)
     return ChangedMany(changed=changed)
-
-
-def _note(data: Note | None) -> str | None:
-    note = data.note if data else None
-    check_text("note", note)
-    return note
 
 
 def _labels(given: list[str] | None) -> dict[str, str] | None:

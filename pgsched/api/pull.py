@@ -21,7 +21,6 @@ from pgsched.domain.request import NO_DELAY
 from pgsched.errors import InvalidInput, InvalidSchedule
 from pgsched.store.pull import in_hand
 from pgsched.store.pull.in_hand import Failure, InHand
-from pgsched.store.schedule.order import check_text
 
 LONGEST_WAIT = timedelta(seconds=60)
 QueueName = Annotated[str, PathParameter(description="A queue that consumers pull from.")]
@@ -92,8 +91,6 @@ async def claim(
     request: ApiRequest, queue: QueueName, data: JSONBody[Claim], database: Pooled, arrivals: Waiting
 ) -> Messages:
     """Each execution under a lease and a token; what is not settled by then, the next claim has."""
-    check_text("queue", queue)
-    check_text("worker", data.worker)
     lease, wait = _length("lease", data.lease), _length("wait", data.wait)
     if wait > LONGEST_WAIT:
         raise InvalidInput(f"wait can be at most {LONGEST_WAIT.total_seconds():g} s: write PT60S, and ask again")
@@ -159,7 +156,6 @@ async def complete(execution_id: ExecutionId, data: JSONBody[Completion], databa
 @acts("/executions/{execution_id:str}/fail", "Say that a claimed or deferred execution has failed", 404, 409)
 async def fail(execution_id: ExecutionId, data: JSONBody[Failing], database: Pooled) -> Ended:
     """Its options say what becomes of it, as after a failed call."""
-    check_text("error", data.error)
     after = None if data.retry_after is None else _length("retry_after", data.retry_after)
     failure = Failure(error=data.error, retryable=data.retryable, retry_after=after)
     async with database.connection() as connection:

@@ -13,10 +13,10 @@ from pgsched.answers import Changed, Page, Replaying, page_of
 from pgsched.api.requests import Instant
 from pgsched.api.routing import DRY_RUN, Actor, After, Limit, Pooled, cursor, made_at, makes, position, reads, removes
 from pgsched.domain.schedule import instant_of
+from pgsched.store.core.text import check_text
 from pgsched.store.ends import dead_letters
 from pgsched.store.ends.dead_letters import Replay
 from pgsched.store.lookup.rows import DeadLetterFilter
-from pgsched.store.schedule.order import check_text
 
 ReplayId = Annotated[UUID, PathParameter(description="A replay's id.")]
 _MOVED = {"filter": {"host": "old.example"}, "target": "https://new.example/settle", "rate": 5, "dry_run": True}

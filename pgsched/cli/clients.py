@@ -1,19 +1,26 @@
 """``pgsched clients``: what is set for clients."""
 
-import dataclasses
+import sys
+from datetime import timedelta
 from typing import Any
 
 import click
 
-from pgsched.cli.configuration import DATABASE, settings_options
-from pgsched.cli.parameters import ASSIGNMENT
-from pgsched.cli.reply import Reply, json_option, listing, table
-from pgsched.cli.secrets import drop_secret, rotate_secret
-from pgsched.cli.setting import actor_option, ask_with, changes_in, said_options
+from pgsched.cli.commands import (
+    Answer,
+    actor_option,
+    changed,
+    changes_in,
+    command,
+    defaults_option,
+    listed,
+    note_and_actor,
+    page_options,
+    shown,
+)
 
 _COLUMNS = ("client", "state", "weight", "keep", "options", "database_role", "reason")
-_SETTINGS = ("keep", "options", "weight", "database_role", "dead_letter_target", "dead_letters_for")
-_CLEARABLE = tuple(name.replace("_", "-") for name in _SETTINGS)
+_CLEARABLE = ("keep", "options", "weight", "database-role", "dead-letter-target", "dead-letters-for")
 
 
 @click.group()
@@ -21,101 +28,109 @@ def clients() -> None:
     """List, show, set, hold and release clients, and rotate their signing secrets."""
 
 
-@clients.command("list")
-@settings_options(DATABASE)
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Most rows to show.")
-@click.option("--after", metavar="NAME", help="Go on after the page that answered with this as next.")
-@json_option
-@click.pass_obj
-def list_clients(reply: Reply, /, limit: int, after: str | None, **given: Any) -> None:
+@command(clients, "list")
+@page_options(str, "NAME")
+async def list_clients(connection: Any, limit: int, after: str | None) -> Answer:
     """List the clients that something is set for."""
+    from pgsched.answers import page_of
     from pgsched.store.admin import clients
 
-    found = ask_with(given, lambda connection: clients.all_clients(connection, limit=limit, after=after))
-    rows = [[getattr(row, name) for name in _COLUMNS] for row in found]
-    following = found[-1].client if len(found) == limit else None
-    items = [dataclasses.asdict(row) for row in found]
-    reply.give({"items": items, "next": following}, table(_COLUMNS, rows) if rows else "no clients")
+    found = await clients.all_clients(connection, limit=limit + 1, after=after)
+    return listed(page_of(found, limit, lambda row: row.client), _COLUMNS, "no clients")
 
 
-@clients.command()
-@settings_options(DATABASE)
+@command(clients)
 @click.argument("client")
-@json_option
-@click.pass_obj
-def show(reply: Reply, /, client: str, **given: Any) -> None:
+async def show(connection: Any, client: str) -> Answer:
     """Show what is set for a client; signing secrets by their last characters."""
     from pgsched.store.admin import clients
 
-    found = dataclasses.asdict(ask_with(given, lambda connection: clients.get_client(connection, client)))
-    reply.give(found, listing(found))
+    return shown(await clients.get_client(connection, client))
 
 
-@clients.command("set")
-@settings_options(DATABASE)
+@command(clients, "set")
 @click.argument("client")
 @click.option("--keep", metavar="WHAT", help="What history keeps of it: all, failures or nothing.")
-@click.option(
-    "--option", "options", type=ASSIGNMENT, multiple=True, metavar="NAME=VALUE", help="All defaults of its executions."
-)
+@defaults_option("All defaults of its executions.")
 @click.option("--weight", type=int, metavar="NUMBER", help="Its share where workers are saturated, from 1 to 100.")
 @click.option("--database-role", metavar="ROLE", help="The role that acts for it in SQL.")
 @click.option("--dead-letter-target", metavar="TARGET", help="What is told of its dead letters.")
 @click.option("--dead-letters-for", metavar="DURATION", help="How long they are kept, such as 90d.")
 @click.option("--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Back to its default.")
 @actor_option
-@json_option
-@click.pass_obj
-def set_client(reply: Reply, /, client: str, actor: str | None, **given: Any) -> None:
+async def set_client(connection: Any, client: str, actor: str | None, **given: Any) -> Answer:
     """Set something for a client: only what is named."""
     from pgsched.store.admin import clients
 
-    changes = changes_in(given, _SETTINGS)
-    changed = ask_with(given, lambda connection: clients.set_client(connection, client, changes, actor=actor))
-    reply.give({"client": client, "changed": changed}, "set" if changed else "was so before")
+    done = await clients.set_client(connection, client, changes_in(given), actor=actor)
+    return changed(done, "set", "was so before", client=client)
 
 
-@clients.command()
-@settings_options(DATABASE)
+@command(clients)
 @click.argument("client")
-@said_options
-@json_option
-@click.pass_obj
-def hold(reply: Reply, /, client: str, note: str | None, actor: str | None, **given: Any) -> None:
+@note_and_actor
+async def hold(connection: Any, client: str, **said: Any) -> Answer:
     """Begin nothing more of a client until it is released."""
     from pgsched.store.admin import clients
 
-    changed = ask_with(given, lambda connection: clients.hold_client(connection, client, note=note, actor=actor))
-    reply.give({"client": client, "changed": changed}, "held" if changed else "was held already")
+    done = await clients.hold_client(connection, client, **said)
+    return changed(done, "held", "was held already", client=client)
 
 
-@clients.command()
-@settings_options(DATABASE)
+@command(clients)
 @click.argument("client")
-@said_options
-@json_option
-@click.pass_obj
-def release(reply: Reply, /, client: str, note: str | None, actor: str | None, **given: Any) -> None:
+@note_and_actor
+async def release(connection: Any, client: str, **said: Any) -> Answer:
     """End the hold of a client."""
     from pgsched.store.admin import clients
 
-    changed = ask_with(given, lambda connection: clients.release_client(connection, client, note=note, actor=actor))
-    reply.give({"client": client, "changed": changed}, "released" if changed else "was not held")
+    done = await clients.release_client(connection, client, **said)
+    return changed(done, "released", "was not held", client=client)
 
 
-@clients.command()
-@settings_options(DATABASE)
+@command(clients)
 @click.argument("client")
 @actor_option
-@json_option
-@click.pass_obj
-def drop(reply: Reply, /, client: str, actor: str | None, **given: Any) -> None:
+async def drop(connection: Any, client: str, actor: str | None) -> Answer:
     """Forget what is set for a client; its jobs and executions stay."""
     from pgsched.store.admin import clients
 
-    changed = ask_with(given, lambda connection: clients.drop_client(connection, client, actor=actor))
-    reply.give({"client": client, "changed": changed}, "dropped" if changed else "nothing was set")
+    done = await clients.drop_client(connection, client, actor=actor)
+    return changed(done, "dropped", "nothing was set", client=client)
 
 
-for _command in (rotate_secret, drop_secret):
-    clients.add_command(_command)
+@command(clients, "rotate-secret")
+@click.argument("client")
+@click.option("--secret", metavar="SECRET", help="whsec_ and base64; - reads standard input.  [default: a random one]")
+@click.option(
+    "--keep-for", metavar="DURATION", help="How long the former ones stay valid; 0s ends them.  [default: 24h]"
+)
+@actor_option
+async def rotate_secret(
+    connection: Any, client: str, secret: str | None, keep_for: str | None, actor: str | None
+) -> Answer:
+    """Sign a client's callbacks with a new secret. Prints it, this once."""
+    from pgsched.store.admin import clients
+
+    kept = clients.KEPT_FOR if keep_for is None else _length(keep_for)
+    given = sys.stdin.read().strip() if secret == "-" else secret
+    made = await clients.rotate_secret(connection, client, secret=given, keep_for=kept, actor=actor)
+    return Answer({"client": client, "secret": made}, made)
+
+
+@command(clients, "drop-secret")
+@click.argument("client")
+@actor_option
+async def drop_secret(connection: Any, client: str, actor: str | None) -> Answer:
+    """Sign a client's callbacks no more."""
+    from pgsched.store.admin import clients
+
+    done = await clients.drop_secret(connection, client, actor=actor)
+    return changed(done, "dropped", "there was none", client=client)
+
+
+def _length(given: str) -> timedelta:
+    from pgsched.domain.duration import parse_duration
+    from pgsched.domain.request import NO_DELAY
+
+    return timedelta(0) if given in NO_DELAY else parse_duration(given)

@@ -2,53 +2,46 @@
 
 import dataclasses
 import json
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import click
 
-from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
-from pgsched.cli.parameters import ASSIGNMENT, IDENTITY, INSTANT, JSON
-from pgsched.cli.replays import cancel_replay, replays
-from pgsched.cli.reply import Command, Reply, json_option, listing, table
+from pgsched.cli.commands import (
+    Answer,
+    actor_option,
+    changed,
+    command,
+    defaults_option,
+    fill,
+    listed,
+    options,
+    page_options,
+    shown,
+)
+from pgsched.cli.parameters import IDENTITY, INSTANT, JSON
+from pgsched.cli.replays import cancel_replay, list_replays
 from pgsched.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from pgsched.store.lookup.rows import DeadLetterFilter
 
 _COLUMNS = ("id", "client", "key", "state", "finished_at", "attempt", "status_code", "target", "reason")
-_TRIES = ("attempt", "finished_at", "duration", "status_code", "error")
 _FILTERS = ("client", "target", "host", "job", "key", "start", "end", "reason", "status_code")
-
-
-def _filters(command: Command) -> Command:
-    """Gives a command what dead letters are found by."""
-    for decorate in (
-        click.option("--status-code", type=click.IntRange(100, 599), metavar="CODE", help="Only those answered so."),
-        click.option("--reason", metavar="TEXT", help="Only those whose reason has this, in any case."),
-        click.option(
-            "--to", "end", type=INSTANT, metavar="INSTANT", help="Only those that failed before this instant."
-        ),
-        click.option(
-            "--from", "start", type=INSTANT, metavar="INSTANT", help="Only those that failed at this instant or later."
-        ),
-        click.option("--key", metavar="KEY", help="Only those under this key."),
-        click.option("--job", type=IDENTITY, metavar="ID", help="Only those of this job."),
-        click.option("--host", metavar="NAME", help="Only those whose target is at this host."),
-        click.option("--target", metavar="TEXT", help="Only those whose target begins so."),
-        click.option("--client", metavar="NAME", help="Only this client's."),
-    ):
-        command = decorate(command)
-    return command
-
-
-def _reasons(command: Command) -> Command:
-    """Gives a command why, and who."""
-    command = click.option("--actor", metavar="NAME", help="Who does it, for the audit log.  [default: the role]")(
-        command
-    )
-    return click.option("--note", metavar="TEXT", help="Why, for the audit log.")(command)
+_filters = options(
+    click.option("--client", metavar="NAME", help="Only this client's."),
+    click.option("--target", metavar="TEXT", help="Only those whose target begins so."),
+    click.option("--host", metavar="NAME", help="Only those whose target is at this host."),
+    click.option("--job", type=IDENTITY, metavar="ID", help="Only those of this job."),
+    click.option("--key", metavar="KEY", help="Only those under this key."),
+    click.option(
+        "--from", "start", type=INSTANT, metavar="INSTANT", help="Only those that failed at this instant or later."
+    ),
+    click.option("--to", "end", type=INSTANT, metavar="INSTANT", help="Only those that failed before this instant."),
+    click.option("--reason", metavar="TEXT", help="Only those whose reason has this, in any case."),
+    click.option("--status-code", type=click.IntRange(100, 599), metavar="CODE", help="Only those answered so."),
+)
+_said = options(click.option("--note", metavar="TEXT", help="Why, for the audit log."), actor_option)
 
 
 @click.group("dead-letters")
@@ -56,12 +49,11 @@ def dead_letters() -> None:
     """List, show, replay and discard executions that failed for good."""
 
 
-for _command in (replays, cancel_replay):
+for _command in (list_replays, cancel_replay):
     dead_letters.add_command(_command)
 
 
-@dead_letters.command("list")
-@settings_options(DATABASE)
+@command(dead_letters, "list")
 @_filters
 @click.option(
     "--state",
@@ -70,101 +62,85 @@ for _command in (replays, cancel_replay):
     show_default=True,
     help="What has been done about them: open is nothing.",
 )
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Most rows to show.")
-@click.option("--after", type=IDENTITY, metavar="ID", help="Go on after the page that answered with this as next.")
-@json_option
-@click.pass_obj
-def list_dead_letters(reply: Reply, /, state: str, limit: int, after: UUID | None, **given: Any) -> None:
+@page_options()
+async def list_dead_letters(connection: Any, state: str, limit: int, after: UUID | None, **given: Any) -> Answer:
     """List dead letters, newest first."""
-    from pgsched.cli.looking import look
     from pgsched.store.lookup import listings
 
     wanted = _wanted(given)
+    page, note = await fill(
+        lambda most, behind: listings.list_dead_letters(connection, wanted, state=state, limit=most, after=behind),
+        limit,
+        after,
+    )
+    return listed(page, _COLUMNS, "no dead letters", note=note)
 
-    async def page(connection: Any, most: int, behind: UUID | None) -> Any:
-        return await listings.list_dead_letters(connection, wanted, state=state, limit=most, after=behind)
 
-    found = look(with_database(load_settings(given)), reply, page, limit=limit, after=after)
-    rows = [[getattr(row, name) for name in _COLUMNS] for row in found.items]
-    reply.give({"items": found.items, "next": found.next}, table(_COLUMNS, rows) if rows else "no dead letters")
-
-
-@dead_letters.command()
-@settings_options(DATABASE)
+@command(dead_letters)
 @click.argument("id", type=IDENTITY)
-@json_option
-@click.pass_obj
-def show(reply: Reply, /, id: UUID, **flags: Any) -> None:
+async def show(connection: Any, id: UUID) -> Answer:
     """Show one dead letter with its failed tries."""
-    from pgsched.cli.database import ask
     from pgsched.store.lookup import listings
 
-    async def look(connection: Any) -> Any:
-        found = await listings.get_dead_letter(connection, id)
-        if found is None:
-            raise NotFound(f"there is no dead letter {id}; see pgsched dead-letters list --state all")
-        return found, await listings.attempts_of(connection, id)
-
-    found, tries = ask(with_database(load_settings(flags)), look)
-    shown = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
-    text = listing(shown)
-    if tries:
-        text += "\n\n" + table(_TRIES, [[getattr(row, name) for name in _TRIES] for row in tries])
-    reply.give({**shown, "attempts": tries}, text)
+    found = await listings.get_dead_letter(connection, id)
+    if found is None:
+        raise NotFound(f"there is no dead letter {id}; see pgsched dead-letters list --state all")
+    return shown(found, await listings.attempts_of(connection, id))
 
 
-@dead_letters.command()
-@settings_options(DATABASE)
+@command(dead_letters)
 @click.argument("id", type=IDENTITY, required=False)
 @_filters
 @click.option("--new-target", metavar="TARGET", help="Call this instead.")
 @click.option("--payload", type=JSON, metavar="JSON", help="Another payload; @FILE reads a file. With ID only.")
-@click.option(
-    "--option", "options", type=ASSIGNMENT, multiple=True, metavar="NAME=VALUE", help="In place of all. With ID only."
-)
+@defaults_option("In place of all. With ID only.")
 @click.option("--rate", type=float, metavar="NUMBER", help="Of many, at most so many a second.  [default: 10]")
 @click.option("--dry-run", is_flag=True, help="Only count. Without ID only.")
-@_reasons
-@json_option
-@click.pass_obj
-def replay(reply: Reply, /, id: UUID | None, rate: float | None, dry_run: bool, **given: Any) -> None:
+@_said
+async def replay(
+    connection: Any,
+    id: UUID | None,
+    new_target: str | None,
+    payload: str | None,
+    options: tuple[tuple[str, Any], ...],
+    rate: float | None,
+    dry_run: bool,
+    **given: Any,
+) -> Answer:
     """Run a dead letter again, or at a rate all that the filters name."""
-    wanted, said = _wanted(given), {name: given.pop(name) for name in ("note", "actor")}
-    new_target, payload, options = (given.pop(name) for name in ("new_target", "payload", "options"))
-    settings = with_database(load_settings(given))
-    _check_choice(id, wanted)
+    wanted = _choice(id, given)
     if id is None:
         if payload is not None or options:
             raise InvalidInput("--payload and --option are for a single one: give its ID")
-        _replay_many(reply, settings, wanted, 10.0 if rate is None else rate, new_target, dry_run, said)
-        return
+        how = {"rate": 10.0 if rate is None else rate, "target": new_target, **given}
+        return await _replay_many(connection, wanted, dry_run, how)
     if rate is not None or dry_run:
         raise InvalidInput("--rate and --dry-run are for many: leave the ID out and give filters")
-    text = json.dumps(dict(options)) if options else None
-    _replay_one(reply, settings, id, {"target": new_target, "payload": payload, "options": text}, said)
+    from pgsched.store.ends.dead_letters import Changes, replay
+
+    changes = Changes(target=new_target, payload=payload, options=json.dumps(dict(options)) if options else None)
+    new = await replay(connection, id, changes, **given)
+    return Answer({"id": new, "dead_letter": id}, str(new))
 
 
-@dead_letters.command()
-@settings_options(DATABASE)
+@command(dead_letters)
 @click.argument("id", type=IDENTITY, required=False)
 @_filters
-@_reasons
-@json_option
-@click.pass_obj
-def discard(reply: Reply, /, id: UUID | None, **given: Any) -> None:
+@_said
+async def discard(connection: Any, id: UUID | None, **given: Any) -> Answer:
     """Discard a dead letter, or all that the filters name: they are open no more."""
-    from pgsched.cli.database import ask
     from pgsched.store.ends import dead_letters
 
-    wanted, said = _wanted(given), {name: given.pop(name) for name in ("note", "actor")}
-    settings = with_database(load_settings(given))
-    _check_choice(id, wanted)
-    if id is None:
-        count = ask(settings, _discard_all(wanted, said))
-        reply.give({"discarded": count}, f"discarded: {count}")
-        return
-    changed = ask(settings, lambda connection: dead_letters.discard(connection, id, **said))
-    reply.give({"id": id, "changed": changed}, "discarded" if changed else "was discarded already")
+    wanted = _choice(id, given)
+    if id is not None:
+        done = await dead_letters.discard(connection, id, **given)
+        return changed(done, "discarded", "was discarded already", id=id)
+    total, complete = 0, False
+    while not complete:
+        discarded, complete = await dead_letters.discard_all(connection, wanted, **given)
+        await connection.commit()
+        total += discarded
+    return Answer({"discarded": total}, f"discarded: {total}")
 
 
 def _wanted(given: dict[str, Any]) -> "DeadLetterFilter":
@@ -174,55 +150,22 @@ def _wanted(given: dict[str, Any]) -> "DeadLetterFilter":
     return DeadLetterFilter(**{name: given.pop(name) for name in _FILTERS})
 
 
-def _check_choice(id: UUID | None, wanted: "DeadLetterFilter") -> None:
+def _choice(id: UUID | None, given: dict[str, Any]) -> "DeadLetterFilter":
+    """The filter. Raises InvalidInput unless there is either that or an id."""
+    wanted = _wanted(given)
     many = any(value is not None for value in dataclasses.astuple(wanted))
     if (id is not None) == many:
         raise InvalidInput(
             "give the ID of one dead letter, or at least one filter such as --client for all that it names"
         )
+    return wanted
 
 
-def _replay_one(reply: Reply, settings: Any, id: UUID, changes: dict[str, Any], said: dict[str, Any]) -> None:
-    from pgsched.cli.database import ask
-    from pgsched.store.ends.dead_letters import Changes, replay
-
-    new = ask(settings, lambda connection: replay(connection, id, Changes(**changes), **said))
-    reply.give({"id": new, "dead_letter": id}, str(new))
-
-
-def _replay_many(
-    reply: Reply,
-    settings: Any,
-    wanted: "DeadLetterFilter",
-    rate: float,
-    target: str | None,
-    dry_run: bool,
-    said: dict[str, Any],
-) -> None:
-    from pgsched.cli.database import ask
+async def _replay_many(connection: Any, wanted: "DeadLetterFilter", dry_run: bool, how: dict[str, Any]) -> Answer:
     from pgsched.store.ends import dead_letters
 
-    async def begin(connection: Any) -> Any:
-        counted = await dead_letters.count(connection, wanted)
-        if dry_run:
-            return None, counted
-        return await dead_letters.replay_all(connection, wanted, rate=rate, target=target, **said), counted
-
-    started, counted = ask(settings, begin)
-    text = f"{counted.matched} dead letters" if counted.complete else f"{counted.matched} dead letters or more"
-    shown = {"id": started, "matched": counted.matched, "complete": counted.complete}
-    reply.give(shown, text if started is None else f"{started}\n{text}")
-
-
-def _discard_all(wanted: "DeadLetterFilter", said: dict[str, Any]) -> Callable[[Any], Any]:
-    from pgsched.store.ends import dead_letters
-
-    async def discard(connection: Any) -> int:
-        total, complete = 0, False
-        while not complete:
-            discarded, complete = await dead_letters.discard_all(connection, wanted, **said)
-            await connection.commit()
-            total += discarded
-        return total
-
-    return discard
+    found = await dead_letters.count(connection, wanted)
+    started = None if dry_run else await dead_letters.replay_all(connection, wanted, **how)
+    text = f"{found.matched} dead letters{'' if found.complete else ' or more'}"
+    value = {"id": started, "matched": found.matched, "complete": found.complete}
+    return Answer(value, text if started is None else f"{started}\n{text}")

@@ -1,87 +1,71 @@
 """``pgsched jobs pause``, ``resume`` and ``cancel``: of one job, or of all that a filter names."""
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import click
 
-from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
-from pgsched.cli.parameters import IDENTITY, LABEL, actor_option
-from pgsched.cli.reply import Command, Reply, json_option
+from pgsched.cli.commands import Answer, actor_option, changed, command, options
+from pgsched.cli.parameters import IDENTITY, LABEL
 from pgsched.errors import InvalidInput, NotFound
 
+if TYPE_CHECKING:
+    from pgsched.store.schedule.calls import Verb
 
-def _of_jobs(command: Command) -> Command:
-    """Gives a command what it takes: the job or the filter, why, and who."""
-    for decorate in (
-        json_option,
-        actor_option,
-        click.option("--note", metavar="TEXT", help="Why; for the audit log, and as the job's reason."),
-        click.option(
-            "--label", "labels", type=LABEL, multiple=True, metavar="NAME=TEXT", help="All jobs with these labels."
-        ),
-        click.option("--client", metavar="NAME", help="All jobs of this client."),
-        click.argument("id", type=IDENTITY, required=False),
-        settings_options(DATABASE),
-    ):
-        command = decorate(command)
-    return command
+_of_jobs = options(
+    click.argument("id", type=IDENTITY, required=False),
+    click.option("--client", metavar="NAME", help="All jobs of this client."),
+    click.option(
+        "--label", "labels", type=LABEL, multiple=True, metavar="NAME=TEXT", help="All jobs with these labels."
+    ),
+    click.option("--note", metavar="TEXT", help="Why; for the audit log, and as the job's reason."),
+    actor_option,
+)
 
 
-@click.command()
+@command()
 @_of_jobs
-@click.pass_obj
-def pause(reply: Reply, /, **given: Any) -> None:
+async def pause(connection: Any, **given: Any) -> Answer:
     """Pause a job, or many: nothing more of it is planned until it is resumed."""
-    _change(reply, "pause", given, "paused", "was paused already")
+    return await _change(connection, "pause", "paused", "was paused already", **given)
 
 
-@click.command()
+@command()
 @_of_jobs
-@click.pass_obj
-def resume(reply: Reply, /, **given: Any) -> None:
+async def resume(connection: Any, **given: Any) -> Answer:
     """Resume a paused job, or many, from the next instant on."""
-    _change(reply, "resume", given, "resumed", "was active already")
+    return await _change(connection, "resume", "resumed", "was active already", **given)
 
 
-@click.command()
+@command()
 @_of_jobs
-@click.pass_obj
-def cancel(reply: Reply, /, **given: Any) -> None:
+async def cancel(connection: Any, **given: Any) -> Answer:
     """Cancel a job, or many, for good."""
-    _change(reply, "cancel", given, "cancelled", "was cancelled already")
+    return await _change(connection, "cancel", "cancelled", "was cancelled already", **given)
 
 
-def _change(reply: Reply, verb: Any, given: dict[str, Any], done: str, before: str) -> None:
-    from pgsched.cli.database import ask
+async def _change(
+    connection: Any,
+    verb: "Verb",
+    done: str,
+    otherwise: str,
+    *,
+    id: UUID | None,
+    client: str | None,
+    labels: tuple[tuple[str, str], ...],
+    **said: Any,
+) -> Answer:
     from pgsched.store.lookup.rows import JobFilter
     from pgsched.store.schedule import calls
 
-    id, client, labels = (given.pop(name) for name in ("id", "client", "labels"))
-    said = {name: given.pop(name) for name in ("note", "actor")}
-    settings, many = with_database(load_settings(given)), client is not None or bool(labels)
+    many = client is not None or bool(labels)
     if (id is not None) == many:
         raise InvalidInput("give the ID of one job, or --client, --label or both for all jobs that have them")
-    if many:
+    if id is None:
         wanted = JobFilter(client=client, labels=dict(labels) or None)
-        count = ask(settings, lambda connection: calls.change_all(connection, verb, wanted, **said))
-        reply.give({"changed": count}, f"{done}: {count}")
-    else:
-        changed = ask(settings, _one(verb, id, said))
-        reply.give({"id": id, "changed": changed}, done if changed else before)
-
-
-def _one(verb: str, id: UUID, said: dict[str, Any]) -> Callable[[Any], Any]:
-    from pgsched.store.schedule import calls
-
-    async def change(connection: Any) -> bool:
-        if verb == "pause":
-            return await calls.pause(connection, id, **said)
-        if verb == "resume":
-            return await calls.resume(connection, id, **said)
-        if not await calls.is_job(connection, id):
-            raise NotFound(f"there is no job {id}; see pgsched jobs list, and pgsched executions cancel for one-shots")
-        return await calls.cancel(connection, id, **said)
-
-    return change
+        count = await calls.change_all(connection, verb, wanted, **said)
+        return Answer({"changed": count}, f"{done}: {count}")
+    if verb == "cancel" and not await calls.is_job(connection, id):
+        raise NotFound(f"there is no job {id}; see pgsched jobs list, and pgsched executions cancel for one-shots")
+    verbs: dict[str, Any] = {"pause": calls.pause, "resume": calls.resume, "cancel": calls.cancel}
+    return changed(await verbs[verb](connection, id, **said), done, otherwise, id=id)

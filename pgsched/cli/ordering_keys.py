@@ -5,10 +5,7 @@ from uuid import UUID
 
 import click
 
-from pgsched.cli.configuration import DATABASE, settings_options
-from pgsched.cli.parameters import IDENTITY
-from pgsched.cli.reply import Reply, json_option, table
-from pgsched.cli.setting import actor_option, ask_with
+from pgsched.cli.commands import Answer, actor_option, changed, command, listed, page_options
 
 _COLUMNS = ("client", "ordering_key", "queue", "waiting", "blocked_at", "execution_id", "reason")
 
@@ -18,36 +15,25 @@ def ordering_keys() -> None:
     """List ordering keys that an execution blocks which failed for good, and let them go on."""
 
 
-@ordering_keys.command()
-@settings_options(DATABASE)
+@command(ordering_keys)
 @click.option("--client", metavar="NAME", help="Only this client's.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Most rows to show.")
-@click.option("--after", type=IDENTITY, metavar="ID", help="Go on after the page that answered with this as next.")
-@json_option
-@click.pass_obj
-def blocked(reply: Reply, /, client: str | None, limit: int, after: UUID | None, **given: Any) -> None:
+@page_options()
+async def blocked(connection: Any, client: str | None, limit: int, after: UUID | None) -> Answer:
     """List the ordering keys that are blocked, the newest first."""
+    from pgsched.answers import page_of
     from pgsched.store.gates import blocked_keys
 
-    found = ask_with(
-        given, lambda connection: blocked_keys.blocked_keys(connection, limit=limit, client=client, after=after)
-    )
-    rows = [[getattr(row, name) for name in _COLUMNS] for row in found]
-    following = found[-1].execution_id if len(found) == limit else None
-    reply.give({"items": found, "next": following}, table(_COLUMNS, rows) if rows else "no ordering key is blocked")
+    found = await blocked_keys.blocked_keys(connection, limit=limit + 1, client=client, after=after)
+    return listed(page_of(found, limit, lambda row: row.execution_id), _COLUMNS, "no ordering key is blocked")
 
 
-@ordering_keys.command()
-@settings_options(DATABASE)
+@command(ordering_keys)
 @click.argument("client")
 @click.argument("ordering_key")
 @actor_option
-@json_option
-@click.pass_obj
-def unblock(reply: Reply, /, client: str, ordering_key: str, actor: str | None, **given: Any) -> None:
+async def unblock(connection: Any, client: str, ordering_key: str, actor: str | None) -> Answer:
     """Let the executions of a CLIENT's ordering key go on, without the one that failed."""
     from pgsched.store.gates import blocked_keys
 
-    changed = ask_with(given, lambda connection: blocked_keys.unblock(connection, client, ordering_key, actor=actor))
-    text = "unblocked" if changed else "was not blocked"
-    reply.give({"client": client, "ordering_key": ordering_key, "changed": changed}, text)
+    done = await blocked_keys.unblock(connection, client, ordering_key, actor=actor)
+    return changed(done, "unblocked", "was not blocked", client=client, ordering_key=ordering_key)

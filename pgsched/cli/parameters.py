@@ -96,7 +96,4 @@ class Identity(click.ParamType[UUID]):
             self.fail(f"{value!r} is no id: write the UUID that scheduling answered with", param, ctx)
 
 
-actor_option = click.option(
-    "--actor", metavar="NAME", help="Who does it, for the audit log.  [default: the database's role]"
-)
 INSTANT, JSON, ASSIGNMENT, LABEL, IDENTITY = Instant(), Json(), Assignment(), Label(), Identity()

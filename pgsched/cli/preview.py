@@ -8,7 +8,7 @@ from uuid import UUID
 import click
 
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
-from pgsched.cli.edits import changes_in
+from pgsched.cli.edits import job_changes_in
 from pgsched.cli.parameters import ASSIGNMENT, IDENTITY, INSTANT
 from pgsched.cli.reply import Reply, json_option, table
 from pgsched.errors import InvalidInput
@@ -57,7 +57,7 @@ def _preview_job(
         if given.pop(name) is not None:
             raise InvalidInput(f"--{name} does not go with --job, which has its own: leave it out")
     changed = any(value is not None for value in given.values())
-    changes = edits.changes_of(changes_in(given)) if changed else "{}"
+    changes = edits.changes_of(job_changes_in(given)) if changed else "{}"
     settings = with_database(load_settings(flags))
     found = ask(settings, lambda connection: edits.preview_job(connection, job, changes, start=after, count=count))
     text = _text(found.before)

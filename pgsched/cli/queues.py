@@ -1,30 +1,29 @@
 """``pgsched queues``: queues and what is set for them."""
 
-import dataclasses
 from typing import Any
 
 import click
 
-from pgsched.cli.configuration import DATABASE, settings_options
-from pgsched.cli.parameters import ASSIGNMENT
-from pgsched.cli.reply import Command, Reply, json_option, listing, table
-from pgsched.cli.setting import actor_option, ask_with, changes_in, said_options, some_changes_in
+from pgsched.cli.commands import (
+    Answer,
+    actor_option,
+    cells,
+    changed,
+    changes_in,
+    command,
+    defaults_option,
+    note_and_actor,
+    options,
+    shown,
+)
+from pgsched.cli.reply import table
 
 _COLUMNS = ("name", "pulled", "waiting", "max_waiting", "full_since", "paused_at", "reason", "weight", "options")
-_SETTINGS = ("options", "weight", "max_waiting")
-_CLEARABLE = ("options", "weight", "max-waiting")
-
-
-def _queue_options(command: Command) -> Command:
-    for decorate in (
-        click.option("--max-waiting", type=int, metavar="NUMBER", help="So many may wait; scheduling more is refused."),
-        click.option("--weight", type=int, metavar="NUMBER", help="Its share in a worker of several queues, 1 to 100."),
-        click.option(
-            "--option", "options", type=ASSIGNMENT, multiple=True, metavar="NAME=VALUE", help="All its defaults."
-        ),
-    ):
-        command = decorate(command)
-    return command
+_queue_options = options(
+    defaults_option("All its defaults."),
+    click.option("--weight", type=int, metavar="NUMBER", help="Its share in a worker of several queues, 1 to 100."),
+    click.option("--max-waiting", type=int, metavar="NUMBER", help="So many may wait; scheduling more is refused."),
+)
 
 
 @click.group()
@@ -32,112 +31,81 @@ def queues() -> None:
     """List, show, create, set, pause, resume and drop queues."""
 
 
-@queues.command("list")
-@settings_options(DATABASE)
-@json_option
-@click.pass_obj
-def list_queues(reply: Reply, /, **given: Any) -> None:
+@command(queues, "list")
+async def list_queues(connection: Any) -> Answer:
     """List the queues; what waits in each is counted up to 10,000."""
     from pgsched.store.admin import queues
 
-    found = ask_with(given, queues.all_queues)
-    rows = [[getattr(row, name) for name in _COLUMNS] for row in found]
-    reply.give({"items": [dataclasses.asdict(row) for row in found]}, table(_COLUMNS, rows))
+    found = await queues.all_queues(connection)
+    return Answer({"items": found}, table(_COLUMNS, cells(_COLUMNS, found)))
 
 
-@queues.command()
-@settings_options(DATABASE)
+@command(queues)
 @click.argument("name")
-@json_option
-@click.pass_obj
-def show(reply: Reply, /, name: str, **given: Any) -> None:
+async def show(connection: Any, name: str) -> Answer:
     """Show one queue."""
     from pgsched.store.admin import queues
 
-    found = dataclasses.asdict(ask_with(given, lambda connection: queues.get_queue(connection, name)))
-    reply.give(found, listing(found))
+    return shown(await queues.get_queue(connection, name))
 
 
-@queues.command()
-@settings_options(DATABASE)
+@command(queues)
 @click.argument("name")
 @click.option("--pulled", is_flag=True, help="Consumers pull from it; workers leave it alone.")
 @_queue_options
 @actor_option
-@json_option
-@click.pass_obj
-def create(reply: Reply, /, name: str, pulled: bool, actor: str | None, **given: Any) -> None:
+async def create(connection: Any, name: str, pulled: bool, actor: str | None, **given: Any) -> Answer:
     """Make a queue, while everything goes on. Workers serve it that are started with its name."""
     from pgsched.store.admin import queues
     from pgsched.store.core.room import find_room
 
-    settings = changes_in(given, _SETTINGS) | ({"pulled": True} if pulled else {})
-
-    async def make(connection: Any) -> str | None:
-        await queues.create_queue(connection, name, settings, actor=actor)
-        return (await find_room(connection)).advice()
-
-    advice = ask_with(given, make)
+    settings = changes_in(given) | ({"pulled": True} if pulled else {})
+    await queues.create_queue(connection, name, settings, actor=actor)
     how = "consumers claim from it" if pulled else f"serve it by pgsched worker --queues {name}"
-    reply.give({"name": name}, f"created; {how}")
-    if advice:
-        reply.note(advice)
+    return Answer({"name": name}, f"created; {how}", (await find_room(connection)).advice())
 
 
-@queues.command("set")
-@settings_options(DATABASE)
+@command(queues, "set")
 @click.argument("name")
 @_queue_options
-@click.option("--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Back to its default.")
+@click.option(
+    "--clear", type=click.Choice(("options", "weight", "max-waiting")), multiple=True, help="Back to its default."
+)
 @actor_option
-@json_option
-@click.pass_obj
-def set_queue(reply: Reply, /, name: str, actor: str | None, **given: Any) -> None:
+async def set_queue(connection: Any, name: str, actor: str | None, **given: Any) -> Answer:
     """Set something for a queue: only what is named."""
     from pgsched.store.admin import queues
 
-    changes = some_changes_in(given, _SETTINGS, "--max-waiting 100000")
-    changed = ask_with(given, lambda connection: queues.set_queue(connection, name, changes, actor=actor))
-    reply.give({"name": name, "changed": changed}, "set" if changed else "was so before")
+    changes = changes_in(given, "--max-waiting 100000")
+    return changed(await queues.set_queue(connection, name, changes, actor=actor), "set", "was so before", name=name)
 
 
-@queues.command()
-@settings_options(DATABASE)
+@command(queues)
 @click.argument("name")
-@said_options
-@json_option
-@click.pass_obj
-def pause(reply: Reply, /, name: str, note: str | None, actor: str | None, **given: Any) -> None:
+@note_and_actor
+async def pause(connection: Any, name: str, **said: Any) -> Answer:
     """Have workers begin nothing more of a queue."""
     from pgsched.store.admin import queues
 
-    changed = ask_with(given, lambda connection: queues.pause_queue(connection, name, note=note, actor=actor))
-    reply.give({"name": name, "changed": changed}, "paused" if changed else "was paused already")
+    return changed(await queues.pause_queue(connection, name, **said), "paused", "was paused already", name=name)
 
 
-@queues.command()
-@settings_options(DATABASE)
+@command(queues)
 @click.argument("name")
-@said_options
-@json_option
-@click.pass_obj
-def resume(reply: Reply, /, name: str, note: str | None, actor: str | None, **given: Any) -> None:
+@note_and_actor
+async def resume(connection: Any, name: str, **said: Any) -> Answer:
     """End the pause of a queue."""
     from pgsched.store.admin import queues
 
-    changed = ask_with(given, lambda connection: queues.resume_queue(connection, name, note=note, actor=actor))
-    reply.give({"name": name, "changed": changed}, "resumed" if changed else "was not paused")
+    return changed(await queues.resume_queue(connection, name, **said), "resumed", "was not paused", name=name)
 
 
-@queues.command()
-@settings_options(DATABASE)
+@command(queues)
 @click.argument("name")
 @actor_option
-@json_option
-@click.pass_obj
-def drop(reply: Reply, /, name: str, actor: str | None, **given: Any) -> None:
+async def drop(connection: Any, name: str, actor: str | None) -> Answer:
     """Drop a queue in which nothing waits or runs; its history stays."""
     from pgsched.store.admin import queues
 
-    ask_with(given, lambda connection: queues.drop_queue(connection, name, actor=actor))
-    reply.give({"name": name, "changed": True}, "dropped")
+    await queues.drop_queue(connection, name, actor=actor)
+    return changed(True, "dropped", "", name=name)

@@ -27,12 +27,7 @@ from pgsched.answers import (
 from pgsched.client.http import AsyncClient, Client
 from pgsched.client.many import Request, schedule_many, schedule_many_async
 from pgsched.client.pull import Ticket
-from pgsched.client.transaction import (
-    schedule,
-    schedule_async,
-    schedule_outcome,
-    schedule_outcome_async,
-)
+from pgsched.client.transaction import schedule, schedule_async, schedule_outcome, schedule_outcome_async
 from pgsched.domain.schedule import Fire
 from pgsched.store.admin.clients import ClientRow, SecretHint
 from pgsched.store.admin.queues import QueueRow

@@ -18,9 +18,10 @@ from pgsched.client.requests import encode
 from pgsched.client.transaction import Executes, execute_of, raises_ours
 from pgsched.errors import InvalidInput
 from pgsched.store.core.sql import statement
+from pgsched.store.core.text import check_text
 from pgsched.store.core.wire import register_arrays
 from pgsched.store.schedule.bulk import Load, OneShot, Start, due
-from pgsched.store.schedule.order import When, check_given, check_text, when
+from pgsched.store.schedule.order import When, check_given, when
 
 _Driver = TypeVar("_Driver")
 
@@ -138,8 +139,7 @@ def _when(at: datetime | str | None, delay: timedelta | str | None) -> When:
 def _text(name: str, text: str) -> str:
     if not isinstance(text, str):
         raise InvalidInput(f"{name} is {text!r:.80}: write text")
-    if not text.isascii() or "\x00" in text:  # nothing else can have what check_text looks for
-        check_text(name, text)
+    check_text(name, text)
     return text
 
 

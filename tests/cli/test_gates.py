@@ -35,8 +35,9 @@ def test_a_blocked_key_is_listed_and_unblocked(run: Run, db: psycopg.Connection[
     db.execute(BLOCK.encode(), {"key": "account-42"})
     assert "account-42" in run("ordering-keys", "blocked").output
     page = json.loads(run("ordering-keys", "blocked", "--limit", "1", "--json").output)
-    assert [item["waiting"] for item in page["items"]] == [1]
-    assert json.loads(run("ordering-keys", "blocked", "--after", page["next"], "--json").output)["items"] == []
+    assert ([item["waiting"] for item in page["items"]], page["next"]) == ([1], None)
+    last = page["items"][0]["execution_id"]
+    assert json.loads(run("ordering-keys", "blocked", "--after", last, "--json").output)["items"] == []
     assert run("ordering-keys", "unblock", "payments", "account-42").output == "unblocked\n"
     assert run("ordering-keys", "unblock", "payments", "account-42").output == "was not blocked\n"
 

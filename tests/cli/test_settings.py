@@ -139,7 +139,7 @@ def test_a_limit_is_set_listed_and_dropped(run: Run, ask: Any) -> None:
         (["queues", "create", "Orders"], 2, "such as orders"),
         (["queues", "create", "default"], 1, "already"),
         (["queues", "create", "orders", "--max-waiting", "0"], 2, "max_waiting"),
-        (["queues", "set", "default"], 2, "there is nothing to set"),
+        (["queues", "set", "default"], 2, "there is nothing to change"),
         (["queues", "set", "nowhere", "--weight", "2"], 1, "there is no queue"),
         (["queues", "show", "nowhere"], 1, "there is no queue"),
         (["queues", "pause", "nowhere"], 1, "there is no queue"),

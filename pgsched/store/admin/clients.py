@@ -12,7 +12,6 @@ from pgsched.errors import NotFound
 from pgsched.store.admin.setting import changes_of
 from pgsched.store.core.query import rows, value
 from pgsched.store.lookup.rows import Json
-from pgsched.store.schedule.order import check_text
 
 KEPT_FOR = timedelta(hours=24)
 """How long a former signing secret is valid where nobody says otherwise."""
@@ -47,8 +46,6 @@ async def all_clients(
     connection: AsyncConnection[Any], *, limit: int, after: str | None = None, client: str | None = None
 ) -> list[ClientRow]:
     """At most ``limit`` clients that something is set for, in the order of their names, those behind ``after``."""
-    check_text("after", after)
-    check_text("client", client)
     found = await rows(connection, ClientRow, "admin/clients", client=client, after=after, limit=limit)
     return [replace(row, signing_secrets=_hints(row.signing_secrets)) for row in found]
 
@@ -69,19 +66,19 @@ async def set_client(
     connection: AsyncConnection[Any], client: str, changes: Mapping[str, Any], *, actor: str | None
 ) -> bool:
     """Sets what is named; whether anything is different now. Raises InvalidInput, InvalidOptions, Refused."""
-    return bool(await _value(connection, "admin/set_client", client, changes=changes_of(changes), actor=actor))
+    return bool(await value(connection, "admin/set_client", client=client, changes=changes_of(changes), actor=actor))
 
 
 async def drop_client(connection: AsyncConnection[Any], client: str, *, actor: str | None) -> bool:
-    return bool(await _value(connection, "admin/drop_client", client, actor=actor))
+    return bool(await value(connection, "admin/drop_client", client=client, actor=actor))
 
 
 async def hold_client(connection: AsyncConnection[Any], client: str, *, note: str | None, actor: str | None) -> bool:
-    return bool(await _value(connection, "admin/hold_client", client, note=note, actor=actor))
+    return bool(await value(connection, "admin/hold_client", client=client, note=note, actor=actor))
 
 
 async def release_client(connection: AsyncConnection[Any], client: str, *, note: str | None, actor: str | None) -> bool:
-    return bool(await _value(connection, "admin/release_client", client, note=note, actor=actor))
+    return bool(await value(connection, "admin/release_client", client=client, note=note, actor=actor))
 
 
 async def rotate_secret(
@@ -93,15 +90,10 @@ async def rotate_secret(
     actor: str | None,
 ) -> str:
     """Signs by a new secret, and returns it: it is not shown again. The former ones are valid for ``keep_for`` more."""
-    check_text("secret", secret)
-    return str(await _value(connection, "admin/rotate_secret", client, secret=secret, keep_for=keep_for, actor=actor))
+    return str(
+        await value(connection, "admin/rotate_secret", client=client, secret=secret, keep_for=keep_for, actor=actor)
+    )
 
 
 async def drop_secret(connection: AsyncConnection[Any], client: str, *, actor: str | None) -> bool:
-    return bool(await _value(connection, "admin/drop_secret", client, actor=actor))
-
-
-async def _value(connection: AsyncConnection[Any], name: str, client: str, **parameters: Any) -> Any:
-    check_text("client", client)
-    check_text("note", parameters.get("note"))
-    return await value(connection, name, client=client, **parameters)
+    return bool(await value(connection, "admin/drop_secret", client=client, actor=actor))

@@ -11,7 +11,6 @@ from pgsched.errors import NotFound
 from pgsched.store.admin.setting import changes_of
 from pgsched.store.core.query import rows, value
 from pgsched.store.lookup.rows import Json
-from pgsched.store.schedule.order import check_text
 
 MOST_COUNTED = 10_000
 """So many waiting executions of a queue are counted where it is listed, and no more."""
@@ -34,7 +33,6 @@ class QueueRow:
 
 
 async def all_queues(connection: AsyncConnection[Any], *, name: str | None = None) -> list[QueueRow]:
-    check_text("name", name)
     return await rows(connection, QueueRow, "admin/queues", name=name, most=MOST_COUNTED)
 
 
@@ -50,30 +48,24 @@ async def create_queue(
     connection: AsyncConnection[Any], name: str, settings: Mapping[str, Any], *, actor: str | None
 ) -> None:
     """Raises InvalidInput for a name that cannot be, Conflict where there is one of this name."""
-    await _value(connection, "admin/create_queue", name, changes=changes_of(settings), actor=actor)
+    await value(connection, "admin/create_queue", name=name, changes=changes_of(settings), actor=actor)
 
 
 async def set_queue(
     connection: AsyncConnection[Any], name: str, changes: Mapping[str, Any], *, actor: str | None
 ) -> bool:
     """Sets what is named; whether anything is different now."""
-    return bool(await _value(connection, "admin/set_queue", name, changes=changes_of(changes), actor=actor))
+    return bool(await value(connection, "admin/set_queue", name=name, changes=changes_of(changes), actor=actor))
 
 
 async def drop_queue(connection: AsyncConnection[Any], name: str, *, actor: str | None) -> None:
     """Raises Conflict where something waits or runs in it, or jobs are in it."""
-    await _value(connection, "admin/drop_queue", name, actor=actor)
+    await value(connection, "admin/drop_queue", name=name, actor=actor)
 
 
 async def pause_queue(connection: AsyncConnection[Any], name: str, *, note: str | None, actor: str | None) -> bool:
-    return bool(await _value(connection, "admin/pause_queue", name, note=note, actor=actor))
+    return bool(await value(connection, "admin/pause_queue", name=name, note=note, actor=actor))
 
 
 async def resume_queue(connection: AsyncConnection[Any], name: str, *, note: str | None, actor: str | None) -> bool:
-    return bool(await _value(connection, "admin/resume_queue", name, note=note, actor=actor))
-
-
-async def _value(connection: AsyncConnection[Any], verb: str, name: str, **parameters: Any) -> Any:
-    check_text("name", name)
-    check_text("note", parameters.get("note"))
-    return await value(connection, verb, name=name, **parameters)
+    return bool(await value(connection, "admin/resume_queue", name=name, note=note, actor=actor))

@@ -7,7 +7,7 @@ import orjson
 
 from pgsched.domain.policy import parse_defaults
 from pgsched.errors import InvalidInput
-from pgsched.store.schedule.order import check_text
+from pgsched.store.core.text import check_text
 
 
 def changes_of(changes: Mapping[str, Any]) -> str:

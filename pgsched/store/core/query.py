@@ -1,7 +1,7 @@
 """Sends a statement by its name, and reads its answer: one value, a column, or rows as objects.
 
 Instants are read in UTC, and JSON digit for digit. Each function makes a cursor of its own, so that it does not matter
-how the caller's connection reads rows.
+how the caller's connection reads rows; and raises InvalidInput for text that PostgreSQL cannot store.
 """
 
 from typing import Any, TypeVar
@@ -11,6 +11,7 @@ from psycopg.rows import AsyncRowFactory, class_row, tuple_row
 
 from pgsched.store.core.exact import read_exactly
 from pgsched.store.core.sql import statement
+from pgsched.store.core.text import check_texts
 
 Row = TypeVar("Row")
 
@@ -18,7 +19,7 @@ Row = TypeVar("Row")
 async def first(connection: AsyncConnection[Any], name: str, /, **parameters: Any) -> tuple[Any, ...] | None:
     """The first row; None where there is none."""
     async with _cursor(connection, tuple_row) as cursor:
-        await cursor.execute(statement(name), parameters)
+        await _send(cursor, name, parameters)
         return await cursor.fetchone()
 
 
@@ -31,15 +32,20 @@ async def value(connection: AsyncConnection[Any], name: str, /, **parameters: An
 async def column(connection: AsyncConnection[Any], name: str, /, **parameters: Any) -> list[Any]:
     """The first value of every row."""
     async with _cursor(connection, tuple_row) as cursor:
-        await cursor.execute(statement(name), parameters)
+        await _send(cursor, name, parameters)
         return [row[0] for row in await cursor.fetchall()]
 
 
 async def rows(connection: AsyncConnection[Any], kind: type[Row], name: str, /, **parameters: Any) -> list[Row]:
     """Every row as an object of this kind."""
     async with _cursor(connection, class_row(kind)) as cursor:
-        await cursor.execute(statement(name), parameters)
+        await _send(cursor, name, parameters)
         return await cursor.fetchall()
+
+
+async def _send(cursor: AsyncCursor[Any], name: str, parameters: dict[str, Any]) -> None:
+    check_texts(parameters)
+    await cursor.execute(statement(name), parameters)
 
 
 def _cursor(connection: AsyncConnection[Any], factory: AsyncRowFactory[Row]) -> AsyncCursor[Row]:

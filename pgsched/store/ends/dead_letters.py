@@ -10,7 +10,6 @@ from psycopg import AsyncConnection
 from pgsched.errors import NotFound
 from pgsched.store.core.query import first, rows, value
 from pgsched.store.lookup.rows import DeadLetterFilter, Json
-from pgsched.store.schedule.order import check_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,9 +19,6 @@ class Changes:
     target: str | None = None
     payload: str | None = None
     options: str | None = None
-
-    def __post_init__(self) -> None:
-        check_text("target", self.target)
 
 
 class Counted(NamedTuple):
@@ -62,7 +58,6 @@ async def replay(
     connection: AsyncConnection[Any], id: UUID, changes: Changes, *, note: str | None, actor: str | None
 ) -> UUID:
     """Runs a dead letter again; the id of the new execution. Raises the driver's error where it is refused."""
-    check_text("note", note)
     new_id = await value(connection, "ends/replay", id=id, note=note, actor=actor, **asdict(changes))
     assert isinstance(new_id, UUID)
     return new_id
@@ -70,7 +65,6 @@ async def replay(
 
 async def discard(connection: AsyncConnection[Any], id: UUID, *, note: str | None, actor: str | None) -> bool:
     """False if it was discarded before."""
-    check_text("note", note)
     return bool(await value(connection, "ends/discard", id=id, note=note, actor=actor))
 
 
@@ -89,8 +83,6 @@ async def replay_all(
     actor: str | None,
 ) -> UUID:
     """Has workers replay those that the filter names; the id by which to look how far they are."""
-    check_text("target", target)
-    check_text("note", note)
     given = {"rate": rate, "target": target, "note": note, "actor": actor}
     new_id = await value(connection, "ends/replay_all", filter=wanted.as_json(), **given)
     assert isinstance(new_id, UUID)
@@ -101,7 +93,6 @@ async def discard_all(
     connection: AsyncConnection[Any], wanted: DeadLetterFilter, *, note: str | None, actor: str | None
 ) -> Discarded:
     """Discards as many as one call may."""
-    check_text("note", note)
     found = await first(connection, "ends/discard_all", filter=wanted.as_json(), note=note, actor=actor)
     return Discarded._make(found or ())
 

@@ -8,7 +8,6 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.store.core.query import rows, value
-from pgsched.store.schedule.order import check_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +27,9 @@ async def blocked_keys(
     connection: AsyncConnection[Any], *, limit: int, client: str | None = None, after: UUID | None = None
 ) -> list[BlockedKey]:
     """At most ``limit`` of them, the newest first, those behind ``after``, the execution that blocks one."""
-    check_text("client", client)
     return await rows(connection, BlockedKey, "gates/blocked_keys", client=client, after=after, limit=limit)
 
 
 async def unblock(connection: AsyncConnection[Any], client: str, ordering_key: str, *, actor: str | None) -> bool:
     """Lets the others go on; False where the key was not blocked."""
-    check_text("client", client)
-    check_text("ordering_key", ordering_key)
     return bool(await value(connection, "gates/unblock", client=client, ordering_key=ordering_key, actor=actor))

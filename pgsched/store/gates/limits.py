@@ -8,7 +8,6 @@ from psycopg import AsyncConnection
 
 from pgsched.errors import NotFound
 from pgsched.store.core.query import rows, value
-from pgsched.store.schedule.order import check_text
 
 KINDS = ("client", "host", "queue", "key")
 
@@ -45,8 +44,6 @@ async def all_limits(
     name: str | None = None,
 ) -> list[LimitRow]:
     """At most ``limit`` of them in the order of kind and name, those behind ``after``, which is ``kind:name``."""
-    for word, text in (("after", after), ("kind", kind), ("name", name)):
-        check_text(word, text)
     return await rows(connection, LimitRow, "gates/limits", kind=kind, name=name, after=after, limit=limit)
 
 
@@ -63,10 +60,8 @@ async def set_limit(
     connection: AsyncConnection[Any], kind: str, name: str, amount: Amount, *, actor: str | None
 ) -> bool:
     """Takes the place of the limit there was; whether anything is different now. Raises InvalidInput, NotFound."""
-    check_text("name", name)
     return bool(await value(connection, "gates/set_limit", kind=kind, name=name, actor=actor, **asdict(amount)))
 
 
 async def drop_limit(connection: AsyncConnection[Any], kind: str, name: str, *, actor: str | None) -> bool:
-    check_text("name", name)
     return bool(await value(connection, "gates/drop_limit", kind=kind, name=name, actor=actor))

@@ -7,7 +7,6 @@ from typing import Any
 from psycopg import AsyncConnection
 
 from pgsched.store.core.query import rows, value
-from pgsched.store.schedule.order import check_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +33,6 @@ async def sidelined(
     connection: AsyncConnection[Any], *, limit: int, client: str | None = None, after: str | None = None
 ) -> list[Sidelined]:
     """At most ``limit`` of them in the order of their gates, those behind ``after``, which is a gate."""
-    check_text("client", client)
-    check_text("after", after)
     return await rows(connection, Sidelined, "gates/sidelined", client=client, after=after, limit=limit)
 
 
@@ -49,18 +46,10 @@ async def sideline(
     actor: str | None,
 ) -> bool:
     """Calls nothing more there until an instant, or until it is restored; whether anything is different now."""
-    _check(host, client)
-    check_text("note", note)
     given = {"host": host, "client": client, "until": until, "note": note, "actor": actor}
     return bool(await value(connection, "gates/sideline", **given))
 
 
 async def restore(connection: AsyncConnection[Any], host: str, *, client: str | None = None, actor: str | None) -> bool:
     """Calls it again, a few at first; False where it was not sidelined."""
-    _check(host, client)
     return bool(await value(connection, "gates/restore", host=host, client=client, actor=actor))
-
-
-def _check(host: str, client: str | None) -> None:
-    check_text("host", host)
-    check_text("client", client)

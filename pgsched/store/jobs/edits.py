@@ -14,11 +14,11 @@ from pgsched.domain.duration import check_duration, format_duration, parse_durat
 from pgsched.domain.rules import parse_rules
 from pgsched.domain.schedule import Fire
 from pgsched.errors import InvalidSchedule, NotFound
+from pgsched.store.core.text import check_text
 from pgsched.store.jobs.jobs import plan_job
 from pgsched.store.lookup.listings import get_edited_job, get_job, time_of
 from pgsched.store.lookup.rows import JobRow
 from pgsched.store.schedule import calls
-from pgsched.store.schedule.order import check_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

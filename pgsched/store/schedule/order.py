@@ -11,6 +11,7 @@ from pgsched.domain.duration import parse_duration
 from pgsched.domain.request import NO_DELAY, check_request
 from pgsched.domain.schedule import instant_of
 from pgsched.errors import InvalidInput, InvalidSchedule
+from pgsched.store.core.text import check_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,16 +108,6 @@ def names_after(after: Sequence[UUID | str] | None) -> list[str] | None:
     if isinstance(after, str | UUID | bytes) or not all(isinstance(name, str | UUID) for name in after):
         raise InvalidInput("after is a list of ids and keys: write after=[id]")
     return [str(name) for name in after]
-
-
-def check_text(name: str, value: str | None) -> None:
-    """Raises InvalidInput for text that PostgreSQL cannot store."""
-    if value is None:
-        return
-    if "\x00" in value:
-        raise InvalidInput(f"{name} contains a NUL character: leave \\u0000 out, PostgreSQL cannot store it")
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        raise InvalidInput(f"{name} contains half of a surrogate pair: write the whole character")
 
 
 def _length(given: str | timedelta | None) -> timedelta | None:
