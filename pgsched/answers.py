@@ -28,9 +28,9 @@ class Page(msgspec.Struct, Generic[_Item], frozen=True, kw_only=True):
 
 
 class Scheduled(msgspec.Struct, frozen=True, kw_only=True):
-    """What was scheduled. ``outcome`` is created; replaced, where it took the place of what waited under the key;
-    existing, where what stands under the key was left as it is; or ended, where that succeeded lately and nothing was
-    scheduled. ``next_fires`` is empty for a paused job, and for what runs, waits for others or has ended."""
+    """The execution or job under the key. ``outcome`` is created; replaced, if it replaced a waiting one; existing, if
+    the one that was there stays; or ended, if that succeeded lately and nothing was scheduled. ``next_fires`` is empty
+    for a paused job, and for an execution that runs, waits for others or has ended."""
 
     id: UUID
     kind: Literal["execution", "job"]
@@ -46,7 +46,7 @@ class Changed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangedMany(msgspec.Struct, frozen=True, kw_only=True):
-    """How many jobs were changed."""
+    """The number of jobs that were changed."""
 
     changed: int
 
@@ -131,54 +131,11 @@ class DeadLetterDetail(DeadLetter):
     attempts: list[Attempt]
 
 
-class Backfilled(msgspec.Struct, frozen=True, kw_only=True):
-    """What the range has. ``id`` is null after a dry run; ``run_already`` is what history knows to have succeeded."""
-
-    id: UUID | None
-    job_id: UUID
-    instants: int
-    run_already: int
-    to_run: int
-
-
 class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     """``id`` is the new execution's."""
 
     id: UUID
     dead_letter: UUID
-
-
-class Replaying(msgspec.Struct, frozen=True, kw_only=True):
-    """How many dead letters a filter names. ``id`` is null after a dry run. Where not ``complete``, there was no time
-    to count more than ``matched``."""
-
-    id: UUID | None
-    matched: int
-    complete: bool
-
-
-class DiscardedMany(msgspec.Struct, frozen=True, kw_only=True):
-    """How many were discarded. Where not ``complete``, ask again: one request discards no more than it has time for."""
-
-    discarded: int
-    complete: bool
-
-
-class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """An execution that is the consumer's until ``lease_expires_at``; the ``token`` stands for that."""
-
-    id: UUID
-    token: str
-    attempt: int
-    scheduled_for: datetime
-    client: str
-    key: str | None
-    ordering_key: str | None
-    job_id: UUID | None
-    payload: Json
-    target: str
-    options: Json
-    lease_expires_at: datetime
 
 
 def job_of(row: JobRow) -> Job:

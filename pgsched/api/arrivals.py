@@ -23,7 +23,7 @@ from pgsched.events import Events
 from pgsched.store.core.listening import listen
 from pgsched.store.core.pinned import pin
 from pgsched.store.core.pooling import has_sessions
-from pgsched.store.pull import in_hand
+from pgsched.store.pull import messages
 
 _RESUMED = "queues"  # a queue may have been paused until now
 _LOOK_EVERY = 1.0
@@ -96,7 +96,7 @@ class Arrivals:
             due, started = None, time.monotonic()
             with contextlib.suppress(PgschedError):
                 async with self._database.connection() as connection:
-                    due = await in_hand.until_next(connection, queue.name)
+                    due = await messages.until_next(connection, queue.name)
             if due is not None and due <= 0:
                 queue.wake_one()
             pause = _LOOK_EVERY if due is None or due <= 0 else min(due, _LOOK_EVERY)

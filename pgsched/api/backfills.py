@@ -9,7 +9,7 @@ from litestar.openapi.spec import Example
 from litestar.params import Body, PathParameter
 from msgspec import Meta
 
-from pgsched.answers import Backfilled, Changed, Page, page_of
+from pgsched.answers import Changed, Page, page_of
 from pgsched.api.requests import Instant
 from pgsched.api.routing import (
     DRY_RUN,
@@ -27,7 +27,7 @@ from pgsched.api.routing import (
 )
 from pgsched.domain.schedule import instant_of
 from pgsched.store.jobs import backfills
-from pgsched.store.jobs.backfills import Backfill, Range
+from pgsched.store.jobs.backfills import Backfill, Backfilled, Range
 
 BackfillId = Annotated[UUID, PathParameter(description="A backfill's id.")]
 _NIGHTS = {"from": "2026-02-01T00:00:00Z", "to": "2026-03-01T00:00:00Z", "rate": 5, "dry_run": True}
@@ -61,14 +61,8 @@ async def start_backfill(
     """Those that have succeeded, or have a row that waits or runs, are passed over. Also while the job is paused."""
     wanted = Range(start=instant_of(data.start, "from"), end=instant_of(data.end, "to"), rate=data.rate)
     async with database.connection() as connection:
-        extent = await backfills.measure(connection, job_id, wanted)
-        id = None
-        if not data.dry_run:
-            id = await backfills.start(connection, job_id, wanted, instants=extent.instants, actor=actor)
-    answer = Backfilled(
-        id=id, job_id=job_id, instants=extent.instants, run_already=extent.run_already, to_run=extent.to_run
-    )
-    return made_at(f"/v1/backfills/{id}", answer) if id else Response(answer, status_code=200)
+        found = await backfills.backfill(connection, job_id, wanted, dry_run=data.dry_run, actor=actor)
+    return made_at(f"/v1/backfills/{found.id}", found) if found.id else Response(found, status_code=200)
 
 
 @reads("/jobs/{job_id:str}/backfills", "The backfills of a job, the newest first", 404)
@@ -87,7 +81,7 @@ async def get_backfill(backfill_id: BackfillId, database: Pooled) -> Backfill:
 
 @removes("/backfills/{backfill_id:str}", "Cancel a backfill", 404)
 async def cancel_backfill(backfill_id: BackfillId, database: Pooled, actor: Actor) -> Changed:
-    """What it planned and still waits is cancelled; what runs goes on."""
+    """Its waiting executions are cancelled; running ones continue."""
     async with database.connection() as connection:
         changed = await backfills.cancel(connection, backfill_id, actor=actor)
     return Changed(id=backfill_id, changed=changed)

@@ -60,7 +60,7 @@ async def get_client(client: ClientName, database: Pooled) -> ClientRow:
 
 @replaces("/clients/{client:str}", "Set all of a client")
 async def put_client(client: ClientName, data: JSONBody[ClientSettings], database: Pooled, actor: Actor) -> ClientRow:
-    """What is left out gets its default. Its secrets, and whether it is held, stay."""
+    """Fields that are left out get their defaults. Secrets and a hold stay."""
     defaults = dict.fromkeys(ClientSettings.__struct_fields__)
     async with database.connection() as connection, connection.transaction():
         await clients.set_client(connection, client, defaults | data.changes(), actor=actor)

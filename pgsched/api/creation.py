@@ -22,7 +22,7 @@ from pgsched.store.schedule import calls
 from pgsched.store.schedule.order import Order, When, when
 
 SHOWN = 5
-"""How many of the next instants an answer names."""
+"""The number of next instants in an answer."""
 
 _ONE_SHOT = {
     "target": "https://shop.example/settle",

@@ -9,7 +9,7 @@ from litestar.di import NamedDependency, Provide
 from litestar.params import JSONBody, PathParameter, QueryParameter
 from msgspec import UNSET, Meta, UnsetType
 
-from pgsched.answers import Changed, DeadLetterDetail, DiscardedMany, Page, Replayed, with_attempts
+from pgsched.answers import Changed, DeadLetterDetail, Page, Replayed, with_attempts
 from pgsched.api.executions import bound
 from pgsched.api.routing import (
     Actor,
@@ -30,7 +30,7 @@ from pgsched.api.routing import (
 )
 from pgsched.errors import NotFound
 from pgsched.store.ends import dead_letters
-from pgsched.store.ends.dead_letters import Changes
+from pgsched.store.ends.dead_letters import Changes, DiscardedMany
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import DeadLetter, DeadLetterFilter
 
@@ -44,7 +44,7 @@ Reason = Annotated[str | None, QueryParameter(name="reason", description="A part
 StatusCode = Annotated[int | None, QueryParameter(name="status_code", ge=100, le=599)]
 State = Annotated[
     Literal["open", "replayed", "discarded", "all"],
-    QueryParameter(name="state", description="What has been done about it: open is nothing."),
+    QueryParameter(name="state", description="Whether it is open, replayed, discarded, or any of these."),
 ]
 
 
@@ -73,7 +73,7 @@ def dead_letter_filter(
     reason: Reason = None,
     status_code: StatusCode = None,
 ) -> DeadLetterFilter:
-    """What a query string says of which dead letters are meant."""
+    """The filter that the query string gives."""
     return DeadLetterFilter(
         client=client,
         target=target,
@@ -133,5 +133,4 @@ async def discard(execution_id: DeadLetterId, database: Pooled, actor: Actor, no
 async def discard_all(database: Pooled, actor: Actor, wanted: Wanted, note: Why = None) -> DiscardedMany:
     """At least one filter must be given."""
     async with database.connection() as connection:
-        done = await dead_letters.discard_all(connection, wanted, note=note, actor=actor)
-    return DiscardedMany(discarded=done.discarded, complete=done.complete)
+        return await dead_letters.discard_all(connection, wanted, note=note, actor=actor)

@@ -31,7 +31,7 @@ class Description(JsonRenderPlugin):
 
 
 def name_of(handler: HTTPRouteHandler, *_: Any) -> str:
-    """What a generated client calls the operation: as its function is called here."""
+    """The name of the operation in a generated client: that of the function."""
     return handler.fn.__name__
 
 

@@ -14,7 +14,7 @@ from pgsched.store.schedule import calls
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How the process is; ``revision`` is the schema's."""
+    """The health of the process; ``revision`` is the schema's."""
 
     status: Literal["alive", "ready"]
     revision: str | None = None

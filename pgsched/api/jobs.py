@@ -71,7 +71,7 @@ async def get_job(job_id: JobId, database: Pooled) -> JobDetail:
 
 @removes("/jobs/{job_id:str}", "Cancel a job, or an execution that waits", 404, 409)
 async def cancel_job(job_id: JobId, database: Pooled, actor: Actor, note: Why = None) -> Changed:
-    """What is running goes on; nothing more is planned."""
+    """A running execution continues; nothing more is planned."""
     async with database.connection() as connection:
         changed = await calls.cancel(connection, job_id, note=note, actor=actor)
     return Changed(id=job_id, changed=changed)

@@ -57,7 +57,7 @@ async def put_limit(
 
 @removes("/limits/{kind:str}/{name:str}", "Take a limit away")
 async def drop_limit(kind: Kind, name: LimitName, database: Pooled, actor: Actor) -> LimitChanged:
-    """What it held back goes on at once."""
+    """Executions that it held back become eligible at once."""
     async with database.connection() as connection:
         changed = await limits.drop_limit(connection, kind, name, actor=actor)
     return LimitChanged(kind=kind, name=name, changed=changed)

@@ -36,7 +36,7 @@ _KIND: dict[int, type[PgschedError]] = {404: NotFound, 413: InvalidPayload, 500:
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where in the request the trouble is: a JSON pointer into its body, or the name of a parameter."""
+    """The place of the fault: a JSON pointer into the body, or the name of a parameter."""
 
     detail: str
     pointer: str | None = None

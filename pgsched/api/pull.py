@@ -11,7 +11,6 @@ from litestar.di import NamedDependency
 from litestar.params import JSONBody, PathParameter
 from msgspec import UNSET, Meta, UnsetType
 
-from pgsched.answers import Message
 from pgsched.api.arrivals import Arrivals, Queue
 from pgsched.api.database import Database
 from pgsched.api.requests import ApiRequest, Duration
@@ -19,17 +18,17 @@ from pgsched.api.routing import ExecutionId, Pooled, acts
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.request import NO_DELAY
 from pgsched.errors import InvalidInput, InvalidSchedule
-from pgsched.store.pull import in_hand
-from pgsched.store.pull.in_hand import Failure, InHand
+from pgsched.store.pull import messages
+from pgsched.store.pull.messages import Failure, Message
 
 LONGEST_WAIT = timedelta(seconds=60)
 QueueName = Annotated[str, PathParameter(description="A queue that consumers pull from.")]
 Waiting = NamedDependency[Arrivals]
-Token = Annotated[str, Meta(pattern=r"^[0-9]{1,19}$", description="As it came with the execution.")]
+Token = Annotated[str, Meta(pattern=r"^[0-9]{1,19}$", description="The token that came with the execution.")]
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who claims, and how much. With wait an empty answer comes only after so long."""
+    """The consumer and the size of the claim. With wait, an empty answer comes only after that time."""
 
     worker: Annotated[str, Meta(min_length=1, max_length=200, description="Who claims, such as svc-1.")]
     batch: Annotated[int, Meta(ge=1, le=1000, description="The most that is handed out.")] = 1
@@ -38,7 +37,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Messages(msgspec.Struct, frozen=True, kw_only=True):
-    """What was due, the earliest first."""
+    """The messages that were due, the earliest first."""
 
     items: list[Message]
 
@@ -67,13 +66,13 @@ class Extension(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Holding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Whose it is."""
+    """The token of the message."""
 
     token: Token
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the execution."""
+    """The status of the execution after the call."""
 
     id: UUID
     status: Literal["succeeded", "failed", "expired", "retrying", "released"]
@@ -97,7 +96,7 @@ async def claim(
     found = await _claim(database, queue, data, lease)
     if not found and wait:
         found = await _claim_later(request, database, arrivals, queue, data, lease, wait)
-    return Messages(items=[_message(one) for one in found])
+    return Messages(items=found)
 
 
 async def _claim_later(
@@ -108,11 +107,11 @@ async def _claim_later(
     data: Claim,
     lease: timedelta,
     wait: timedelta,
-) -> list[InHand]:
+) -> list[Message]:
     """Waits for something to be due; no longer than the caller does."""
     until = time.monotonic() + wait.total_seconds()
     async with database.connection() as connection:
-        number = await in_hand.first_partition(connection, name)
+        number = await messages.first_partition(connection, name)
     gone: asyncio.Future[Any] = asyncio.ensure_future(
         request.receive()
     )  # after the body nothing comes but the end of the connection
@@ -140,16 +139,16 @@ async def _turn(queue: Queue, gone: asyncio.Future[Any], seconds: float) -> bool
     return False
 
 
-async def _claim(database: Database, queue: str, data: Claim, lease: timedelta) -> list[InHand]:
+async def _claim(database: Database, queue: str, data: Claim, lease: timedelta) -> list[Message]:
     async with database.connection() as connection:
-        return await in_hand.claim(connection, queue, worker=data.worker, batch=data.batch, lease=lease)
+        return await messages.claim(connection, queue, worker=data.worker, batch=data.batch, lease=lease)
 
 
 @acts("/executions/{execution_id:str}/complete", "Say that a claimed or deferred execution has succeeded", 404, 409)
 async def complete(execution_id: ExecutionId, data: JSONBody[Completion], database: Pooled) -> Ended:
     result = None if isinstance(data.result, UnsetType) else bytes(data.result).decode()
     async with database.connection() as connection:
-        await in_hand.complete(connection, execution_id, _token(data.token), result)
+        await messages.complete(connection, execution_id, _token(data.token), result)
     return Ended(id=execution_id, status="succeeded")
 
 
@@ -159,7 +158,7 @@ async def fail(execution_id: ExecutionId, data: JSONBody[Failing], database: Poo
     after = None if data.retry_after is None else _length("retry_after", data.retry_after)
     failure = Failure(error=data.error, retryable=data.retryable, retry_after=after)
     async with database.connection() as connection:
-        status = await in_hand.fail(connection, execution_id, _token(data.token), failure)
+        status = await messages.fail(connection, execution_id, _token(data.token), failure)
     return msgspec.convert({"id": execution_id, "status": status}, Ended)
 
 
@@ -167,7 +166,7 @@ async def fail(execution_id: ExecutionId, data: JSONBody[Failing], database: Poo
 async def extend(execution_id: ExecutionId, data: JSONBody[Extension], database: Pooled) -> Extended:
     async with database.connection() as connection:
         token, lease = _token(data.token), _length("lease", data.lease)
-        until = await in_hand.extend(connection, execution_id, token, lease)
+        until = await messages.extend(connection, execution_id, token, lease)
     return Extended(id=execution_id, lease_expires_at=until)
 
 
@@ -175,13 +174,8 @@ async def extend(execution_id: ExecutionId, data: JSONBody[Extension], database:
 async def release(execution_id: ExecutionId, data: JSONBody[Holding], database: Pooled) -> Ended:
     """As if it had not been claimed."""
     async with database.connection() as connection:
-        await in_hand.release(connection, execution_id, _token(data.token))
+        await messages.release(connection, execution_id, _token(data.token))
     return Ended(id=execution_id, status="released")
-
-
-def _message(found: InHand) -> Message:
-    fields = {name: getattr(found, name) for name in Message.__struct_fields__}
-    return Message(**fields | {"token": str(found.token)})
 
 
 def _token(text: str) -> int:

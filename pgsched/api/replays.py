@@ -9,13 +9,13 @@ from litestar.openapi.spec import Example
 from litestar.params import Body, PathParameter
 from msgspec import Meta
 
-from pgsched.answers import Changed, Page, Replaying, page_of
+from pgsched.answers import Changed, Page, page_of
 from pgsched.api.requests import Instant
 from pgsched.api.routing import DRY_RUN, Actor, After, Limit, Pooled, cursor, made_at, makes, position, reads, removes
 from pgsched.domain.schedule import instant_of
 from pgsched.store.core.text import check_text
 from pgsched.store.ends import dead_letters
-from pgsched.store.ends.dead_letters import Replay
+from pgsched.store.ends.dead_letters import Replay, Replaying
 from pgsched.store.lookup.rows import DeadLetterFilter
 
 ReplayId = Annotated[UUID, PathParameter(description="A replay's id.")]
@@ -51,7 +51,7 @@ class ReplayMany(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     filter: NamedLetters
     rate: Annotated[float, Meta(gt=0, le=100_000, description="Executions a second.")] = 10.0
-    target: Annotated[str, Meta(description="What is called instead.")] | None = None
+    target: Annotated[str, Meta(description="The target to call instead.")] | None = None
     note: Annotated[str, Meta(max_length=1000, description="Why, for the audit log.")] | None = None
     dry_run: Annotated[bool, Meta(description="Only count.")] = False
 
@@ -70,14 +70,16 @@ async def replay_all(
     """Those whose work is under way, or was done since, are passed over."""
     wanted = data.filter.wanted()
     async with database.connection() as connection:
-        counted = await dead_letters.count(connection, wanted)
-        id = None
-        if not data.dry_run:
-            id = await dead_letters.replay_all(
-                connection, wanted, rate=data.rate, target=data.target, note=data.note, actor=actor
-            )
-    answer = Replaying(id=id, matched=counted.matched, complete=counted.complete)
-    return made_at(f"/v1/dead-letters/replays/{id}", answer) if id else Response(answer, status_code=200)
+        found = await dead_letters.replay_all(
+            connection,
+            wanted,
+            rate=data.rate,
+            target=data.target,
+            note=data.note,
+            dry_run=data.dry_run,
+            actor=actor,
+        )
+    return made_at(f"/v1/dead-letters/replays/{found.id}", found) if found.id else Response(found, status_code=200)
 
 
 @reads("/dead-letters/replays", "The replays of many, the newest first")
@@ -96,7 +98,7 @@ async def get_replay(replay_id: ReplayId, database: Pooled) -> Replay:
 
 @removes("/dead-letters/replays/{replay_id:str}", "Cancel a replay of many", 404)
 async def cancel_replay(replay_id: ReplayId, database: Pooled, actor: Actor) -> Changed:
-    """What it has not replayed yet stays a dead letter; what it has goes on."""
+    """Executions that it has not replayed yet stay dead letters; those that it has continue."""
     async with database.connection() as connection:
         changed = await dead_letters.cancel_replay(connection, replay_id, actor=actor)
     return Changed(id=replay_id, changed=changed)

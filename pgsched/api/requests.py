@@ -34,13 +34,13 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     every: Duration | UnsetType = UNSET
 
     def given(self) -> dict[str, str]:
-        """What was given, each by its name."""
+        """The parts that were given, by name."""
         parts = {name: getattr(self, name) for name in Timing.__struct_fields__}
         return {name: part for name, part in parts.items() if part is not None and part is not UNSET}
 
 
 class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What to call, and when."""
+    """The target to call, and its schedule."""
 
     target: Annotated[str, Meta(description="https://host/path, python:name, sql:schema.function, notify:channel, …")]
     schedule: Timing = Timing()
@@ -72,7 +72,7 @@ class CreateJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         ]
         | None
     ) = None
-    labels: Annotated[dict[str, str], Meta(description="What a job is found by, beside its key.")] | None = None
+    labels: Annotated[dict[str, str], Meta(description="Labels by which jobs are found, beside the key.")] | None = None
     after: Annotated[list[str], Meta(description="Ids or keys of executions to wait for.")] | None = None
     after_outcome: Annotated[str, Meta(description="success: all of them must succeed; any: they must end.")] = (
         "success"
@@ -89,19 +89,21 @@ class Note(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Retiming(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is left out stays; cron takes the place of every, and the reverse; null is the default."""
+    """Fields that are left out stay as they are; cron replaces every, and the reverse; null sets the default."""
 
     cron: Annotated[str, Meta(description="Five fields, six with seconds first, or @daily.")] | UnsetType = UNSET
     every: Duration | UnsetType = UNSET
     timezone: str | UnsetType | None = UNSET
     gap: Annotated[str, Meta(description="shift or skip.")] | UnsetType | None = UNSET
     overlap: Annotated[str, Meta(description="first, second or both.")] | UnsetType | None = UNSET
-    anchor: Annotated[str, Meta(description="What every counts from, with an offset.")] | UnsetType | None = UNSET
+    anchor: (
+        Annotated[str, Meta(description="The instant from which every counts, with an offset.")] | UnsetType | None
+    ) = UNSET
 
 
 class EditJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What shall be different. What is left out stays, null takes away; what is given of payload, options, rules and
-    labels takes the place of all that was there.
+    """The changes. Fields that are left out stay as they are, null removes one; payload, options, rules and labels are
+    replaced as a whole.
     """
 
     target: str | UnsetType = UNSET
@@ -155,7 +157,7 @@ class PreviewSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Reschedule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When the execution shall fire instead."""
+    """The new instant of the execution."""
 
     fire_at: Instant
 

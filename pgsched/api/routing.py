@@ -1,4 +1,4 @@
-"""What routes have in common: how they are declared, what they may refuse with, their parameters and cursors."""
+"""The common parts of routes: their declaration, their problems, shared parameters, pages and cursors."""
 
 import base64
 import binascii
@@ -21,7 +21,7 @@ _Item = TypeVar("_Item")
 Pooled = NamedDependency[Database]
 """How a route asks for the database."""
 Actor = NamedDependency[str]
-"""Who does it, for the audit log."""
+"""The caller, for the audit log."""
 Noted = JSONBody[Note | None]
 JobId = Annotated[UUID, PathParameter(description="A job's id.")]
 ExecutionId = Annotated[UUID, PathParameter(description="An execution's id.")]
@@ -105,7 +105,7 @@ def note_in(data: Note | None) -> str | None:
 
 
 def cursor(next: UUID | None) -> str | None:
-    """What a page says is next, as it is given as after."""
+    """The cursor that a page gives as next, and a request as after."""
     return None if next is None else base64.urlsafe_b64encode(next.bytes).decode().rstrip("=")
 
 

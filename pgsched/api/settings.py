@@ -1,6 +1,6 @@
-"""What requests about clients, queues, limits, targets and ordering keys carry.
+"""The bodies of requests about clients, queues, limits, targets and ordering keys.
 
-Of what is set, only what is named; null is the default.
+Only named settings change; null sets the default.
 """
 
 from typing import Annotated, Any, Literal
@@ -13,9 +13,9 @@ from pgsched.api.requests import Duration, Instant
 Weight = Annotated[int, Meta(ge=1, le=100, description="Its share where workers are saturated; 1 is the default.")]
 Defaults = Annotated[
     dict[str, Any],
-    Meta(description="What holds where an execution's own options are silent: timeout, max_attempts, headers, …"),
+    Meta(description="Defaults for options that an execution does not set: timeout, max_attempts, headers, …"),
 ]
-Told = Annotated[str, Meta(max_length=2048, description="What is told of each dead letter.")]
+Told = Annotated[str, Meta(max_length=2048, description="The target that is told of each dead letter.")]
 
 
 class _Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -26,7 +26,7 @@ class _Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class ClientSettings(_Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What shall be different for a client. What is given of options takes the place of all that was there."""
+    """The changes of a client. options are replaced as a whole."""
 
     keep: Literal["all", "failures", "nothing"] | UnsetType | None = UNSET
     options: Defaults | UnsetType | None = UNSET
@@ -37,7 +37,7 @@ class ClientSettings(_Settings, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class QueueSettings(_Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What shall be different for a queue. What is given of options takes the place of all that was there."""
+    """The changes of a queue. options are replaced as a whole."""
 
     options: Defaults | UnsetType | None = UNSET
     weight: Weight | UnsetType | None = UNSET

@@ -20,7 +20,7 @@ from pgsched.worker.run.witness import Ended, Running, Trying
 _LANES = 8
 _NOTHING = b"-"
 _WELL = 0, os.EX_TEMPFAIL
-"""How it ends when it is done, and when it cannot reach the database."""
+"""The exit statuses of a process that is done, and of one that cannot reach the database."""
 _LONGEST_LINE = 10_000
 
 
@@ -75,7 +75,7 @@ def _how(status: int) -> str:
 
 
 def teller(pipe: int) -> Callable[[Execution | None], None]:
-    """What the process calls before it runs an execution, and with None when that is out of hand."""
+    """Returns a function that the process calls before it runs an execution, and with None when it is done."""
     said = b""
 
     def tell(row: Execution | None) -> None:

@@ -17,7 +17,7 @@ from pgsched.cli.reply import table
 
 @dataclass(slots=True)
 class Arrivals:
-    """What arrived, by name: each scheduled instant with the lateness in ms of its first arrival."""
+    """Arrived callbacks by name: each scheduled instant with the lateness in ms of its first arrival."""
 
     instants: dict[str, dict[datetime, float]] = field(default_factory=lambda: defaultdict(dict))
     numbers: set[int] = field(default_factory=set)

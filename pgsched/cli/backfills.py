@@ -1,5 +1,6 @@
 """``pgsched jobs backfill`` and its like: running instants of a job that have passed."""
 
+import dataclasses
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -32,13 +33,9 @@ async def backfill(
     from pgsched.store.jobs import backfills
 
     wanted = backfills.Range(start=start, end=end, rate=rate)
-    found = await backfills.measure(connection, id, wanted)
-    started = None
-    if not dry_run:
-        started = await backfills.start(connection, id, wanted, instants=found.instants, actor=actor)
-    counted = {"instants": found.instants, "run_already": found.run_already, "to_run": found.to_run}
+    found = await backfills.backfill(connection, id, wanted, dry_run=dry_run, actor=actor)
     text = f"{found.instants} instants, {found.run_already} have succeeded, {found.to_run} to run"
-    return Answer({"id": started, "job_id": id, **counted}, text if started is None else f"{started}\n{text}")
+    return Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)
 
 
 @command(name="backfills")

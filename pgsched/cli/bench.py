@@ -12,7 +12,7 @@ COUNT = click.IntRange(1)
 NONE_OR_MORE = click.IntRange(0)
 _PROCESSES = click.IntRange(1, 64)
 JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output, nothing else.")
-SEED = click.option("--seed", default=1, show_default=True, type=NONE_OR_MORE, help="What random draws start from.")
+SEED = click.option("--seed", default=1, show_default=True, type=NONE_OR_MORE, help="Seed of the random numbers.")
 WAITING = click.option(
     "--waiting", default=0, type=NONE_OR_MORE, help="How many rows wait in the far future meanwhile."
 )
@@ -30,7 +30,7 @@ def on_server(command: Command) -> Command:
 
 
 def worker_processes(default: int = 2) -> Callable[[Command], Command]:
-    """How many worker processes are started."""
+    """Gives a command the number of worker processes to start."""
     return click.option(
         "--processes", default=default, show_default=True, type=_PROCESSES, help="How many worker processes."
     )
@@ -68,7 +68,7 @@ def bench() -> None:
     default="all",
     show_default=True,
     type=click.Choice(["all", "nothing"]),
-    help="What is kept in history. With nothing, handlers note the number of each execution.",
+    help="Executions that history keeps. With nothing, handlers note the number of each execution.",
 )
 @click.option("--bare/--no-bare", default=True, help="Measure the bare claim-and-settle loop in the same run.")
 @SEED

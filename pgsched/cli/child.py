@@ -1,4 +1,4 @@
-"""What makes a process a good child of ``pgsched.cli.supervisor``: the other end of its three rules."""
+"""The child's side of the three rules of ``pgsched.cli.supervisor``."""
 
 import os
 import signal

@@ -50,11 +50,11 @@ async def show(connection: Any, client: str) -> Answer:
 
 @command(clients, "set")
 @click.argument("client")
-@click.option("--keep", metavar="WHAT", help="What history keeps of it: all, failures or nothing.")
+@click.option("--keep", metavar="WHAT", help="Executions that history keeps: all, failures or nothing.")
 @defaults_option("All defaults of its executions.")
 @click.option("--weight", type=int, metavar="NUMBER", help="Its share where workers are saturated, from 1 to 100.")
 @click.option("--database-role", metavar="ROLE", help="The role that acts for it in SQL.")
-@click.option("--dead-letter-target", metavar="TARGET", help="What is told of its dead letters.")
+@click.option("--dead-letter-target", metavar="TARGET", help="Target that is told of its dead letters.")
 @click.option("--dead-letters-for", metavar="DURATION", help="How long they are kept, such as 90d.")
 @click.option("--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Back to its default.")
 @actor_option

@@ -1,4 +1,4 @@
-"""What commands on the database have in common, so that each only says what it takes, asks and answers.
+"""The common parts of commands on the database: each of them only declares its parameters, its question and its answer.
 
     @command(clients)
     @click.argument("client")
@@ -36,7 +36,7 @@ _ATTEMPT = ("attempt", "finished_at", "duration", "status_code", "error")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command answers: ``value`` as JSON, or ``text``; with a ``note`` beside it."""
+    """The answer of a command: ``value`` as JSON, or ``text``; with a ``note`` on standard error."""
 
     value: Mapping[str, Any]
     text: str
@@ -143,7 +143,7 @@ def cells(columns: Sequence[str], rows: Sequence[Any]) -> list[list[Any]]:
 async def fill(
     pages: "Callable[[int, UUID | None], Awaitable[Page[_Row]]]", limit: int, after: "UUID | None"
 ) -> "tuple[Page[_Row], str | None]":
-    """As many pages as fill ``limit`` rows, for some seconds at most; then a note says where to go on."""
+    """Reads pages until there are ``limit`` rows, for some seconds at most; then a note says where to continue."""
     from pgsched.store.lookup.rows import Page
 
     end = time.monotonic() + _SECONDS
@@ -160,15 +160,15 @@ async def fill(
 
 
 def changes_in(given: Mapping[str, Any], example: str | None = None) -> dict[str, Any]:
-    """What flags set, and ``--clear`` puts back to its default. Raises InvalidInput for both of one, and for nothing
-    where an ``example`` says what might be given."""
+    """The settings that flags give, and None for those that ``--clear`` resets. Raises InvalidInput if one is both
+    given and cleared, and if there are none and an ``example`` is given for the message."""
     found = {name: value for name, value in given.items() if name != "clear" and value not in (None, ())}
     found |= {name: dict(found[name]) for name in ("options", "rules", "labels") if name in found}
     for flag in given.get("clear", ()):
         name = flag.replace("-", "_")
         if name in found:
-            raise InvalidInput(f"--clear {flag} takes away what another flag gives: leave one of them out")
+            raise InvalidInput(f"--clear {flag} contradicts another flag: leave one of them out")
         found[name] = None
     if example and not found:
-        raise InvalidInput(f"there is nothing to change: give what shall be different, such as {example}")
+        raise InvalidInput(f"there is nothing to change: give at least one setting, such as {example}")
     return found

@@ -60,7 +60,7 @@ for _command in (list_replays, cancel_replay):
     type=click.Choice(["open", "replayed", "discarded", "all"]),
     default="open",
     show_default=True,
-    help="What has been done about them: open is nothing.",
+    help="Whether they are open, replayed, discarded, or any of these.",
 )
 @page_options()
 async def list_dead_letters(connection: Any, state: str, limit: int, after: UUID | None, **given: Any) -> Answer:
@@ -108,18 +108,22 @@ async def replay(
     **given: Any,
 ) -> Answer:
     """Run a dead letter again, or at a rate all that the filters name."""
+    from pgsched.store.ends import dead_letters
+
     wanted = _choice(id, given)
     if id is None:
         if payload is not None or options:
             raise InvalidInput("--payload and --option are for a single one: give its ID")
-        how = {"rate": 10.0 if rate is None else rate, "target": new_target, **given}
-        return await _replay_many(connection, wanted, dry_run, how)
+        how = {"rate": 10.0 if rate is None else rate, "target": new_target, "dry_run": dry_run, **given}
+        found = await dead_letters.replay_all(connection, wanted, **how)
+        text = f"{found.matched} dead letters{'' if found.complete else ' or more'}"
+        return Answer(dataclasses.asdict(found), f"{found.id}\n{text}" if found.id else text)
     if rate is not None or dry_run:
         raise InvalidInput("--rate and --dry-run are for many: leave the ID out and give filters")
-    from pgsched.store.ends.dead_letters import Changes, replay
-
-    changes = Changes(target=new_target, payload=payload, options=json.dumps(dict(options)) if options else None)
-    new = await replay(connection, id, changes, **given)
+    changes = dead_letters.Changes(
+        target=new_target, payload=payload, options=json.dumps(dict(options)) if options else None
+    )
+    new = await dead_letters.replay(connection, id, changes, **given)
     return Answer({"id": new, "dead_letter": id}, str(new))
 
 
@@ -133,13 +137,13 @@ async def discard(connection: Any, id: UUID | None, **given: Any) -> Answer:
 
     wanted = _choice(id, given)
     if id is not None:
-        done = await dead_letters.discard(connection, id, **given)
-        return changed(done, "discarded", "was discarded already", id=id)
+        was_open = await dead_letters.discard(connection, id, **given)
+        return changed(was_open, "discarded", "was discarded already", id=id)
     total, complete = 0, False
     while not complete:
-        discarded, complete = await dead_letters.discard_all(connection, wanted, **given)
+        done = await dead_letters.discard_all(connection, wanted, **given)
         await connection.commit()
-        total += discarded
+        total, complete = total + done.discarded, done.complete
     return Answer({"discarded": total}, f"discarded: {total}")
 
 
@@ -159,13 +163,3 @@ def _choice(id: UUID | None, given: dict[str, Any]) -> "DeadLetterFilter":
             "give the ID of one dead letter, or at least one filter such as --client for all that it names"
         )
     return wanted
-
-
-async def _replay_many(connection: Any, wanted: "DeadLetterFilter", dry_run: bool, how: dict[str, Any]) -> Answer:
-    from pgsched.store.ends import dead_letters
-
-    found = await dead_letters.count(connection, wanted)
-    started = None if dry_run else await dead_letters.replay_all(connection, wanted, **how)
-    text = f"{found.matched} dead letters{'' if found.complete else ' or more'}"
-    value = {"id": started, "matched": found.matched, "complete": found.complete}
-    return Answer(value, text if started is None else f"{started}\n{text}")

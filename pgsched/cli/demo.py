@@ -37,7 +37,7 @@ _RULES = {"on_missed": "all", "on_overlap": "allow"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Verdict:
-    """What the demo has to show at its end."""
+    """The result of the demo."""
 
     value: dict[str, Any]
     text: str

@@ -13,19 +13,21 @@ _CLEARABLE = ("payload", "options", "rules", "labels", "ordering-key", "timezone
 
 @command()
 @click.argument("id", type=IDENTITY)
-@click.option("--target", metavar="TARGET", help="What to call.")
+@click.option("--target", metavar="TARGET", help="Target to call.")
 @click.option("--cron", metavar="EXPRESSION", help="Cron expression, instead of an interval.")
 @click.option("--every", metavar="DURATION", help="This far apart, instead of a cron expression.")
 @click.option("--timezone", metavar="ZONE", help="Time zone of --cron, such as Europe/Berlin.")
 @click.option("--gap", metavar="POLICY", help="--cron, hour left out in spring: shift or skip.")
 @click.option("--overlap", metavar="POLICY", help="--cron, hour twice in autumn: first, second or both.")
 @click.option("--anchor", type=INSTANT, metavar="INSTANT", help="--every counts from here.")
-@click.option("--payload", type=JSON, metavar="JSON", help="What to deliver; @FILE reads a file, - standard input.")
+@click.option("--payload", type=JSON, metavar="JSON", help="Payload to deliver; @FILE reads a file, - standard input.")
 @defaults_option("All delivery options it has.")
 @click.option("--rule", "rules", type=ASSIGNMENT, multiple=True, metavar="NAME=VALUE", help="All rules it has.")
 @click.option("--label", "labels", type=LABEL, multiple=True, metavar="NAME=TEXT", help="All labels it has.")
 @click.option("--queue", metavar="NAME", help="Queue to put it in.")
-@click.option("--ordering-key", metavar="KEY", help="What shares it is delivered one at a time and in order.")
+@click.option(
+    "--ordering-key", metavar="KEY", help="Executions that share it are delivered one at a time and in order."
+)
 @click.option("--clear", type=click.Choice(_CLEARABLE), multiple=True, help="Take this away, or back to its default.")
 @actor_option
 async def edit(connection: Any, id: UUID, actor: str | None, **given: Any) -> Answer:
@@ -41,7 +43,7 @@ async def edit(connection: Any, id: UUID, actor: str | None, **given: Any) -> An
 
 
 def job_changes_in(given: dict[str, Any]) -> dict[str, Any]:
-    """What the flags of a command change, by the names that ``pgsched.edit`` has. Raises InvalidInput for nothing."""
+    """The changes that the flags ask for, by the names of ``pgsched.edit``. Raises InvalidInput if there are none."""
     import msgspec
 
     found = changes_in(given, "--cron '0 9 * * *'")

@@ -30,10 +30,12 @@ async def list_limits(connection: Any, kind: str | None, limit: int, after: str 
 @command(limits, "set")
 @click.argument("kind", type=_KIND)
 @click.argument("name")
-@click.option("--rate", type=int, metavar="NUMBER", help="So many may begin in each --per.")
+@click.option("--rate", type=int, metavar="NUMBER", help="Number of executions that may begin in each --per.")
 @click.option("--per", default="1s", show_default=True, metavar="DURATION", help="The time --rate is for.")
-@click.option("--burst", type=int, metavar="NUMBER", help="So many of them at once after a lull.  [default: 1]")
-@click.option("--concurrency", type=int, metavar="NUMBER", help="So many may run at once.")
+@click.option(
+    "--burst", type=int, metavar="NUMBER", help="Number of them that may begin at once after a lull.  [default: 1]"
+)
+@click.option("--concurrency", type=int, metavar="NUMBER", help="Number of executions that may run at once.")
 @actor_option
 async def set_limit(connection: Any, kind: str, name: str, actor: str | None, per: str, **numbers: Any) -> Answer:
     """Set the limit of a KIND, which is client, host, queue or key. It takes the place of the one there was."""

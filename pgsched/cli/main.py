@@ -111,7 +111,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """What the ``pgsched`` script calls; exits the interpreter."""
+    """The entry point of the ``pgsched`` script; exits the interpreter."""
     cli.main(prog_name="pgsched")
 
 

@@ -21,7 +21,7 @@ class Instant(click.ParamType[datetime]):
         try:
             instant = datetime.fromisoformat(value)
         except ValueError:
-            self.fail(f"{value!r} is no instant: write ISO 8601, such as 2026-03-01T09:00:00Z", param, ctx)
+            self.fail(f"{value!r} is not an instant: write ISO 8601, such as 2026-03-01T09:00:00Z", param, ctx)
         if instant.utcoffset() is None:
             self.fail(f"{value!r} has no offset: write {value}Z for UTC, or such as {value}+01:00", param, ctx)
         return instant
@@ -61,7 +61,7 @@ class Assignment(click.ParamType[tuple[str, Any]]):
             return value
         name, equals, text = value.partition("=")
         if not equals or not name:
-            self.fail(f"{value!r} is no option: write NAME=VALUE, such as timeout=PT5S", param, ctx)
+            self.fail(f"{value!r} is not an option: write NAME=VALUE, such as timeout=PT5S", param, ctx)
         try:
             return name, json.loads(text)
         except ValueError:
@@ -78,7 +78,7 @@ class Label(click.ParamType[tuple[str, str]]):
             return value
         name, equals, text = value.partition("=")
         if not equals or not name:
-            self.fail(f"{value!r} is no label: write NAME=TEXT, such as team=payments", param, ctx)
+            self.fail(f"{value!r} is not a label: write NAME=TEXT, such as team=payments", param, ctx)
         return name, text
 
 
@@ -93,7 +93,7 @@ class Identity(click.ParamType[UUID]):
         try:
             return UUID(value)
         except ValueError:
-            self.fail(f"{value!r} is no id: write the UUID that scheduling answered with", param, ctx)
+            self.fail(f"{value!r} is not an id: write the UUID that scheduling answered with", param, ctx)
 
 
 INSTANT, JSON, ASSIGNMENT, LABEL, IDENTITY = Instant(), Json(), Assignment(), Label(), Identity()

@@ -22,7 +22,7 @@ _COLUMNS = ("name", "pulled", "waiting", "max_waiting", "full_since", "paused_at
 _queue_options = options(
     defaults_option("All its defaults."),
     click.option("--weight", type=int, metavar="NUMBER", help="Its share in a worker of several queues, 1 to 100."),
-    click.option("--max-waiting", type=int, metavar="NUMBER", help="So many may wait; scheduling more is refused."),
+    click.option("--max-waiting", type=int, metavar="NUMBER", help="Number that may wait; scheduling more is refused."),
 )
 
 

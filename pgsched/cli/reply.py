@@ -18,7 +18,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class Reply:
-    """Where a command leaves its answer or its error, once; whatever follows goes to standard error."""
+    """Prints the one answer or error of a command; anything later goes to standard error."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json

@@ -22,7 +22,7 @@ from pgsched.cli.reply import Reply, json_option
 @click.option(
     "--overlap", metavar="POLICY", help="--cron, hour twice in autumn: first, second, both.  [default: first]"
 )
-@click.option("--payload", type=JSON, metavar="JSON", help="What to deliver; @FILE reads a file, - standard input.")
+@click.option("--payload", type=JSON, metavar="JSON", help="Payload to deliver; @FILE reads a file, - standard input.")
 @click.option("--client", default="default", show_default=True, metavar="NAME", help="Whose it is.")
 @click.option("--key", metavar="KEY", help="Name, unique for the client.")
 @click.option(
@@ -32,7 +32,9 @@ from pgsched.cli.reply import Reply, json_option
     metavar="POLICY",
     help="Where --key is taken: replace, keep, reject, debounce.",
 )
-@click.option("--ordering-key", metavar="KEY", help="What shares it is delivered one at a time and in order.")
+@click.option(
+    "--ordering-key", metavar="KEY", help="Executions that share it are delivered one at a time and in order."
+)
 @click.option("--queue", default="default", show_default=True, metavar="NAME", help="Queue to put it in.")
 @click.option(
     "--option",
@@ -45,7 +47,9 @@ from pgsched.cli.reply import Reply, json_option
 @click.option(
     "--rule", "rules", type=ASSIGNMENT, multiple=True, metavar="NAME=VALUE", help="How it recurs, such as jitter=5m."
 )
-@click.option("--label", "labels", type=LABEL, multiple=True, metavar="NAME=TEXT", help="What a job is found by.")
+@click.option(
+    "--label", "labels", type=LABEL, multiple=True, metavar="NAME=TEXT", help="Label by which jobs are found."
+)
 @click.option(
     "--after", multiple=True, metavar="ID-or-KEY", help="Wait until this execution has succeeded; repeatable."
 )

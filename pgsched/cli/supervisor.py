@@ -189,7 +189,7 @@ class _Keeper:
             self._report(f"{self.program.name} | {text}")
 
     def _judge(self, status: int) -> None:
-        """Decides on the pause before the next start; raises when there shall be none."""
+        """Decides on the pause before the next start; raises if there must not be one."""
         now, name, how = asyncio.get_running_loop().time(), self.program.name, how_it_ended(status)
         if self._ready_since is not None:
             self._report(f"{name} ended unexpectedly ({how}); starting it again")
@@ -205,7 +205,7 @@ class _Keeper:
 
 
 def _heard() -> list[signal.Signals]:
-    """What stops a supervisor: not the hang-up it was started to ignore (nohup)."""
+    """The signals that stop a supervisor, without a hang-up that it was started to ignore (nohup)."""
     return [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
 

@@ -1,4 +1,4 @@
-"""What ``pgsched up`` says when it is ready: the address, and three lines that schedule something when pasted."""
+"""The message of ``pgsched up`` when it is ready: the address, and three lines to paste that schedule something."""
 
 import json
 import os

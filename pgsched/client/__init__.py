@@ -12,16 +12,13 @@ What goes wrong is raised as one of ``pgsched.errors``, the same classes on both
 """
 
 from pgsched.answers import (
-    Backfilled,
     DeadLetterDetail,
     EditPreview,
     ExecutionDetail,
     Job,
     JobDetail,
-    Message,
     Page,
     Recurrence,
-    Replaying,
     Scheduled,
 )
 from pgsched.client.http import AsyncClient, Client
@@ -31,12 +28,13 @@ from pgsched.client.transaction import schedule, schedule_async, schedule_outcom
 from pgsched.domain.schedule import Fire
 from pgsched.store.admin.clients import ClientRow, SecretHint
 from pgsched.store.admin.queues import QueueRow
-from pgsched.store.ends.dead_letters import Replay
+from pgsched.store.ends.dead_letters import Replay, Replaying
 from pgsched.store.gates.blocked_keys import BlockedKey
 from pgsched.store.gates.limits import LimitRow
 from pgsched.store.gates.targets import Sidelined
-from pgsched.store.jobs.backfills import Backfill
+from pgsched.store.jobs.backfills import Backfill, Backfilled
 from pgsched.store.lookup.rows import Attempt, DeadLetter, Execution
+from pgsched.store.pull.messages import Message
 from pgsched.store.schedule.calls import Placed
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What both SDK clients have for the clients of pgsched: their settings, holds and signing secrets."""
+"""The methods of both SDK clients for the clients of pgsched: settings, holds and signing secrets."""
 
 from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
@@ -10,7 +10,7 @@ from pgsched.store.admin.clients import ClientRow
 
 
 class ClientSettings(TypedDict, total=False):
-    """What is named is set; None is the default. ``options`` takes the place of all that was there."""
+    """Named settings change; None sets the default. ``options`` are replaced as a whole."""
 
     keep: str | None
     options: Mapping[str, Any] | None
@@ -30,7 +30,7 @@ class ClientMethods:
 
     @method
     def get_client(self, client: str) -> Call[ClientRow]:
-        """What is set for a client; its signing secrets by their last characters."""
+        """The settings of a client; its signing secrets by their last characters."""
         return Call("GET", path("clients", client), ClientRow)
 
     @method

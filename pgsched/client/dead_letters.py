@@ -1,13 +1,13 @@
-"""What both clients have for dead letters."""
+"""The methods of both clients for dead letters."""
 
 from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
-from pgsched.answers import DeadLetterDetail, DiscardedMany, Page, Replaying
+from pgsched.answers import DeadLetterDetail, Page
 from pgsched.client.methods import method, pages
 from pgsched.client.requests import Call, Id, Instant, between, body, check_names, identity, path, present
-from pgsched.store.ends.dead_letters import Replay
+from pgsched.store.ends.dead_letters import DiscardedMany, Replay, Replaying
 from pgsched.store.lookup.rows import DeadLetter
 
 
@@ -82,7 +82,7 @@ class DeadLetterMethods:
 
     @method
     def cancel_replay(self, replay_id: Id) -> Call[bool]:
-        """What it has not replayed yet stays a dead letter; false if it had ended before."""
+        """Executions that it has not replayed yet stay dead letters; false if it had ended before."""
         return Call("DELETE", path("dead-letters", "replays", identity(replay_id)), bool, "changed")
 
     @method

@@ -1,4 +1,4 @@
-"""What both clients have for executions."""
+"""The methods of both clients for executions."""
 
 from types import NoneType
 from typing import TypedDict, Unpack

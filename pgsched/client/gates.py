@@ -1,4 +1,4 @@
-"""What both clients have for what holds executions back: limits, targets that are left alone, blocked ordering keys."""
+"""The methods of both clients for gates: limits, sidelined targets, blocked ordering keys."""
 
 from pgsched.answers import Page
 from pgsched.client.methods import method

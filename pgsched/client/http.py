@@ -6,7 +6,6 @@ from typing import Self, TypeVar, Unpack
 
 import httpx
 
-from pgsched.answers import Message
 from pgsched.client.clients import ClientMethods
 from pgsched.client.dead_letters import DeadLetterFilter, DeadLetterMethods, discard_some
 from pgsched.client.executions import ExecutionMethods
@@ -16,12 +15,13 @@ from pgsched.client.methods import Awaited, Waiting
 from pgsched.client.pull import PullMethods, claim_for_ever
 from pgsched.client.queues import QueueMethods
 from pgsched.client.requests import Call, Length, check_address, unavailable
+from pgsched.store.pull.messages import Message
 
 _Answer = TypeVar("_Answer")
 
 
 class _Methods(JobMethods, ExecutionMethods, DeadLetterMethods, PullMethods, ClientMethods, QueueMethods, GateMethods):
-    """What both clients have."""
+    """The methods of both clients."""
 
 
 class Client(_Methods, Waiting):

@@ -1,22 +1,22 @@
-"""What both clients have for jobs: scheduling, looking up, editing, pausing, resuming, cancelling, backfilling."""
+"""The methods of both clients for jobs: scheduling, looking up, editing, pausing, resuming, cancelling, backfilling."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
-from pgsched.answers import Backfilled, EditPreview, Job, JobDetail, Page, Scheduled
+from pgsched.answers import EditPreview, Job, JobDetail, Page, Scheduled
 from pgsched.client.methods import method, pages
 from pgsched.client.requests import Call, Id, Instant, between, body, check_names, identity, path, present
 from pgsched.domain.schedule import Fire
-from pgsched.store.jobs.backfills import Backfill
+from pgsched.store.jobs.backfills import Backfill, Backfilled
 from pgsched.store.schedule.order import check_given, names_after
 
 _TIMING = ("at", "delay", "cron", "every", "timezone", "gap", "overlap", "anchor")
 
 
 class ScheduleOptions(TypedDict, total=False):
-    """What ``schedule`` takes beside the target, each by its name.
+    """The options of ``schedule``.
 
     ``payload`` is anything JSON; of ``at`` (a datetime with an offset, or RFC 3339), ``delay`` (timedelta, ``PT10M`` or
     ``10m``), ``cron`` with ``timezone``, and ``every`` at most one. With none of them it fires now; none of them can be
@@ -61,10 +61,10 @@ class JobFilter(JobGroup, total=False):
 
 
 class JobChanges(TypedDict, total=False):
-    """What ``edit`` changes of a job, each by its name. What is left out stays; None takes away, or is the default.
+    """The changes that ``edit`` makes. Fields that are left out stay; None removes one, or sets the default.
 
-    ``cron`` takes the place of ``every``, and the reverse; what is given of ``payload``, ``options``, ``rules`` and
-    ``labels`` takes the place of all that was there.
+    ``cron`` replaces ``every``, and the reverse; ``payload``, ``options``, ``rules`` and ``labels`` are replaced as a
+    whole.
     """
 
     target: str

@@ -1,4 +1,4 @@
-"""What makes one function a method of both clients.
+"""Makes one function a method of both clients.
 
 A subject's class has its methods once, each a function that returns the request to make. ``Client`` and ``AsyncClient``
 inherit them; on the one they return the answer, on the other they are awaited for it.

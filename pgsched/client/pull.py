@@ -1,4 +1,4 @@
-"""What both clients have for those who pull: they claim from a queue and report results.
+"""The methods of both clients for consumers, which claim from a queue and report results.
 
 for message in client.consume("orders", worker="svc-1"):
     try:
@@ -14,12 +14,12 @@ from datetime import datetime, timedelta
 from types import NoneType
 from typing import Any, TypeVar
 
-from pgsched.answers import Message
 from pgsched.client.methods import method
 from pgsched.client.requests import Call, Id, Length, body, identity, path, present
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.request import NO_DELAY
 from pgsched.errors import InvalidInput
+from pgsched.store.pull.messages import Message
 
 _Answer = TypeVar("_Answer")
 _MARGIN = 10.0  # seconds that an answer may take beyond what it was asked to wait
@@ -43,8 +43,8 @@ class PullMethods:
     def claim(
         self, queue: str, *, worker: str, batch: int = 1, lease: Length = "30s", wait: Length = "0s"
     ) -> Call[list[Message]]:
-        """What is due in a queue that is pulled, each under a lease; with ``wait``, up to 60 s, none only after so
-        long."""
+        """The messages that are due in a pulled queue, each under a lease. With ``wait``, up to 60 s, an empty answer
+        comes only after that time."""
         return claim(queue, worker, batch, lease, wait)
 
     @method

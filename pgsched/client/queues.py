@@ -1,4 +1,4 @@
-"""What both clients have for queues."""
+"""The methods of both clients for queues."""
 
 from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
@@ -9,7 +9,7 @@ from pgsched.store.admin.queues import QueueRow
 
 
 class QueueSettings(TypedDict, total=False):
-    """What is named is set; None is the default. ``options`` takes the place of all that was there."""
+    """Named settings change; None sets the default. ``options`` are replaced as a whole."""
 
     options: Mapping[str, Any] | None
     weight: int | None

@@ -130,7 +130,7 @@ def check_address(base_url: str) -> str:
 
 
 def unavailable(error: httpx.RequestError) -> Unavailable:
-    """What a request means that got no answer."""
+    """The error for a request without an answer."""
     return Unavailable(f"the API at {error.request.url.copy_with(path='/', query=None)} cannot be reached: {error!r}")
 
 

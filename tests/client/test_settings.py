@@ -56,7 +56,7 @@ def test_a_queue_is_made_paused_set_and_dropped(client: Client) -> None:
 def test_a_limit_is_set_and_dropped(client: Client) -> None:
     limit = client.set_limit("client", "shop", rate=100, per=timedelta(minutes=1))
     assert (limit.rate, limit.burst) == (100, 1)
-    assert client.list_limits(kind="client").items == [limit]
+    assert client.list_limits(kind="client").items == [client.get_limit("client", "shop")] == [limit]
     assert client.drop_limit("client", "shop")
 
 

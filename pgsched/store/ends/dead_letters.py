@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncConnection
@@ -21,15 +21,19 @@ class Changes:
     options: str | None = None
 
 
-class Counted(NamedTuple):
-    """How many dead letters a filter names; where not ``complete``, there may be more."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replaying:
+    """How many dead letters a filter names. ``id`` is null after a dry run. Where not ``complete``, there was no time
+    to count more than ``matched``."""
 
+    id: UUID | None
     matched: int
     complete: bool
 
 
-class Discarded(NamedTuple):
-    """How many were discarded; where not ``complete``, there may be more to discard."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscardedMany:
+    """How many were discarded. Where not ``complete``, ask again: one request discards no more than it has time for."""
 
     discarded: int
     complete: bool
@@ -68,11 +72,6 @@ async def discard(connection: AsyncConnection[Any], id: UUID, *, note: str | Non
     return bool(await value(connection, "ends/discard", id=id, note=note, actor=actor))
 
 
-async def count(connection: AsyncConnection[Any], wanted: DeadLetterFilter) -> Counted:
-    """How many open ones there are, as far as they can be counted within some seconds."""
-    return Counted._make(await first(connection, "ends/count_dead_letters", filter=wanted.as_json()) or ())
-
-
 async def replay_all(
     connection: AsyncConnection[Any],
     wanted: DeadLetterFilter,
@@ -80,21 +79,30 @@ async def replay_all(
     rate: float,
     target: str | None,
     note: str | None,
+    dry_run: bool,
     actor: str | None,
-) -> UUID:
-    """Has workers replay those that the filter names; the id by which to look how far they are."""
-    given = {"rate": rate, "target": target, "note": note, "actor": actor}
-    new_id = await value(connection, "ends/replay_all", filter=wanted.as_json(), **given)
-    assert isinstance(new_id, UUID)
-    return new_id
+) -> Replaying:
+    """Counts the open ones that the filter names, as far as there is time; has workers replay them unless it is a dry
+    run."""
+    names = wanted.as_json()
+    matched, complete = await first(connection, "ends/count_dead_letters", filter=names) or (0, True)
+    id = None
+    if not dry_run:
+        how = {"rate": rate, "target": target, "note": note, "actor": actor}
+        id = await value(connection, "ends/replay_all", filter=names, **how)
+    return Replaying(id=id, matched=matched, complete=complete)
 
 
 async def discard_all(
     connection: AsyncConnection[Any], wanted: DeadLetterFilter, *, note: str | None, actor: str | None
-) -> Discarded:
+) -> DiscardedMany:
     """Discards as many as one call may."""
-    found = await first(connection, "ends/discard_all", filter=wanted.as_json(), note=note, actor=actor)
-    return Discarded._make(found or ())
+    filter = wanted.as_json()
+    discarded, complete = await first(connection, "ends/discard_all", filter=filter, note=note, actor=actor) or (
+        0,
+        True,
+    )
+    return DiscardedMany(discarded=discarded, complete=complete)
 
 
 async def cancel_replay(connection: AsyncConnection[Any], id: UUID, *, actor: str | None) -> bool:

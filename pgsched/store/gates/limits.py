@@ -9,8 +9,6 @@ from psycopg import AsyncConnection
 from pgsched.errors import NotFound
 from pgsched.store.core.query import rows, value
 
-KINDS = ("client", "host", "queue", "key")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:

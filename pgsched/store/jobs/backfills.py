@@ -31,15 +31,14 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extent:
-    """How many instants a range has, and how many of them have succeeded."""
+class Backfilled:
+    """What the range has. ``id`` is null after a dry run; ``run_already`` is what history knows to have succeeded."""
 
+    id: UUID | None
+    job_id: UUID
     instants: int
     run_already: int
-
-    @property
-    def to_run(self) -> int:
-        return self.instants - self.run_already
+    to_run: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,26 +68,27 @@ class Backfill:
     updated_at: datetime
 
 
-async def measure(connection: AsyncConnection[Any], job_id: UUID, wanted: Range) -> Extent:
-    """Counts what a backfill of this range would run. Raises NotFound, and the driver's error if it would be
-    refused."""
+async def backfill(
+    connection: AsyncConnection[Any], job_id: UUID, wanted: Range, *, dry_run: bool, actor: str | None
+) -> Backfilled:
+    """Counts what a backfill of this range would run, and starts it unless it is a dry run. Raises NotFound, and the
+    driver's error if it is refused."""
     await value(connection, "jobs/check_backfill", **_parameters(job_id, wanted))
     found = await recurrence_of(connection, job_id)
     instants = await asyncio.to_thread(instants_in, found, wanted)
     run_already = 0
     async for succeeded in _succeeded(connection, job_id, wanted):
         run_already += await asyncio.to_thread(found.count_hits, succeeded)
-    return Extent(instants=instants, run_already=run_already)
+    id = None if dry_run else await _start(connection, job_id, wanted, instants, actor)
+    return Backfilled(id=id, job_id=job_id, instants=instants, run_already=run_already, to_run=instants - run_already)
 
 
-async def start(
-    connection: AsyncConnection[Any], job_id: UUID, wanted: Range, *, instants: int, actor: str | None
+async def _start(
+    connection: AsyncConnection[Any], job_id: UUID, wanted: Range, instants: int, actor: str | None
 ) -> UUID:
-    """Starts a backfill of ``instants`` measured before. Raises the driver's error if it is refused."""
     async with connection.transaction():
-        id = await value(connection, "jobs/backfill", **_parameters(job_id, wanted), actor=actor)
+        id: UUID = await value(connection, "jobs/backfill", **_parameters(job_id, wanted), actor=actor)
         await connection.execute(statement("jobs/note_instants"), {"backfill": id, "instants": instants})
-    assert isinstance(id, UUID)
     return id
 
 

@@ -9,7 +9,7 @@ import pytest
 from pgsched.store.core import connect
 from pgsched.store.jobs import backfills
 from pgsched.store.jobs.backfill_chunks import Chunk
-from pgsched.store.jobs.backfills import Extent, Range
+from pgsched.store.jobs.backfills import Backfilled, Range
 from tests.store.jobs.backfill_arrange import HOUR, MARCH, plan, planned, progress, ran, run_pace, start
 from tests.store.store_arrange import Connection, call, column, finish, row, schedule, value
 
@@ -154,6 +154,6 @@ async def test_a_range_is_measured_before_it_is_run(db: Connection, hourly: UUID
     triggered = call(db, "trigger", job_id=hourly)
     db.execute("update pgsched.executions set scheduled_for = %s where id = %s", [MARCH + 3.5 * HOUR, triggered])
     finish(db, triggered)
-    extent = await backfills.measure(planning, hourly, Range(start=MARCH, end=MARCH + 24 * HOUR))
-    assert extent == Extent(instants=24, run_already=1)
-    assert extent.to_run == 23
+    wanted = Range(start=MARCH, end=MARCH + 24 * HOUR)
+    found = await backfills.backfill(planning, hourly, wanted, dry_run=True, actor=None)
+    assert found == Backfilled(id=None, job_id=hourly, instants=24, run_already=1, to_run=23)

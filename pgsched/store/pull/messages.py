@@ -1,4 +1,4 @@
-"""Executions that consumers and targets have in hand, as Python claims and settles them: by the functions of SQL."""
+"""Messages of queues that are pulled: claimed by consumers and reported on, by the functions of SQL."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -12,11 +12,11 @@ from pgsched.store.lookup.rows import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InHand:
-    """An execution that a consumer has until ``lease_expires_at``."""
+class Message:
+    """An execution that is the consumer's until ``lease_expires_at``; the ``token`` stands for that."""
 
     id: UUID
-    token: int
+    token: str
     attempt: int
     scheduled_for: datetime
     client: str
@@ -40,8 +40,8 @@ class Failure:
 
 async def claim(
     connection: AsyncConnection[Any], queue: str, *, worker: str, batch: int, lease: timedelta
-) -> list[InHand]:
-    return await rows(connection, InHand, "pull/claim", queue=queue, worker=worker, batch=batch, lease=lease)
+) -> list[Message]:
+    return await rows(connection, Message, "pull/claim", queue=queue, worker=worker, batch=batch, lease=lease)
 
 
 async def complete(connection: AsyncConnection[Any], id: UUID, token: int, result: str | None) -> None:
