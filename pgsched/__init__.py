@@ -1,6 +1,6 @@
 """pgsched: `at` and `cron` for a whole company, on the PostgreSQL it already runs.
 
-What an application needs stands here; each name is imported when it is first used.
+The names that an application needs; each is imported when it is first used.
 """
 
 from importlib import import_module

@@ -1,9 +1,8 @@
-"""The one seam that logs, metrics and traces hang on.
+"""The one interface for logs, metrics and traces.
 
-Rooms emit events by name with plain fields; who listens is decided at the top. A listener must not raise and must not
-wait: it runs inside the loop that emitted, but for ``loop.blocked`` and ``worker.gave_up``, which a thread emits while
-the loop stands still. Of batches on the hot path observers are told (``observer``): they are typed, and there may be
-none.
+Rooms emit events by name with plain fields; the command line decides who listens. A listener must not raise and must
+not wait: it runs inside the loop that emitted, except for ``loop.blocked`` and ``worker.gave_up``, which a thread emits
+while the loop stands still. Batches on the hot path are reported to typed observers instead (``observer``).
 """
 
 import logging
@@ -44,7 +43,8 @@ _WARNINGS = frozenset(
 
 
 class Events:
-    """Hands each event to every listener, in the order in which they are given. ``observers`` are told of batches."""
+    """Passes each event to every listener, in the order in which they are given. ``observers`` are called for
+    batches."""
 
     def __init__(self, *listeners: Listener, observers: Sequence[Observer] = ()) -> None:
         self._listeners = listeners
@@ -56,12 +56,12 @@ class Events:
 
 
 class Faults:
-    """A listener that passes events on, but says of a fault once that it is there and once that it is over.
+    """A listener that passes events on, but reports a fault only once when it begins and once when it is over.
 
-    While the database is away every service of a process fails, and tries again, and fails. Of all that the first
-    failure is passed on, and ``database.back`` when each that failed has succeeded again, with how long that took and
-    how often they tried. Any other failure of a service, and each loss of a connection, is passed on again only when it
-    is another one, or after a minute, with how many ``times`` it came.
+    While the database is away, every service of a process fails again and again. Only the first failure is passed on,
+    as ``database.lost``, and ``database.back`` once every service that failed has succeeded, with the seconds and the
+    number of failures. Any other failure of a service, and each loss of a connection, is passed on again only when its
+    error differs, or after a minute, with the number of ``times`` it occurred.
     """
 
     def __init__(self, listener: Listener, *, remind_after: float = 60.0) -> None:
@@ -138,7 +138,7 @@ def logging_listener(logger: logging.Logger) -> Listener:
 
 
 def printable(text: str) -> str:
-    """The text with everything escaped that a terminal or a reader of lines could take for more than a character."""
+    """The text with all characters escaped that a terminal or a line-based reader could interpret."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)

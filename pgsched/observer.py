@@ -1,6 +1,6 @@
-"""Who is told of each batch on a row's way through a worker: benchmarks, and what counts for metrics.
+"""Observers are called for each batch on the way of rows through a worker. Benchmarks and metrics use them.
 
-A batch is told of as a whole, once: nothing is done for a row, and nothing at all where nobody observes.
+A batch is reported once, as a whole, so a single row costs nothing, and without an observer nothing is done.
 """
 
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 class BatchClaimed:
     """A claim was answered.
 
-    ``rows`` is how many it leased, which may be none; ``statements`` those that lease, with begin and commit, without
-    what plans and admits between them; ``seconds`` is from before it was sent to its answer; ``at_once`` that it was a
-    single statement for what just came in.
+    ``rows`` is the number of leased rows, which may be 0. ``statements`` counts the statements that lease, with begin
+    and commit, but not those between them that plan and admit. ``seconds`` is the time until the answer. ``at_once``
+    says that it was a single statement, for rows that had just been announced.
     """
 
     rows: int
@@ -26,8 +26,8 @@ class BatchClaimed:
 class BatchDelivered:
     """Outcomes have gathered, and are about to be settled together.
 
-    ``outcomes`` counts what the rows came to: the status in which they end, or ``retrying``, ``postponed``,
-    ``deferred``, ``held`` or ``released``; ``seconds`` is how long ago the first of them came.
+    ``outcomes`` counts the rows by the status in which they end, or ``retrying``, ``postponed``, ``deferred``, ``held``
+    or ``released``. ``seconds`` is the time since the first of them came.
     """
 
     rows: int
@@ -39,7 +39,8 @@ class BatchDelivered:
 class BatchSettled:
     """The database has taken a batch.
 
-    ``rows`` is how many of it were still this worker's; ``seconds`` is from before the ``statements`` were sent.
+    ``rows`` is the number of rows that were still leased to this worker. ``seconds`` is the time that the
+    ``statements`` took.
     """
 
     rows: int
@@ -48,10 +49,10 @@ class BatchSettled:
 
 
 class Observer:
-    """Is told of batches, and does nothing. Subclasses write the methods that they need.
+    """The base of observers; its methods do nothing. Subclasses override those that they need.
 
-    A method must not raise and must not wait: it runs inside the loop that claims and settles. What a handler commits
-    together with its own writes is not settled in a batch, and not told of.
+    A method must not raise and must not wait: it runs inside the loop that claims and settles. Executions that commit
+    together with their handler's writes are not settled in a batch, and not reported.
     """
 
     def claimed(self, batch: BatchClaimed) -> None:

@@ -1,4 +1,4 @@
-"""One worker as a process of its own: checked, run until it is told to stop, drained."""
+"""Runs one worker as a process: checks the database, runs until it is told to stop, and drains."""
 
 import asyncio
 import contextlib
@@ -29,12 +29,12 @@ from pgsched.worker.run.witness import Start
 Orders = Callable[[Callable[[], None]], None]
 _LOOK_EVERY, _ORDERS_WITHIN = 1.0, 2.0
 _SWITCH_INTERVAL = 0.0001
-"""After how many seconds a thread that computes lets another go on. The event loop waits for so long at each step, once
+"""Seconds after which a computing thread lets another thread go on. The event loop waits that long at each step, once
 for each function that computes."""
 
 
 def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:
-    """uvloop where there is one: it has none for Windows, nor for other Pythons."""
+    """uvloop's runner where it is installed; it does not exist for Windows, nor for other Python implementations."""
     try:
         import uvloop
     except ImportError:
@@ -53,7 +53,7 @@ async def _run(
 ) -> None:
     stop = asyncio.Event()
     running = worker(stop.set)
-    _heed(stop, running, orders)
+    _handle_signals(stop, running, orders)
     running.lend_threads()
     await running.start()
     unfit: list[InvalidSettings] = []
@@ -61,17 +61,17 @@ async def _run(
         if ready:
             ready()
         watching = asyncio.create_task(_watch(url, stop, unfit))
-        await _until(stop, running, ending)
+        await _wait_until_stopped(stop, running, ending)
         watching.cancel()
         await running.drain()
     except BaseException as error:
-        if ending is not None:  # closing the loop would wait for handlers, and for lanes that nobody drains
+        if ending is not None:  # closing the loop would wait for handlers and lanes
             ending.now(Status.BROKEN, f"its main task ended: {describe(error)}", running.dispatcher.running)
         raise
     over()
     if running.has_stragglers:
-        # A thread cannot be interrupted, and a coroutine may refuse to be. All is settled and handed back: what they
-        # still do is of no account, and the process must not wait for it.
+        # A thread cannot be interrupted, and a coroutine may resist it. Their executions are settled or handed back, so
+        # the process must not wait for them.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(2 if unfit else 0)
@@ -80,7 +80,7 @@ async def _run(
 
 
 async def _watch(url: str, stop: asyncio.Event, unfit: list[InvalidSettings]) -> None:
-    """Stops the worker where a pooler was told to leave it no sessions any more."""
+    """Stops the worker if a pooler no longer gives it sessions."""
     try:
         await watch_sessions(url)
     except InvalidSettings as error:
@@ -89,27 +89,27 @@ async def _watch(url: str, stop: asyncio.Event, unfit: list[InvalidSettings]) ->
         stop.set()
 
 
-def _heed(stop: asyncio.Event, running: Worker, orders: Orders | None) -> None:
-    """Has ``stop`` set by whoever may stop the process. Any of its handlers can send it a signal; so where somebody
-    gives it orders otherwise, a signal is none."""
+def _handle_signals(stop: asyncio.Event, running: Worker, orders: Orders | None) -> None:
+    """Sets ``stop`` when the process is told to stop: by an order of its supervisor, or else by a signal. A process
+    with a supervisor only logs signals, because any of its handlers can send one."""
     loop = asyncio.get_running_loop()
     if orders is not None:
         orders(functools.partial(_set_from_a_thread, loop, stop))
 
-    def unasked(number: signal.Signals) -> None:
+    def report_ignored(number: signal.Signals) -> None:
         if not stop.is_set():
             running.events.emit("signal.ignored", signal=number.name, running=named(running.dispatcher.running))
 
     waiting: dict[int, asyncio.TimerHandle] = {}
 
-    def heard(number: signal.Signals) -> None:
+    def receive(number: signal.Signals) -> None:
         if orders is None:
             stop.set()
         elif number not in waiting or waiting[number].when() < loop.time():
-            waiting[number] = loop.call_later(_ORDERS_WITHIN, unasked, number)  # the order may be on its way
+            waiting[number] = loop.call_later(_ORDERS_WITHIN, report_ignored, number)  # the order may still arrive
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
-        loop.add_signal_handler(number, heard, number)
+        loop.add_signal_handler(number, receive, number)
 
 
 def _set_from_a_thread(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
@@ -117,13 +117,13 @@ def _set_from_a_thread(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> 
         loop.call_soon_threadsafe(stop.set)
 
 
-async def _until(stop: asyncio.Event, running: Worker, ending: Ending | None) -> None:
-    """Waits until it is told to stop. Should a part of the worker end before, the process does."""
+async def _wait_until_stopped(stop: asyncio.Event, running: Worker, ending: Ending | None) -> None:
+    """Waits for ``stop``. Ends the process if a part of the worker ends before."""
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), _LOOK_EVERY)
         if ending is not None and not stop.is_set() and (broken := running.broken):
-            ending.now(Status.BROKEN, f"these have ended, or do nothing more: {broken}", running.dispatcher.running)
+            ending.now(Status.BROKEN, f"these parts have ended or stand still: {broken}", running.dispatcher.running)
 
 
 def run_worker(
@@ -137,13 +137,13 @@ def run_worker(
     without: Sequence[str] = (),
     orders: Orders | None = None,
 ) -> None:
-    """Runs one worker process until SIGTERM or SIGINT, then drains and returns. Ends the process where a handler keeps
-    it from its work (``worker.run.ending``), unless ``blocked_timeout`` is 0.
+    """Runs one worker process until SIGTERM or SIGINT, then drains and returns. Ends the process if a handler keeps it
+    from working (``worker.run.ending``), unless ``blocked_timeout`` is 0.
 
-    ``start_alone`` starts a process for what may have ended its worker's. With ``alone`` this is such a process: it
-    says what it is about to run, and None when that is out of hand, passes over the clients in ``without``, and returns
-    when nothing waits for it any more. With ``orders`` it stops when what that was given is called, in any thread, and
-    heeds no signal.
+    ``start_alone`` starts a process for executions that may have ended their worker's process. With ``alone`` this is
+    such a process: it calls ``alone`` with each execution before it runs it and with None afterwards, passes over the
+    clients in ``without``, and returns when no more execution waits to be run alone. ``orders`` is given a function
+    that stops the worker and may be called in any thread; signals are then only logged.
 
     Raises SchemaMismatch when the database was not migrated, Conflict where it follows another by logical replication,
     NotFound for a queue that does not exist, InvalidSettings where a pooler leaves it no sessions, now or one day, and
@@ -151,7 +151,7 @@ def run_worker(
     and go.
     """
     if settings.database_url is None:
-        raise InvalidSettings("which database? set database_url, or PGSCHED_DATABASE_URL")
+        raise InvalidSettings("no database is named: set database_url, or PGSCHED_DATABASE_URL")
     with transaction(settings.database_url) as connection:
         check_schema(connection)
         check_not_following(connection)
@@ -159,7 +159,8 @@ def run_worker(
     asyncio.run(check_sessions(settings.database_url))
     forks.guard()
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    # Rows live for milliseconds; what start-up made lives for ever. Collecting seldom and young keeps pauses short.
+    # Rows live for milliseconds, objects made at the start for ever. Rare collections of young objects keep pauses
+    # short.
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)

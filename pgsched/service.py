@@ -17,7 +17,7 @@ import psycopg
 from pgsched.events import Events
 
 _LONGEST_REST = 1.0
-_AWAY = "08", "57P", "53300"  # connection exceptions, shutdown and start, too many connections
+_AWAY = "08", "57P", "53300"  # SQLSTATEs: connection exceptions, shutdown and start, too many connections
 
 
 def is_away(error: Exception) -> bool:
@@ -44,9 +44,9 @@ class Lender(Protocol[_Connection_co]):
 
 
 class DutyCycle:
-    """Keeps some work below one part in ``one_in`` of the time, and apart by ``every`` seconds at least.
+    """Limits some work to one part in ``one_in`` of the time, with at least ``every`` seconds between two beginnings.
 
-    However long the work takes, the next does not begin before that much later, or ``at_most`` seconds later.
+    The limit never puts the next piece off for longer than ``at_most`` seconds.
     """
 
     def __init__(self, one_in: int, *, every: float = 0.0, at_most: float = float("inf")) -> None:
@@ -55,7 +55,7 @@ class DutyCycle:
 
     @contextlib.contextmanager
     def work(self) -> Iterator[None]:
-        """Measures what is done within."""
+        """Measures the work that is done in the block."""
         started = time.monotonic()
         try:
             yield
@@ -81,15 +81,15 @@ class DutyCycle:
         return time.monotonic() >= self._due_at
 
     def go_on(self) -> None:
-        """There is more of the work: ``every`` is for the whole, and the rest is due as soon as its part allows."""
+        """Makes the rest of the work due without waiting for ``every``, as soon as its share of the time allows."""
         self._due_at = self._rested_at
 
     def postpone(self, seconds: float) -> None:
-        """The work is not due for so many seconds."""
+        """Puts the work off by at least this many seconds."""
         self._due_at = max(self._due_at, time.monotonic() + seconds)
 
     def hasten(self, within: float = 0.0) -> None:
-        """The work is due within so many seconds, whatever it took before."""
+        """Makes the work due within this many seconds, however long it took before."""
         self._due_at = min(self._due_at, time.monotonic() + within)
 
 
@@ -100,13 +100,14 @@ class Service:
     first_pause: float = 0.05
     longest_pause: float = 2.0
     longest_turn: float = 40.0
-    """Seconds. A statement ends by itself before that; what takes longer has lost its connection without a word."""
+    """Seconds after which a turn is cancelled. Statements time out before that, so a longer turn has lost its
+    connection without an error."""
     rest: float = 0.0
-    """How many times as long as its turn took a service cannot be woken after it, so that however often somebody wakes
-    it, it takes a bounded share of the time. At most a second."""
+    """After a turn the service cannot be woken for this many times as long as the turn took, at most a second. So its
+    share of the time is bounded, however often it is woken."""
 
     def __init__(self, events: Events, *links: Droppable) -> None:
-        """``links`` are the connections that its turns use: after one that raised they are let go."""
+        """``links`` are the connections that the turns use. They are dropped after a turn that raised."""
         self.events, self._links = events, links
         self.stopping = False
         self._wake = asyncio.Event()
@@ -118,11 +119,11 @@ class Service:
         return 0.0 if self._unwell_since is None else time.monotonic() - self._unwell_since
 
     async def turn(self) -> float:
-        """Does what is there to do and returns the seconds until the next turn is due."""
+        """Does one turn of the work and returns the seconds until the next one is due."""
         raise NotImplementedError
 
     async def recover(self, error: Exception) -> None:
-        """Called after a turn that raised, before the pause: lets go of what broke."""
+        """Drops the connections. Called after a turn that raised, before the pause."""
         for link in self._links:
             await link.drop(error)
 
@@ -155,7 +156,7 @@ class Service:
                 pause = self._pause_after(failures)
                 said = f"{type(error).__name__}: {error}"[:500]
                 self.events.emit("service.failed", service=self.name, away=is_away(error), error=said)
-                with contextlib.suppress(Exception):  # letting go of what broke may break too
+                with contextlib.suppress(Exception):  # dropping a broken connection may raise too
                     await self.recover(error)
                 await self._sleep(pause, wakeable=False)
                 continue

@@ -84,7 +84,7 @@ _JSON_OBJECTS = {
 }
 _PREFIX = "PGSCHED_"
 _RESEMBLANCE = 0.8
-# What Kubernetes tells every container of each service, and Docker of a linked container.
+# The variables that Kubernetes sets in every container for each service, and Docker for a linked container.
 _INJECTED = re.compile(
     r"PGSCHED_(?:\w+_)?(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?|ENV_\w+|NAME)"
 )
@@ -140,8 +140,9 @@ def _from_file(file: Path | None) -> dict[str, Any]:
 
 
 def from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    """The settings among the variables. Others may begin with ``PGSCHED_``, too: a Kubernetes service or a linked
-    container with the name ``pgsched`` gives every process ``PGSCHED_PORT=tcp://10.0.0.7:8080`` and its like.
+    """The settings among the variables. Other variables may begin with ``PGSCHED_`` too: a Kubernetes service or a
+    linked container with the name ``pgsched`` gives every process variables such as
+    ``PGSCHED_PORT=tcp://10.0.0.7:8080``.
 
     Raises InvalidSettings for one that looks like a misspelt setting.
     """
@@ -158,7 +159,8 @@ def from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def unread(environment: Mapping[str, str]) -> list[str]:
-    """The variables that begin as ours do, and are neither settings nor what a cluster injects or the tests use."""
+    """The variables that begin with ``PGSCHED_`` and are neither settings, nor injected by a cluster, nor used by
+    tests."""
     return sorted(
         variable
         for variable, value in environment.items()
@@ -180,7 +182,7 @@ def _known(name: str, where: str, hint: str = "") -> None:
 
 
 def _check_address(url: str) -> None:
-    """A password that is written as it is ends where its first special character stands, and the rest is the host."""
+    """Refuses a password with unescaped special characters: libpq would take the rest for the host."""
     address = url.partition("://")[2]
     login = address.rpartition("@")[0]
     if re.search(r"[@/?#]", login) and not re.search(r"[/?].*=", login):

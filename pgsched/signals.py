@@ -1,4 +1,4 @@
-"""How the parts of a process tell each other something without knowing who listens."""
+"""Signals, by which a part of a process informs others without knowing them."""
 
 from collections.abc import Callable
 from typing import Generic, ParamSpec
@@ -7,8 +7,8 @@ _Told = ParamSpec("_Told")
 
 
 class Signal(Generic[_Told]):
-    """Calling it calls everybody who is connected, in the order in which they were connected. Listeners must not wait
-    and must not raise."""
+    """Calling a signal calls its listeners, in the order in which they were connected. A listener must not wait and
+    must not raise."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[_Told, object]] = []

@@ -33,7 +33,7 @@ class Channel(Protocol):
         ...
 
 
-class Completion(Protocol):
+class CompletingConnections(Protocol):
     """Lends connections on which an execution's completion commits, as many at once as there are ``places``."""
 
     places: Places

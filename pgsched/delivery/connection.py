@@ -36,7 +36,7 @@ _LAST_MOMENT = 0.1  # before the caller gives up, so that a status that has come
 _SMALL_REQUEST = 65_536
 
 
-class State(Enum):
+class ConnectionState(Enum):
     """How far a connection is."""
 
     NEW = auto()
@@ -86,18 +86,18 @@ class Connection(asyncio.Protocol):
         self.exchange: Exchange | None = None
         self._heard: Exchange  # the same while data is parsed
         self._transport: asyncio.Transport
-        self._state = State.NEW
+        self._state = ConnectionState.NEW
         self._used = self._keep = self._mended = False
         self._parser = self._new_parser()
 
     def start(self, exchange: Exchange) -> None:
         """Sends the request. The exchange ends by what comes back."""
-        if self._state is State.DEAD:
+        if self._state is ConnectionState.DEAD:
             exchange.end(Dropped(0, None))
             self._owner.vacate()
             return
-        if self._state is State.NEW:
-            self._state = State.OPEN
+        if self._state is ConnectionState.NEW:
+            self._state = ConnectionState.OPEN
             self._owner.opened(self)
         self._keep = False
         self.exchange = self._heard = exchange
@@ -107,7 +107,7 @@ class Connection(asyncio.Protocol):
     def discard(self, error: Exception | None = None, *, politely: bool = False) -> None:
         """Ends the connection, and its exchange with the error if no status has come. ``politely`` takes leave of the
         peer as TLS wants it."""
-        was, self._state = self._state, State.DEAD
+        was, self._state = self._state, ConnectionState.DEAD
         exchange, self.exchange = self.exchange, None
         if politely:
             self._transport.close()
@@ -117,7 +117,7 @@ class Connection(asyncio.Protocol):
             exchange.end(error or Dropped(exchange.received, None))
         else:
             self._owner.unpark(self)
-        if was is State.OPEN:
+        if was is ConnectionState.OPEN:
             self._owner.vacate()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -147,9 +147,9 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._owner.closed(self)
-        was, self._state = self._state, State.DEAD
+        was, self._state = self._state, ConnectionState.DEAD
         exchange, self.exchange = self.exchange, None
-        if was is not State.OPEN:
+        if was is not ConnectionState.OPEN:
             return
         if exchange is None:
             self._owner.unpark(self)

@@ -38,7 +38,7 @@ class Raised:
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
-        self.said = [(one, how, describe(one)) for one, how in _behind(error)]
+        self.said = [(one, how, describe(one)) for one, how in _chain_of(error)]
         self.outcome: Outcome = declared(error) or Failed(error=self.said[0][2], retryable=True)
 
 
@@ -89,7 +89,7 @@ class Failures:
         return found
 
 
-def _behind(error: BaseException) -> Iterator[tuple[BaseException, str]]:
+def _chain_of(error: BaseException) -> Iterator[tuple[BaseException, str]]:
     """The exception and the first of those that it came from or consists of, each once, with how it belongs there."""
     waiting, seen = [(error, "")], {id(error)}
     for one, how in waiting:
@@ -112,13 +112,13 @@ def _grouped(error: BaseException) -> tuple[BaseException, ...]:
 def _traceback(raised: Raised) -> str:
     """From where the application's own code begins; what an exception came from stands before it. Never raises."""
     try:
-        parts = [_part(error, how, said, is_first=error is raised.error) for error, how, said in raised.said]
+        parts = [_section(error, how, said, is_first=error is raised.error) for error, how, said in raised.said]
         return "\n".join(reversed(parts))[-LONGEST_TRACEBACK:]
     except Exception:
         return "(no traceback can be made of it)"
 
 
-def _part(error: BaseException, how: str, said: str, *, is_first: bool) -> str:
+def _section(error: BaseException, how: str, said: str, *, is_first: bool) -> str:
     at = error.__traceback__
     while is_first and at is not None and at.tb_next is not None and at.tb_frame.f_code.co_filename.startswith(_OURS):
         at = at.tb_next

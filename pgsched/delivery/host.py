@@ -15,13 +15,13 @@ from pgsched.delivery.places import NoPlace, Places, alone
 from pgsched.delivery.url import Origin
 
 
-class Roster:
+class PoolState:
     """What the hosts of a pool share: every open connection, the parked ones with the moment they were parked (oldest
     first), and how many places are taken in all."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.hosts: dict[Origin, Host] = {}
+        self.hosts: dict[Origin, OriginPlaces] = {}
         self.sockets: set[Connection] = set()
         self.parked: OrderedDict[Connection, float] = OrderedDict()
         self.places = 0
@@ -40,16 +40,16 @@ class Roster:
             self._last_closed.set_result(None)
 
 
-class Host(Places):
-    """At most ``most`` places. Leaves the roster when no place is taken and nobody waits, and is not used
+class OriginPlaces(Places):
+    """At most ``most`` places. Leaves the state when no place is taken and nobody waits, and is not used
     afterwards."""
 
-    def __init__(self, origin: Origin, roster: Roster, *, most: int, is_shared: Callable[[], bool] = alone) -> None:
+    def __init__(self, origin: Origin, state: PoolState, *, most: int, is_shared: Callable[[], bool] = alone) -> None:
         super().__init__(f"connections to {origin.host}:{origin.port}", most, is_shared=is_shared)
         self.origin = origin
-        self._roster = roster
+        self._state = state
         self._parked: list[Connection] = []
-        roster.hosts[origin] = self
+        state.hosts[origin] = self
 
     @property
     def free(self) -> int:
@@ -66,11 +66,11 @@ class Host(Places):
         elif self._parked:
             # The last one in: those that are not needed grow old and are closed.
             connection = self._parked.pop()
-            del self._roster.parked[connection]
+            del self._state.parked[connection]
             connection.start(exchange)
         else:
             self.taken += 1
-            self._roster.places += 1
+            self._state.places += 1
             exchange.offer_place()
 
     def over(self, client: str) -> None:
@@ -81,7 +81,7 @@ class Host(Places):
     def _begin_afresh(self, exchange: Exchange) -> None:
         """Gives it a place of its own, if need be that of the connection parked for longest."""
         self.taken += 1
-        self._roster.places += 1
+        self._state.places += 1
         if self.taken > self.most:
             self._parked[0].discard(politely=True)
         exchange.offer_place()
@@ -95,30 +95,30 @@ class Host(Places):
             self.vacate()
 
     def opened(self, connection: Connection) -> None:
-        self._roster.sockets.add(connection)
+        self._state.sockets.add(connection)
 
     def closed(self, connection: Connection) -> None:
-        self._roster.closed(connection)
+        self._state.closed(connection)
 
     def release(self, connection: Connection) -> None:
         """Parks it for the next."""
-        now = self._roster.loop.time()
+        now = self._state.loop.time()
         if now >= connection.retires:
             connection.discard(politely=True)
             return
         self._parked.append(connection)
-        self._roster.parked[connection] = now
+        self._state.parked[connection] = now
 
     def unpark(self, connection: Connection) -> None:
-        if self._roster.parked.pop(connection, None) is not None:
+        if self._state.parked.pop(connection, None) is not None:
             self._parked.remove(connection)
 
     def vacate(self) -> None:
         self.taken -= 1
-        self._roster.places -= 1
+        self._state.places -= 1
         self.retire()
 
     def retire(self) -> None:
-        """Leaves the roster, if nothing is left to do here."""
+        """Leaves the state, if nothing is left to do here."""
         if not self.taken and self.freed is None:
-            self._roster.hosts.pop(self.origin, None)
+            self._state.hosts.pop(self.origin, None)

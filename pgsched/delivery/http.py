@@ -19,7 +19,7 @@ from pgsched.delivery.places import NoPlace, alone
 from pgsched.delivery.pool import Pool
 from pgsched.delivery.proxy import WANTS_CREDENTIALS, Proxy, ProxyFailed, Tunneller
 from pgsched.delivery.request import compose
-from pgsched.delivery.tls import shown_to
+from pgsched.delivery.tls import certificate_for
 from pgsched.delivery.url import Url, parse_url
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Outcome
@@ -59,8 +59,8 @@ class HttpChannel:
 
         self._certificates, self._proxy = certificates or {}, proxy
         self._pool = pool(tls)
-        self._introduced = {whom: pool(context) for whom, context in self._certificates.items()}
-        self._detours = bool(proxy or self._introduced)
+        self._pools_by_certificate = {whom: pool(context) for whom, context in self._certificates.items()}
+        self._has_routes = bool(proxy or self._pools_by_certificate)
         self._secrets, self._now = secrets, now
         self._rng = rng or random.Random()
 
@@ -70,8 +70,8 @@ class HttpChannel:
         try:
             url = parse_url(execution.target)
             pool, asked, hop = self._pool, url, ""
-            if self._detours:
-                pool, asked, hop = self._detour(url, execution.client_id)
+            if self._has_routes:
+                pool, asked, hop = self._route(url, execution.client_id)
             pool.require_place(url.origin, execution.client_id)
             request = compose(
                 execution,
@@ -98,13 +98,13 @@ class HttpChannel:
         return self._outcome(answer, options)
 
     async def close(self) -> None:
-        for pool in (self._pool, *self._introduced.values()):
+        for pool in (self._pool, *self._pools_by_certificate.values()):
             await pool.close()
 
-    def _detour(self, url: Url, client: str) -> tuple[Pool, Url, str]:
+    def _route(self, url: Url, client: str) -> tuple[Pool, Url, str]:
         """The connections of whoever the client is there, and how the proxy is asked."""
-        whom = shown_to(url.origin.host, client, self._certificates) if url.origin.tls else None
-        pool = self._introduced[whom] if whom else self._pool
+        whom = certificate_for(url.origin.host, client, self._certificates) if url.origin.tls else None
+        pool = self._pools_by_certificate[whom] if whom else self._pool
         return (pool, self._proxy.asked_for(url), self._proxy.hop(url)) if self._proxy else (pool, url, "")
 
     def _outcome(self, answer: Exchange, options: Options) -> Outcome:

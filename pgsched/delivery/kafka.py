@@ -51,7 +51,7 @@ class KafkaChannel:
             # A value of null would have a compacted topic forget the key.
             await producer.send(topic, key, execution.payload or b"", _headers(execution, self._rng))
         except Exception as error:
-            return outcome_of(await self._judged(error, producer))
+            return outcome_of(await self._verdict_on(error, producer))
         return _SENT
 
     async def close(self) -> None:
@@ -62,11 +62,11 @@ class KafkaChannel:
     def _open(self) -> Producer:
         if self._producer is None:
             if not self.can_send:
-                raise NoKafka
+                raise KafkaNotConfigured
             self._producer = Producer(self._config)
         return self._producer
 
-    async def _judged(self, error: Exception, producer: Producer | None) -> Exception:
+    async def _verdict_on(self, error: Exception, producer: Producer | None) -> Exception:
         """The verdict on what librdkafka says; other exceptions as they are."""
         said: Any = error.args[0] if error.args else None
         if not hasattr(said, "fatal"):
@@ -76,7 +76,7 @@ class KafkaChannel:
         return Unsendable(f"{said.name()}: {said.str()}", retryable=said.name() not in _FINAL)
 
 
-class NoKafka(Verdict):
+class KafkaNotConfigured(Verdict):
     """This worker knows no brokers, or lacks what it takes to send; another worker may not."""
 
     def __init__(self) -> None:

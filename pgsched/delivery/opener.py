@@ -17,7 +17,7 @@ from pgsched.delivery.egress import AddressInfo, AddressRefused, Egress
 from pgsched.delivery.exchange import Unreachable
 from pgsched.delivery.places import alone
 from pgsched.delivery.resolver import Resolver
-from pgsched.delivery.tls import trusting
+from pgsched.delivery.tls import trusting_context
 from pgsched.delivery.turnstile import Turnstile
 from pgsched.delivery.url import Origin
 
@@ -68,7 +68,7 @@ class Opener:
         loop = asyncio.get_running_loop()
         if not origin.tls:
             return (await loop.create_connection(new, sock=sock))[1]
-        self._tls = self._tls or trusting()
+        self._tls = self._tls or trusting_context()
         _, connection = await loop.create_connection(
             new,
             sock=sock,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.exchange import Exchange, NoAnswer
-from pgsched.delivery.host import Host, Roster
+from pgsched.delivery.host import OriginPlaces, PoolState
 from pgsched.delivery.opener import Opener
 from pgsched.delivery.places import NoPlace, alone
 from pgsched.delivery.url import Origin
@@ -34,7 +34,7 @@ class Pool:
     ) -> None:
         self._opener, self._per_host, self._connections = opener, per_host, connections
         self._is_shared = is_shared
-        self._roster: Roster | None = None
+        self._state: PoolState | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._sweeps_at = 0.0
 
@@ -48,8 +48,8 @@ class Pool:
         Raises DeliveryFailed, or AddressRefused; NoPlace, with nothing sent, where no connection to the origin is to be
         had for the client, or too many names are asked for. Cancelling it ends the connection that it had.
         """
-        roster = self._roster or self._start()
-        loop = roster.loop
+        state = self._state or self._start()
+        loop = state.loop
         exchange = Exchange(
             request,
             loop.create_future(),
@@ -58,11 +58,11 @@ class Pool:
             deadline=deadline,
             expires=loop.time() + deadline,
         )
-        host = roster.hosts.get(origin) or self._new_host(origin, roster)
+        host = state.hosts.get(origin) or self._new_host(origin, state)
         host.begin(exchange, client)
         try:
             while await exchange.turn:
-                await self._open(host, exchange, roster, client)
+                await self._open(host, exchange, state, client)
         except BaseException:
             host.leave(exchange)
             raise
@@ -74,7 +74,7 @@ class Pool:
 
     def require_place(self, origin: Origin, client: str) -> None:
         """Raises NoPlace where an exchange could not begin now."""
-        host = self._roster.hosts.get(origin) if self._roster else None
+        host = self._state.hosts.get(origin) if self._state else None
         if host is not None and host.free_for(client) < 1:
             raise NoPlace(host)
 
@@ -84,62 +84,62 @@ class Pool:
             self._timer.cancel()
             self._timer = None
         self._opener.close()
-        if self._roster is None:
+        if self._state is None:
             return
-        sockets = self._roster.sockets
+        sockets = self._state.sockets
         for connection in [*sockets]:
             connection.discard(politely=connection.exchange is None)
         try:
             async with asyncio.timeout(_GOODBYE_SECONDS):
-                await self._roster.emptied()
+                await self._state.emptied()
         except TimeoutError:
             for connection in [*sockets]:
                 connection.discard()
 
-    def _start(self) -> Roster:
-        self._roster = Roster(asyncio.get_running_loop())
-        return self._roster
+    def _start(self) -> PoolState:
+        self._state = PoolState(asyncio.get_running_loop())
+        return self._state
 
-    def _new_host(self, origin: Origin, roster: Roster) -> Host:
+    def _new_host(self, origin: Origin, state: PoolState) -> OriginPlaces:
         if self._timer is None:
-            self._set_timer(roster)
-        return Host(origin, roster, most=self._per_host, is_shared=self._is_shared)
+            self._set_timer(state)
+        return OriginPlaces(origin, state, most=self._per_host, is_shared=self._is_shared)
 
-    async def _open(self, host: Host, exchange: Exchange, roster: Roster, client: str) -> None:
+    async def _open(self, host: OriginPlaces, exchange: Exchange, state: PoolState, client: str) -> None:
         """A connection of its own for an exchange that has a place. The place is the connection's from then on."""
-        if roster.places > self._connections and roster.parked:
-            next(iter(roster.parked)).discard(politely=True)
+        if state.places > self._connections and state.parked:
+            next(iter(state.parked)).discard(politely=True)
         try:
             async with asyncio.timeout_at(exchange.expires):
                 connection = await self._opener.open(
-                    host.origin, lambda: Connection(host, roster.loop, lifetime=_LIFETIME_SECONDS), client
+                    host.origin, lambda: Connection(host, state.loop, lifetime=_LIFETIME_SECONDS), client
                 )
         except TimeoutError:
             raise NoAnswer(exchange.deadline) from None
-        exchange.turn = roster.loop.create_future()
+        exchange.turn = state.loop.create_future()
         connection.start(exchange)
 
-    def _sweep(self, roster: Roster) -> None:
-        now = roster.loop.time()
+    def _sweep(self, state: PoolState) -> None:
+        now = state.loop.time()
         blocked = now - self._sweeps_at
-        for connection in [*roster.sockets]:
+        for connection in [*state.sockets]:
             if (exchange := connection.exchange) is None:
                 continue
             if blocked > _BLOCKED_SECONDS:  # what arrived meanwhile has not been read yet
                 exchange.expires += blocked
             elif exchange.expires <= now:
                 connection.discard(NoAnswer(exchange.deadline))
-        for host in [*roster.hosts.values()]:
+        for host in [*state.hosts.values()]:
             host.retire()
-        while roster.parked:
-            connection, since = next(iter(roster.parked.items()))
+        while state.parked:
+            connection, since = next(iter(state.parked.items()))
             if since + _PARKED_SECONDS > now:
                 break
             connection.discard(politely=True)
         self._timer = None
-        if roster.hosts:
-            self._set_timer(roster)
+        if state.hosts:
+            self._set_timer(state)
 
-    def _set_timer(self, roster: Roster) -> None:
-        self._sweeps_at = roster.loop.time() + _SWEEP_SECONDS
-        self._timer = roster.loop.call_at(self._sweeps_at, self._sweep, roster)
+    def _set_timer(self, state: PoolState) -> None:
+        self._sweeps_at = state.loop.time() + _SWEEP_SECONDS
+        self._timer = state.loop.call_at(self._sweeps_at, self._sweep, state)

@@ -54,17 +54,17 @@ class Tunneller(Opener):
     def __init__(self, egress: Egress, proxy: Proxy, *, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(egress, tls=tls)
         self._proxy = proxy
-        self._way = Opener(_Anywhere(allow_private=True))
+        self._proxy_opener = Opener(_AnyAddress(allow_private=True))
 
     async def reach(self, origin: Origin, client: str) -> socket.socket:
         """A socket on which the target, or for ``http:`` the proxy in its place, is listening."""
-        _judge(origin.host, self._egress)
+        _check_address(origin.host, self._egress)
         proxy = self._proxy
-        sock = await self._way.reach(Origin(False, proxy.host, proxy.port), "")
+        sock = await self._proxy_opener.reach(Origin(False, proxy.host, proxy.port), "")
         if not origin.tls:
             return sock
         try:
-            await self._dig(sock, origin)
+            await self._open_tunnel(sock, origin)
         except BaseException:
             sock.close()
             raise
@@ -72,9 +72,9 @@ class Tunneller(Opener):
 
     def close(self) -> None:
         super().close()
-        self._way.close()
+        self._proxy_opener.close()
 
-    async def _dig(self, sock: socket.socket, origin: Origin) -> None:
+    async def _open_tunnel(self, sock: socket.socket, origin: Origin) -> None:
         loop = asyncio.get_running_loop()
         host = f"[{origin.host}]" if ":" in origin.host else origin.host
         asked = f"CONNECT {host}:{origin.port} HTTP/1.1\r\nHost: {host}:{origin.port}\r\n{self._proxy.line}\r\n"
@@ -110,14 +110,14 @@ def parse_proxy(text: str) -> Proxy:
     return Proxy(host, port, line)
 
 
-class _Anywhere(Egress):
+class _AnyAddress(Egress):
     """The operator chose where the proxy is."""
 
     def check(self, address: str) -> None:
         """All is allowed."""
 
 
-def _judge(host: str, egress: Egress) -> None:
+def _check_address(host: str, egress: Egress) -> None:
     """Raises AddressRefused for an address in any spelling that callbacks may not go to, and for names of the machine
     that they are looked up on."""
     name = host.lower().removesuffix(".")

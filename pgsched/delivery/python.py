@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import orjson
 
 from pgsched.delivery.accounts import Accounts
-from pgsched.delivery.channel import Completion, Verdict, cut
+from pgsched.delivery.channel import CompletingConnections, Verdict, cut
 from pgsched.delivery.failures import Failures, Raised
 from pgsched.delivery.handlers import Handler
 from pgsched.delivery.places import NoPlace
@@ -106,7 +106,7 @@ class PythonChannel:
         self,
         app: App,
         *,
-        completion: Completion,
+        completion: CompletingConnections,
         threads: Threads,
         failures: Failures,
         accounts: Accounts | None = None,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pgsched.errors import InvalidSettings
 
 
-def trusting(authorities: str | None = None) -> ssl.SSLContext:
+def trusting_context(authorities: str | None = None) -> ssl.SSLContext:
     """Trusts the system's authorities, and those in the file beside them. Raises InvalidSettings for a file that has
     none."""
     context = ssl.create_default_context()
@@ -27,16 +27,18 @@ def trusting(authorities: str | None = None) -> ssl.SSLContext:
     return context
 
 
-def introducing(certificates: str, authorities: str | None = None) -> dict[str, ssl.SSLContext]:
+def certificate_contexts(certificates: str, authorities: str | None = None) -> dict[str, ssl.SSLContext]:
     """A context for each host, or client and host, that the setting ``tls_certificates`` names. Raises
     InvalidSettings for a file that cannot be used."""
     return {
-        whom.lower() if "@" not in whom else _lower_host(whom): _with_certificate(trusting(authorities), whom, file)
+        whom.lower() if "@" not in whom else _lower_host(whom): _with_certificate(
+            trusting_context(authorities), whom, file
+        )
         for whom, file in json.loads(certificates).items()
     }
 
 
-def shown_to(host: str, client: str, certificates: Mapping[str, ssl.SSLContext]) -> str | None:
+def certificate_for(host: str, client: str, certificates: Mapping[str, ssl.SSLContext]) -> str | None:
     """Under which name there is a certificate for a client's callbacks to this host; its own counts first."""
     host = host.removesuffix(".")
     own = f"{client}@{host}"

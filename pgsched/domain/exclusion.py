@@ -28,7 +28,7 @@ _HINT = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Days:
+class ExcludedDays:
     """Whole days in the time zone of the job, both ends included."""
 
     first: date
@@ -50,7 +50,7 @@ class Pattern:
     expression: str
 
 
-Exclusion = Days | Between | Pattern
+Exclusion = ExcludedDays | Between | Pattern
 
 
 def begins_with_a_date(text: str) -> bool:
@@ -129,7 +129,7 @@ def excluded(exclusions: tuple[Exclusion, ...], timezone: str) -> Excluded | Non
 
 def _stretches(exclusion: Exclusion, timezone: str) -> list[tuple[int, int]]:
     match exclusion:
-        case Days():
+        case ExcludedDays():
             return _local_days(exclusion, timezone)
         case Between():
             return [((exclusion.start - _EPOCH) // _MICROSECOND, (exclusion.end - _EPOCH) // _MICROSECOND)]
@@ -137,7 +137,7 @@ def _stretches(exclusion: Exclusion, timezone: str) -> list[tuple[int, int]]:
             return []
 
 
-def _local_days(days: Days, timezone: str) -> list[tuple[int, int]]:
+def _local_days(days: ExcludedDays, timezone: str) -> list[tuple[int, int]]:
     """The instants at which the zone's calendar shows one of the days; several stretches where clocks go back."""
     low, high = (datetime.combine(day, time()) for day in (days.first, days.last + _ONE_DAY))
     found, epoch = list[tuple[int, int]](), _EPOCH.replace(tzinfo=None)
@@ -157,12 +157,12 @@ def _pattern(text: str) -> Pattern:
         raise InvalidSchedule(f"exclude {text[:64]!r} is no date, and as a cron: {error}") from None
 
 
-def _days(text: str, first: date, last: date) -> Days:
+def _days(text: str, first: date, last: date) -> ExcludedDays:
     if last < first:
         raise InvalidSchedule(f"exclude {text!r} ends before it starts: write the earlier date first")
     if last - first > LONGEST:
         raise InvalidSchedule(f"exclude {text!r} is longer than ten years: write ends_at, or several ranges")
-    return Days(first=first, last=last)
+    return ExcludedDays(first=first, last=last)
 
 
 def _between(text: str, start: datetime, end: datetime) -> Between:

@@ -100,7 +100,7 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retry:
+class RetryAfter:
     """The row is claimed again once ``after`` has passed."""
 
     after: timedelta
@@ -143,7 +143,7 @@ class Leave:
     """Nothing is left to record."""
 
 
-Decision = Finish | Retry | Postpone | Park | HandBack | Hold | Leave
+Decision = Finish | RetryAfter | Postpone | Park | HandBack | Hold | Leave
 
 
 def lateness(options: Options, attempt: int, age: float) -> Late | None:
@@ -187,7 +187,9 @@ def decide(outcome: Outcome, attempt: int, options: Options, *, age: float, rng:
             assert_never(outcome)
 
 
-def _after_failure(failure: Failed, attempt: int, options: Options, age: float, rng: random.Random) -> Finish | Retry:
+def _after_failure(
+    failure: Failed, attempt: int, options: Options, age: float, rng: random.Random
+) -> Finish | RetryAfter:
     error = error_text(failure.error)
     if not failure.retryable or attempt >= options.max_attempts:
         return Finish(status="failed", status_code=failure.status_code, reason=error)
@@ -196,12 +198,12 @@ def _after_failure(failure: Failed, attempt: int, options: Options, age: float, 
         after = max(after, min(failure.retry_after, LONGEST_RETRY_AFTER))
     if late := lateness(options, attempt + 1, age + after.total_seconds()):
         return Finish(status=late.status, status_code=failure.status_code, reason=error_text(f"{error}; {late.reason}"))
-    return Retry(after=after, error=error, status_code=failure.status_code)
+    return RetryAfter(after=after, error=error, status_code=failure.status_code)
 
 
 def _after_postponing(
     asked: Postponed, attempt: int, options: Options, age: float, rng: random.Random
-) -> Finish | Retry | Postpone:
+) -> Finish | RetryAfter | Postpone:
     """Its options bound how long it can be put off. Where they do not, each further time counts as a failed attempt
     once its instant is long past, or a handler could go on asking for ever."""
     after = min(max(asked.after, _SHORTEST_POSTPONED), LONGEST_RETRY_AFTER)

@@ -106,9 +106,9 @@ def parse_options(raw: bytes | None, *defaults: bytes) -> Options:
 
 @lru_cache(maxsize=4096)
 def _parse_options(raw: bytes | None, *defaults: bytes) -> Options:
-    given = _given(raw)
+    given = _parsed(raw)
     for default in defaults:
-        given = _over(given, _given(default))
+        given = _merged(given, _parsed(default))
     return Options(**given)
 
 
@@ -125,7 +125,7 @@ def without_spans(raw: bytes) -> bytes:
     return orjson.dumps({key: value for key, value in _object(raw).items() if key not in _SPANS})
 
 
-def _given(raw: bytes | None) -> dict[str, Any]:
+def _parsed(raw: bytes | None) -> dict[str, Any]:
     given = {} if raw is None else _object(raw)
     parsed = {_FIELDS.get(key, key): _parser(key)(key, value) for key, value in given.items()}
     backoff = parsed.get("backoff")
@@ -136,7 +136,7 @@ def _given(raw: bytes | None) -> dict[str, Any]:
     return parsed
 
 
-def _over(given: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
+def _merged(given: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
     """What is given, and what the default has beside it."""
     merged = default | given
     names = {name.lower() for name, _ in given.get("headers", ())}
@@ -233,7 +233,7 @@ def _method(key: str, value: Any) -> str:
     return str(value)
 
 
-def _told(key: str, value: Any) -> str:
+def _target(key: str, value: Any) -> str:
     if not isinstance(value, str):
         raise InvalidOptions(f"{key} must be a target, such as https://shop.example/told; it is {shown(value)}")
     return parse_target(value).text
@@ -275,9 +275,9 @@ _PARSERS: dict[str, Callable[[str, Any], Any]] = {
     "headers": parse_headers,
     "retry_on": _statuses,
     "fail_on": _statuses,
-    "on_success": _told,
-    "on_failure": _told,
-    "on_expired": _told,
+    "on_success": _target,
+    "on_failure": _target,
+    "on_expired": _target,
     "limit_key": _limit_key,
     "priority": _priority,
     "ordering": _ordering,

@@ -19,7 +19,7 @@ _NO_TIME = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Range:
+class SkippedRange:
     """Consecutive instants of a job, ``first`` and ``last`` included, that are skipped for one reason."""
 
     first: datetime
@@ -28,7 +28,7 @@ class Range:
     reason: str
 
     @classmethod
-    def of(cls, missed: Missed, reason: str) -> "Range":
+    def of(cls, missed: Missed, reason: str) -> "SkippedRange":
         return cls(first=missed.first, last=missed.last, count=missed.count, reason=reason)
 
 
@@ -37,7 +37,7 @@ class Reckoning:
     """Whether the claimed row runs; it is the first one skipped where not. ``successor`` is None at the job's end."""
 
     runs: bool
-    skipped: tuple[Range, ...] = ()
+    skipped: tuple[SkippedRange, ...] = ()
     successor: datetime | None = None
 
 
@@ -72,13 +72,17 @@ def reckon_put_off(recurrence: Recurrence, rules: Rules, scheduled_for: datetime
     passed = recurrence.missed(scheduled_for, now)
     if passed is None:
         return Reckoning(runs=True, successor=recurrence.next_instant(scheduled_for))
-    return Reckoning(runs=True, skipped=(Range.of(passed, "overlap"),), successor=recurrence.next_instant(passed.last))
+    return Reckoning(
+        runs=True, skipped=(SkippedRange.of(passed, "overlap"),), successor=recurrence.next_instant(passed.last)
+    )
 
 
 def _counted_from_an_end(recurrence: Recurrence, scheduled_for: datetime) -> Reckoning:
     if recurrence.ends_at is None or scheduled_for < recurrence.ends_at:
         return Reckoning(runs=True)
-    return Reckoning(runs=False, skipped=(Range(first=scheduled_for, last=scheduled_for, count=1, reason="ends_at"),))
+    return Reckoning(
+        runs=False, skipped=(SkippedRange(first=scheduled_for, last=scheduled_for, count=1, reason="ends_at"),)
+    )
 
 
 def _oldest(rules: Rules, now: datetime) -> datetime | None:
@@ -100,7 +104,9 @@ def _given_up(
     return _coalesced(recurrence, skipped, passed.first, passed.last)
 
 
-def _coalesced(recurrence: Recurrence, skipped: tuple[Range, ...], first: datetime, latest: datetime) -> Reckoning:
+def _coalesced(
+    recurrence: Recurrence, skipped: tuple[SkippedRange, ...], first: datetime, latest: datetime
+) -> Reckoning:
     """One instant, the latest, stands for all from ``first`` on."""
     if first < latest:
         reason = f"coalesced_into {latest.isoformat().replace('+00:00', 'Z')}"
@@ -108,9 +114,9 @@ def _coalesced(recurrence: Recurrence, skipped: tuple[Range, ...], first: dateti
     return Reckoning(runs=False, skipped=skipped, successor=latest)
 
 
-def _range(recurrence: Recurrence, first: datetime, end: datetime, reason: str) -> Range:
+def _range(recurrence: Recurrence, first: datetime, end: datetime, reason: str) -> SkippedRange:
     """The instant ``first``, whatever the schedule says of it by now, and those after it that come before ``end``."""
     further = recurrence.missed(first, end - _MICROSECOND)
     if further is None:
-        return Range(first=first, last=first, count=1, reason=reason)
-    return Range(first=first, last=further.last, count=1 + further.count, reason=reason)
+        return SkippedRange(first=first, last=first, count=1, reason=reason)
+    return SkippedRange(first=first, last=further.last, count=1 + further.count, reason=reason)

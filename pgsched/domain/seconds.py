@@ -18,7 +18,7 @@ _EPOCH = datetime(1970, 1, 1)
 _SECOND = timedelta(seconds=1)
 
 
-class Stretch(NamedTuple):
+class OffsetStretch(NamedTuple):
     """Seconds since the epoch, from ``opens`` to before ``closes``, in which a wall clock is ``offset`` ahead."""
 
     opens: int
@@ -82,7 +82,7 @@ def _occurrences(cron: Cron, day: int) -> int:
     return found
 
 
-def _seen_in_utc(clock: Wall, stretch: Stretch, day: int) -> int:
+def _seen_in_utc(clock: Wall, stretch: OffsetStretch, day: int) -> int:
     if stretch.opens >= (day + 1) * DAY or stretch.closes <= day * DAY:
         return 0
     local, into = divmod(day * DAY + stretch.offset, DAY)
@@ -93,21 +93,21 @@ def _seen_in_utc(clock: Wall, stretch: Stretch, day: int) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _stretches(timezone: str, year: int) -> tuple[Stretch, ...]:
+def _stretches(timezone: str, year: int) -> tuple[OffsetStretch, ...]:
     return tuple(
-        Stretch(opens=_seconds(span.opens), closes=_seconds(span.closes), offset=span.offset // _SECOND)
+        OffsetStretch(opens=_seconds(span.opens), closes=_seconds(span.closes), offset=span.offset // _SECOND)
         for span in _spans_of(timezone, year)
     )
 
 
 @lru_cache(maxsize=16384)
-def _firing_stretches(cron: Cron, year: int) -> tuple[tuple[Stretch, ...], tuple[int, ...]]:
+def _firing_stretches(cron: Cron, year: int) -> tuple[tuple[OffsetStretch, ...], tuple[int, ...]]:
     """Where the cron's times are taken from the wall clock as they are, and where it fires for times in a gap."""
     matches = Matches(cron.expression)
-    found, openings = list[Stretch](), list[int]()
+    found, openings = list[OffsetStretch](), list[int]()
     for span in _spans_of(cron.timezone, year):
         low, high = (_seconds(end - span.offset) for end in walls_in(span, cron, fixed=matches.fixed))
-        found.append(Stretch(opens=low, closes=high, offset=span.offset // _SECOND))
+        found.append(OffsetStretch(opens=low, closes=high, offset=span.offset // _SECOND))
         if shifts_to_opening(span, cron, matches):
             openings.append(_seconds(span.opens))
     return tuple(found), tuple(openings)

@@ -1,6 +1,7 @@
-"""The composition root: one worker process, put together from its rooms, run, drained and taken down.
+"""The composition root: puts one worker process together, runs it and drains it.
 
-``foundation`` makes what needs no claim, ``assembly`` what supplies it with rows, ``worker`` runs them all.
+``foundation`` makes the parts that need no claim, ``assembly`` those that supply them with rows, ``worker`` runs them
+all.
 """
 
 from pgsched.scheduler.foundation import Trials

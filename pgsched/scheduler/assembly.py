@@ -1,4 +1,5 @@
-"""What supplies a worker with rows: claims, gates, notifications, renewals; put together on its foundation."""
+"""The parts that supply a worker with rows (claims, gates, notifications, renewals), and the connections between all
+parts."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -53,7 +54,7 @@ class Assembly(Foundation):
         self._connect()
 
     def _connect(self) -> None:
-        """Who listens to whom."""
+        """Connects the signals of the parts."""
         for expected in (self.settler.expected, self.rear.expected):
             expected.connect(self.claimer.expect)
         self.dispatcher.room.connect(self.claimer.wake)
@@ -139,7 +140,7 @@ class Assembly(Foundation):
         await warm_claims(connection, self.roster.partitions)
 
     def _is_supplied(self) -> bool:
-        """Whether everything is known that claims depend on."""
+        """Whether everything that claims depend on has been loaded."""
         return self.upkeep.directory.loaded and self.gatekeeper.loaded and self.capabilities.known
 
     def _make_trial(self, trials: Trials) -> Trial:

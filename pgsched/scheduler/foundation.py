@@ -1,4 +1,5 @@
-"""What a worker stands on: its sessions, the upkeep, and the way of a claimed row from its lane to its settle."""
+"""The parts of a worker that need no claim: its connections, the upkeep, and all that a claimed row passes from its
+lane to its settle."""
 
 import asyncio
 import os
@@ -50,10 +51,10 @@ _HANDLER_CONNECTIONS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trials:
-    """How a worker runs alone what may end its process: ``start`` starts a process for that. In such a process ``tell``
-    is given each execution before it runs and None when it is out of hand, ``without`` are clients whose executions are
-    not for this process, and ``over`` is called when nothing waits for it any more. ``ending`` ends a process that can
-    no longer do its work, where it is the worker's to end."""
+    """How a worker runs executions alone that may end its process. ``start`` starts a process for them. In such a
+    process ``tell`` is called with each execution before it runs, and with None when it is no longer in hand;
+    ``without`` names clients whose executions other processes run; ``over`` is called when no more execution waits to
+    be run alone. ``ending`` ends a process that can no longer do its work, if the worker may end it."""
 
     start: Start | None = None
     tell: Callable[[Execution | None], None] | None = None
@@ -63,7 +64,7 @@ class Trials:
 
 
 class Foundation:
-    """The parts that need no claim. Those that supply them with rows are made later (``assembly``)."""
+    """The parts that need no claim. ``Assembly`` adds the parts that supply them with rows."""
 
     capabilities: Capabilities
     gatekeeper: Gatekeeper
@@ -73,7 +74,7 @@ class Foundation:
 
     def __init__(self, settings: Settings, *, app: App | None, events: Events | None, trials: Trials) -> None:
         if settings.database_url is None:
-            raise InvalidSettings("which database? set database_url, or PGSCHED_DATABASE_URL")
+            raise InvalidSettings("no database is named: set database_url, or PGSCHED_DATABASE_URL")
         instance = secrets.token_hex(8)
         url = signed(settings.database_url, instance)
         self.settings, self.events, self._url = settings, events or Events(), url
@@ -83,7 +84,8 @@ class Foundation:
         self._app = app or App()
         self._fixed_capabilities = capabilities(settings)
         self.roster = self._make_roster(instance, trials)
-        # Single statements that are rare share one connection; renewing must not wait behind one of them.
+        # Rare single statements share one connection. Renewals have their own, so that they never wait behind one of
+        # these.
         self._chores, self._renewing = Link(url, "upkeep"), Link(url, "renew", raw=False)
         self.upkeep = self._make_upkeep()
         self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS, is_shared=self._is_shared)
@@ -154,7 +156,9 @@ class Foundation:
         )
 
     def _make_stand_in(self, trials: Trials) -> StandIn:
-        is_bounded = self.settings.blocked_timeout > 0 and trials.tell is None  # alone it keeps nobody else
+        is_bounded = (
+            self.settings.blocked_timeout > 0 and trials.tell is None
+        )  # in a process of its own it delays no others
         return StandIn(
             self._url,
             self.roster,
@@ -199,12 +203,12 @@ class Foundation:
         )
 
     def _delivers(self) -> frozenset[str]:
-        """What this worker can deliver at the moment: an application may register handlers later."""
+        """The capabilities of this worker at the moment; an application may register handlers later."""
         return self._app.capabilities | self._fixed_capabilities
 
     def _spent(self) -> None:
-        """No function that is not async can begin here any more."""
-        reason = "none of the functions in them returns: the process drains, to be started anew"
+        """Drains the process, because no thread is left for functions that are not async."""
+        reason = "no function in a thread returns: the process drains, and its supervisor starts another"
         self.events.emit("places.taken", places=self._threads.name, most=self._threads.most, reason=reason)
         if self._over is not None:
             self._over()

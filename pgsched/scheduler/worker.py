@@ -74,9 +74,9 @@ class Worker(Assembly):
 
     @property
     def broken(self) -> str | None:
-        """What has ended of its parts that go on until the drain, if anything. Or the settler, where it has recorded
-        nothing for long although the database can be reached: a handler may have closed what it stands on, and what is
-        in hand is nobody else's while this worker renews it."""
+        """The names of parts that have ended although they go on until the drain; None if none has. A settler also
+        counts that has recorded nothing for long although the database can be reached: a handler may have closed its
+        sessions, and while this worker renews its rows nobody else delivers them."""
         named = {service.name: task for service, task in zip(self.services, self._tasks, strict=True)}
         named |= {self.settler.name: self._settling} if self._settling else {}
         ended = [name for name, task in named.items() if task.done()]
@@ -86,7 +86,7 @@ class Worker(Assembly):
 
     @property
     def has_stragglers(self) -> bool:
-        """Whether handlers go on after the drain that cannot be ended, or do not let themselves be."""
+        """Whether handlers go on after the drain because they cannot be ended or resist it."""
         running = any(thread.name.startswith(THREAD_NAME) for thread in threading.enumerate())
         return running or self.dispatcher.stragglers
 

@@ -1,2 +1,2 @@
-"""What someone must do once for all: plan, reap, keep the days of history. Without a leader: every turn skips what
-another holds at the moment, and is harmless when run twice."""
+"""The services that keep the database in order: planning, reaping, days of history. There is no leader. Every worker
+runs all of them; a turn skips rows that another worker holds, and is harmless when it is run twice."""

@@ -34,7 +34,7 @@ class Advancing(Service):
         return 0.0 if again else self._every
 
     async def _advance(self, id: UUID) -> bool:
-        """Advances one of them; its failure does not affect the others."""
+        """Advances one request; its failure does not affect the others."""
         try:
             return await self.advance(id)
         except Exception as error:

@@ -9,14 +9,14 @@ from pgsched.store.jobs import backfill_chunks
 from pgsched.upkeep.advancing import Advancing
 
 _CHUNK = 250
-_CHUNKS = 20  # in one turn of one backfill: then the others have theirs
+_CHUNKS = 20  # in one turn of one backfill, so that the others have a turn
 
 
 class Backfiller(Advancing):
     """Woken when a backfill is started."""
 
     name = "backfiller"
-    rest = 3.0  # whoever may connect may wake it
+    rest = 3.0  # any login can wake it by a notification
 
     async def any_active(self, connection: Connection) -> bool:
         return await backfill_chunks.any_active(connection)

@@ -1,5 +1,5 @@
-"""Drops what has been kept for long enough: whole days of history, once their dead letters were moved elsewhere;
-expired dead letters; ended jobs; keys that are no longer used; the audit log. Also creates the coming days of history.
+"""Deletes data that has been kept for long enough: whole days of history, once their dead letters have been moved;
+expired dead letters; ended jobs; unused keys; rows of the audit log. Also creates the coming days of history.
 
 Creating or dropping a day takes a table lock for a moment. The lock is tried for and never waited for, because every
 settle would queue up behind a waiting lock. A query that runs for hours therefore delays the creation or drop of a day
@@ -19,7 +19,7 @@ from pgsched.store.core.connect import Connection, Link
 _AHEAD = 14
 _TRIES = 60
 _APART = (0.02, 0.1)  # seconds between two tries
-_AGAIN = 60.0  # seconds until the next turn where the locks were not to be had
+_AGAIN = 60.0  # seconds until the next turn where a lock could not be taken
 
 
 class Days(Service):
@@ -40,7 +40,7 @@ class Days(Service):
         batch: int = 1000,
         tries: int = _TRIES,
     ) -> None:
-        """``kept`` days of history, ``audit_kept`` of the audit log; of that 0 is for ever."""
+        """Keeps ``kept`` days of history and ``audit_kept`` days of the audit log; 0 keeps the audit log for ever."""
         super().__init__(events, link)
         self._link, self._kept, self._audit_kept, self._every, self._batch = link, kept, audit_kept, every, batch
         self._tries = tries
@@ -92,14 +92,14 @@ class Days(Service):
 
 
 class _Progress:
-    """Of days that are made or dropped: how many were done, whether any is left, how many tries there may be yet."""
+    """Counts the days that were made or dropped, and the tries that are left for the others."""
 
     def __init__(self, tries: int) -> None:
         self.done, self.left = 0, False
         self._tries = tries
 
     async def repeat(self, attempt: Callable[[], Awaitable[bool | None]]) -> bool:
-        """Tries until it succeeds, or is not to be done now; whether it did."""
+        """Tries until the attempt succeeds or the tries are used up. Returns whether it succeeded."""
         while (found := await attempt()) is False:
             self._tries -= 1
             if self._tries <= 0:

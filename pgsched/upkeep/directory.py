@@ -19,10 +19,10 @@ _Owner = TypeVar("_Owner", str, int)
 
 
 class Directory(Service):
-    """Answers from memory, once ``loaded``; a client without settings of its own has the defaults."""
+    """Answers from memory once it is ``loaded``. A client without settings of its own has the defaults."""
 
     name = "directory"
-    rest = 3.0  # whoever may connect may wake it
+    rest = 3.0  # any login can wake it by a notification
 
     def __init__(self, link: Link, events: Events, *, every: float = 10.0) -> None:
         super().__init__(events, link)
@@ -80,11 +80,11 @@ class Directory(Service):
         return len(self._keep) > 1
 
     def weight(self, client_id: str) -> int:
-        """The client's share of a saturated worker."""
+        """The weight by which a client shares a saturated worker."""
         return self._weights.get(client_id, 1)
 
     def queue_weight(self, queue: int) -> int:
-        """The share of a queue (by its number) in a worker that serves several."""
+        """The weight of a queue, by its number, in a worker that serves several."""
         return self._queue_weights.get(queue, 1)
 
     def keeps_success(self, client_id: str) -> bool:

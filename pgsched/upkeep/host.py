@@ -1,4 +1,5 @@
-"""What the upkeep needs from the worker in whose process it runs; its roster and clock implement these protocols."""
+"""What the upkeep needs of the worker in whose process it runs. The worker's roster and clock implement these
+protocols."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -12,14 +13,14 @@ class Numbered(Protocol):
         """The worker's number; 0 while it has none."""
 
 
-class Host(Numbered, Protocol):
+class LocalWorker(Numbered, Protocol):
     @property
     def own(self) -> Sequence[int]:
         """The partitions that are this worker's share."""
 
     @property
     def partitions_to_reap(self) -> Sequence[int]:
-        """Its share, and those that nobody claims from."""
+        """The worker's share, and partitions from which no worker claims."""
 
     def next_token(self) -> int: ...
 
@@ -28,4 +29,4 @@ class Host(Numbered, Protocol):
 
 class Clock(Protocol):
     def now(self) -> int:
-        """The database's time, a wire count."""
+        """The database's time, in microseconds since 2000-01-01 UTC."""

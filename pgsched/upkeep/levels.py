@@ -18,7 +18,7 @@ class Levels(Service):
     """Woken when a queue's settings change; while no queue has a maximum it looks once a minute."""
 
     name = "levels"
-    rest = 3.0  # whoever may connect may wake it
+    rest = 3.0  # any login can wake it by a notification
 
     def __init__(
         self, link: Link, events: Events, host: Numbered, *, every: float = 1.0, look_every: float = 60.0

@@ -1,15 +1,16 @@
-"""What one worker has seen of the others: who may be called lost, and which leases may be called run out.
+"""Decides which workers are lost and which leases have run out, by what one worker has observed of the others.
 
-Nobody is judged by an instant alone. The database's clock may be set, the database may stand still for a while, commits
-may wait for a standby: then every end that was to be put off has passed, and all are alive. So a worker judges only by
-what it has seen on its own monotonic clock, in turns that were answered promptly and followed each other without a gap:
+No worker is judged by an instant alone. When the database's clock is set, when the database stands still for a while,
+or when commits wait for a standby, the ends of all leases have passed although every worker is alive. So a worker
+judges only by what it has observed on its own monotonic clock, in turns that were answered promptly and followed each
+other without a gap:
 
-- **gone**: not one session of the other's has been there for the grace time;
-- **silent**: the same end, not put off, for longer than the other would take to put it off; and a write of this
-  worker's own was quick, and the other has not followed it within the time to catch up.
+- **gone**: the other worker has had no session for the grace time;
+- **silent**: the other worker has not extended its lease for longer than it would take to do so; and a write of this
+  worker was quick, and the other has still not extended its lease within the time to catch up.
 
-After a gap, a slow answer or a step of the database's clock all that was seen before counts for nothing, and the living
-get time to put their ends off.
+After a gap, a slow answer or a step of the database's clock, all earlier observations are dropped, and the living
+workers get time to extend their leases.
 """
 
 from collections.abc import Iterable
@@ -17,12 +18,12 @@ from dataclasses import dataclass
 
 from pgsched.store.admin.workers import Worker
 
-_PROMPT = 1.0  # seconds for an answer, between two turns beyond what was planned, and by which the clocks may differ
+_PROMPT = 1.0  # seconds: for an answer, between two turns beyond the planned pause, and between the two clocks
 _GAP = 4.0
 _STEP = 0.5
 _GRACE = 0.75  # a live worker that was cut off on all its sessions has one again
-CATCH_UP = 3.0  # the living reconnect, put their ends off and settle what they finished meanwhile
-_RENEWS = 1 / 4  # of its lease: how often a worker puts its end off
+CATCH_UP = 3.0  # living workers reconnect, extend their leases and settle finished attempts meanwhile
+_RENEWS = 1 / 4  # of its lease: how often a worker extends it
 _LATE = 1.5
 _TERM = 2 / 3
 
@@ -38,7 +39,7 @@ class _Sighting:
 
 
 class Liveness:
-    """Fed with each answer of ``workers.watch``; ``lost`` says whom to declare lost."""
+    """Takes each answer of ``workers.watch``; ``lost`` names the workers to declare lost."""
 
     def __init__(self) -> None:
         self._sightings: dict[int, _Sighting] = {}
@@ -49,11 +50,11 @@ class Liveness:
         self._longest_lease = 0.0
 
     def interrupt(self) -> None:
-        """Something failed or took long: what was seen until now counts for nothing."""
+        """Drops all observations, after something failed or took long."""
         self._steady_since = float("inf")
 
     def observe(self, found: Iterable[Worker], sent: float, received: float) -> None:
-        """Takes an answer that was asked for and came at these monotonic moments."""
+        """Takes an answer whose request was sent, and which was received, at these monotonic moments."""
         found = list(found)
         if found:
             self._keep_time(found[0].now, sent, received)
@@ -64,7 +65,7 @@ class Liveness:
 
     @property
     def needs_proof(self) -> bool:
-        """Whether somebody is silent, and it is open whether writes are possible at all."""
+        """Whether a worker is silent, and it is not known whether writes are possible at all."""
         return any(
             seen.silent_since is not None and self._proven_at < max(seen.silent_since, self._steady_since)
             for seen in self._sightings.values()
@@ -78,17 +79,17 @@ class Liveness:
             self._proven_at = received
 
     def lost(self) -> list[int]:
-        """The workers that are gone, or silent for good."""
+        """The ids of the workers that are gone, or have been silent for too long."""
         return [id for id, seen in self._sightings.items() if self._is_gone(seen) or self._is_silent(seen)]
 
     def ended_by(self) -> float | None:
-        """The moment of the database by which leases that it finds passed have run out indeed: their holders had time
-        to renew them since the last disturbance. None as long as they had not."""
+        """The database's time before which leases have truly run out, because their holders have had time to renew them
+        since the last disturbance; None while they have not had that time."""
         patience = _LATE * _RENEWS * self._longest_lease + _PROMPT
         return self._now if self._seen_at - self._steady_since >= patience else None
 
     def is_steady_since(self, moment: float) -> bool:
-        """Whether nothing has disturbed the sight since this monotonic moment."""
+        """Whether nothing has disturbed the observation since this monotonic moment."""
         return self._steady_since <= moment
 
     def _keep_time(self, now: float, sent: float, received: float) -> None:

@@ -1,4 +1,4 @@
-"""Plans the first row of new and edited jobs, and proves that every active job has one.
+"""Plans the first row of new and edited jobs, and checks that every active job has one.
 
 From the first row on, each claim plans the next. The sweep looks for active jobs without a row. It should never find
 one; if it does, it plans the row and reports it.
@@ -18,7 +18,7 @@ class Planner(Service):
     """Woken when a job changes; otherwise it looks every few seconds, and sweeps every minute."""
 
     name = "planner"
-    rest = 3.0  # whoever may connect may wake it
+    rest = 3.0  # any login can wake it by a notification
     longest_turn = 300.0
 
     def __init__(self, link: Link, events: Events, *, every: float = 5.0, sweep_every: float = 60.0) -> None:

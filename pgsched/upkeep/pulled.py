@@ -1,8 +1,9 @@
-"""Looks after the queues that consumers pull from, for which no worker claims.
+"""Serves the queues that consumers pull from, from which no worker claims.
 
-Their jobs' rows are passed on to the consumers a moment before they are due, each with its successor planned. Leases
-that ran out are taken back by the next claim; where none comes, they are here, so that what has failed for good is
-known also while no consumer lives. One worker does this for all, and nothing is read where no queue is pulled.
+The rows of jobs are handed to the consumers a moment before they are due, each with its successor planned. The next
+claim takes back leases that have run out. Where no claim comes, this service does it, so that final failures are
+recorded also while no consumer lives. One worker does this for all queues, and nothing is read while no queue is
+pulled.
 """
 
 import time
@@ -22,7 +23,7 @@ from pgsched.store.live import looking
 from pgsched.store.live.executions import Lease
 from pgsched.store.pull import pulled
 from pgsched.store.pull.pulled import Passing
-from pgsched.upkeep.host import Clock, Host
+from pgsched.upkeep.host import Clock, LocalWorker
 
 _LOOK_EVERY = 5.0
 _AHEAD = timedelta(seconds=1)
@@ -37,6 +38,8 @@ _ONE_IN = 20
 
 
 class PulledQueues(Service):
+    """Hands the rows of jobs to consumers, holds rows of held clients, and takes back leases that have run out."""
+
     name = "pulled"
 
     def __init__(
@@ -44,13 +47,13 @@ class PulledQueues(Service):
         chores: Link,
         link: Link,
         events: Events,
-        host: Host,
+        host: LocalWorker,
         clock: Clock,
         *,
         lease: timedelta,
         ended_by: Callable[[], float | None],
     ) -> None:
-        """``ended_by``: by when leases count as run out (``Liveness``)."""
+        """``ended_by`` is the time before which leases count as run out (``Liveness.ended_by``)."""
         super().__init__(events, link, chores)
         self._chores, self._link = chores, link
         self._host, self._clock, self._lease = host, clock, lease
@@ -68,34 +71,34 @@ class PulledQueues(Service):
         if not self._queues:
             return _LOOK_EVERY if self._host.number else _EVERY
         try:
-            return await self._mind_queues()
+            return await self._serve_queues()
         except psycopg.errors.UndefinedTable:
             known = self._queues
             await self._look_at_queues()
             if self._queues == known:
                 raise
-            return 0.0  # some have been dropped since: all at once are known to be gone
+            return 0.0  # a queue was dropped since they were read
 
     async def _look_at_queues(self) -> None:
         self._looked_at = time.monotonic()
         self._queues = await pulled.queues(await self._chores.get(), worker=self._host.number)
 
-    async def _mind_queues(self) -> float:
-        full = [queue for queue in self._queues if await self._pass_on(queue)]
+    async def _serve_queues(self) -> float:
+        full = [queue for queue in self._queues if await self._hand_to_consumers(queue)]
         if self._holding.is_due:
             async with self._holding.work_on(self._chores) as connection:
-                await self._mind_held(connection)
+                await self._hold_and_release(connection)
         if self._reaping.is_due:
             async with self._reaping.work_on(self._chores) as connection:
                 await self._take_back(connection)
         return 0.0 if full else _EVERY
 
     def look(self) -> None:
-        """It may be the turn of others of an ordering key."""
+        """Looks soon for ordering keys whose next execution may be handed out."""
         self._reaping.hasten(_EVERY)
 
-    async def _pass_on(self, queue: int) -> bool:
-        """Whether there may be more at once."""
+    async def _hand_to_consumers(self, queue: int) -> bool:
+        """Hands the due rows of jobs in a queue to its consumers. Returns whether there may be more."""
         sweeps = time.monotonic() - self._swept_at.get(queue, float("-inf")) >= _SWEEP_EVERY
         low = LONG_AGO if sweeps else self._clock.now() - _BACK
         lease = Lease(owner=self._host.number, token=self._host.next_token(), length=self._lease, ahead=_AHEAD)
@@ -107,8 +110,9 @@ class PulledQueues(Service):
             self._swept_at[queue] = time.monotonic()
         return passed >= _BATCH
 
-    async def _mind_held(self, connection: Connection) -> None:
-        """Sets due rows of held clients aside, so that claims need not read past them, and lets them go on then."""
+    async def _hold_and_release(self, connection: Connection) -> None:
+        """Holds the due rows of held clients, so that claims need not read past them, and releases them after the
+        hold."""
         partitions = partitions_from(self._queues)
         held = await pulled.held_clients(connection)
         if held:

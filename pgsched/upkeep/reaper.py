@@ -1,11 +1,11 @@
-"""Takes rows back from workers that are lost, and leases that ran out.
+"""Takes rows back from lost workers, and rows whose lease has run out.
 
-A worker of whose sessions none is left is dead within a moment. One that is frozen keeps its sessions but puts its
-end off no more. Both are seen in the small table of workers, so watching costs one statement a second whatever is
-waiting; ``liveness`` says what counts as seen. Who finds another lost bars it from renewing, and then takes its rows
-back, in all queues that it served; should the finder die meanwhile, another goes on after a moment. Rows are read
-only for a worker that is lost, and now and then for leases that ran out under a living one. Those mostly stand at the
-left edge; where a backlog stands before them, each look reads on from where the last one ended.
+A dead worker has no session left. A frozen worker keeps its sessions but no longer extends its lease. The small table
+of workers shows both, so watching costs one statement a second, however many rows wait; ``liveness`` decides which
+worker is lost. The worker that finds another one lost bars it from renewing and then takes its rows back, in all queues
+that it served. If the finder dies meanwhile, another worker goes on after a few seconds. Executions are read only for a
+lost worker, and now and then for leases that ran out under a living one. Such rows mostly stand at the left edge of the
+index; where a backlog stands before them, each look reads on from where the last one ended.
 """
 
 import time
@@ -21,26 +21,27 @@ from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.pull import pulled
-from pgsched.upkeep.host import Host
+from pgsched.upkeep.host import LocalWorker
 from pgsched.upkeep.liveness import CATCH_UP, Liveness
 from pgsched.upkeep.walk import Walk
 
 _EDGES_ONE_IN = 20
 _EDGE = 5_000  # due rows of a partition that are read at once
-_A_WHILE = 0.3  # seconds that one turn takes rows back for
-_HELP_AFTER = 5.0  # seconds until a worker whose finder has not forgotten it is seen to by everybody
-_SOON = 0.02
-_NOBODY = 0  # whose number no worker has: for leases that ran out
+_SECONDS_A_TURN = 0.3  # of which one turn takes rows back
+_HELP_AFTER = 5.0  # seconds after which every worker takes over the reaping of a lost one
+_PAUSE_BETWEEN_PARTS = 0.02
+_NO_WORKER = 0  # no worker has this number; it stands for leases that ran out
 
 
 class Reaper(Service):
     """Watches the other workers once a second; more closely while one of them is missing.
 
-    ``seen`` tells which workers there are, each second; ``reaped`` that rows were taken back, and may be claimed.
+    The signal ``seen`` names the registered workers each second; ``reaped`` says that rows were taken back and may be
+    claimed.
     """
 
     name = "reaper"
-    rest = 3.0  # whoever may connect may wake it
+    rest = 3.0  # any login can wake it by a notification
     longest_turn = 300.0
 
     def __init__(
@@ -48,18 +49,18 @@ class Reaper(Service):
         watching: Link,
         link: Link,
         events: Events,
-        host: Host,
+        host: LocalWorker,
         *,
         lease: float,
         every: float = 1.0,
     ) -> None:
-        """``watching`` is for short statements alone: an answer that comes late is taken for a disturbance."""
+        """``watching`` is for short statements alone, because a late answer counts as a disturbance."""
         super().__init__(events, watching, link)
         self._watching, self._link, self._host = watching, link, host
         self.seen: Signal[[Sequence[Worker]]] = Signal()
         self.reaped: Signal[[]] = Signal()
         self._every = every
-        # While an old snapshot is held open a look at the edges reads what is dead, too.
+        # While an old snapshot is held open, a look at the edges also reads dead entries.
         self._edges = DutyCycle(_EDGES_ONE_IN, every=max(lease / 6, every), at_most=lease)
         self.liveness = Liveness()
         self._declared: set[int] = set()
@@ -79,7 +80,7 @@ class Reaper(Service):
         else:
             await self._judge(connection, found)
         if await self._take_back([worker for worker in found if worker.lost]):
-            return _SOON
+            return _PAUSE_BETWEEN_PARTS
         await self._look_at_edges()
         missing = any(worker.gone or worker.lost for worker in found)
         return self._every / 4 if missing else self._every
@@ -98,7 +99,7 @@ class Reaper(Service):
             self.wake()
 
     async def _prove(self, connection: Connection) -> None:
-        """Shows that writes are possible, by one of its own."""
+        """Proves that writes are possible, by renewing this worker."""
         sent = time.monotonic()
         if await self._host.renew(connection):
             self.liveness.prove(sent, time.monotonic())
@@ -106,10 +107,10 @@ class Reaper(Service):
             self.liveness.interrupt()
 
     async def _take_back(self, lost: Sequence[Worker]) -> bool:
-        """Reads on for what can be taken back; whether there may be more."""
+        """Takes back the next part. Returns whether there may be more."""
         self._begin_walks(lost)
         for id, walk in list(self._walks.items()):
-            await walk.go_on(await self._link.get(), _A_WHILE / len(self._walks))
+            await walk.go_on(await self._link.get(), _SECONDS_A_TURN / len(self._walks))
             if walk.is_over:
                 del self._walks[id]
                 await self._finish(id, walk)
@@ -118,7 +119,7 @@ class Reaper(Service):
     def _begin_walks(self, lost: Sequence[Worker]) -> None:
         now = time.monotonic()
         self._lost = {worker.id: self._lost.get(worker.id, now) for worker in lost}
-        self._walks = {id: walk for id, walk in self._walks.items() if id in self._lost or id == _NOBODY}
+        self._walks = {id: walk for id, walk in self._walks.items() if id in self._lost or id == _NO_WORKER}
         for worker in lost:
             if worker.id not in self._walks and (
                 worker.id in self._declared or now - self._lost[worker.id] >= _HELP_AFTER
@@ -128,7 +129,7 @@ class Reaper(Service):
 
     async def _finish(self, id: int, walk: Walk) -> None:
         connection = await self._link.get()
-        if id != _NOBODY:
+        if id != _NO_WORKER:
             await workers.forget(connection, [id])
             self._declared.discard(id)
         elif count := await pulled.reap(connection, walk.partitions, depth=_EDGE, ended_by=walk.ended_by):
@@ -142,14 +143,15 @@ class Reaper(Service):
             self.reaped()
 
     async def _look_at_edges(self) -> None:
-        """What had run out when it was found, and still has, is taken back once a living owner had time to renew."""
+        """Looks for leases that have run out, and takes their rows back once a living owner has had time to renew
+        them."""
         if self._ran_out is not None:
             found_at, ended_by, partitions = self._ran_out
             if not self.liveness.is_steady_since(found_at):
                 self._ran_out = None
             elif time.monotonic() - found_at >= CATCH_UP:
                 self._ran_out = None
-                self._walks[_NOBODY] = Walk([], partitions, ended_by=ended_by, depth=_EDGE)
+                self._walks[_NO_WORKER] = Walk([], partitions, ended_by=ended_by, depth=_EDGE)
                 self.wake()
         elif self._edges.is_due and (by := self.liveness.ended_by()) is not None:
             with self._edges.work():

@@ -29,17 +29,17 @@ class Releaser(Service):
         super().__init__(events, link)
         self._link, self._every = link, every
         self._open = False
-        self._after: dependencies.Place | None = None  # what stands before it may be locked: nobody waits behind that
+        self._after: dependencies.Place | None = None  # earlier ends may be locked, and must not hold up later ones
         self._swept_to: UUID | None = None
         self._turned_at, self._sweeping = float("-inf"), DutyCycle(_SWEEPING_ONE_IN, every=sweep_every)
 
     def settled(self) -> None:
-        """Rows have ended; others may wait for them."""
+        """Releases executions soon: rows have ended, and others may wait for them."""
         if self._open:
             self.wake()
 
     def look(self) -> None:
-        """An execution waits for another, one waited for was taken back, or a result is kept."""
+        """Looks at once: an execution waits for another, one that is waited for was cancelled, or a result was kept."""
         self._open = True
         self.wake()
 

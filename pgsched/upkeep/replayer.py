@@ -7,14 +7,14 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.ends import replay_chunks
 from pgsched.upkeep.advancing import Advancing
 
-_CHUNKS = 100  # in one turn of one replay: then the others have theirs
+_CHUNKS = 100  # in one turn of one replay, so that the others have a turn
 
 
 class Replayer(Advancing):
     """Woken when a replay of many is asked for."""
 
     name = "replayer"
-    rest = 3.0  # whoever may connect may wake it
+    rest = 3.0  # any login can wake it by a notification
 
     async def any_active(self, connection: Connection) -> bool:
         return await replay_chunks.any_active(connection)

@@ -9,7 +9,7 @@ from pgsched.store.core.connect import Link
 from pgsched.upkeep.backfiller import Backfiller
 from pgsched.upkeep.days import Days
 from pgsched.upkeep.directory import Directory
-from pgsched.upkeep.host import Clock, Host
+from pgsched.upkeep.host import Clock, LocalWorker
 from pgsched.upkeep.levels import Levels
 from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.pulled import PulledQueues
@@ -24,7 +24,9 @@ class Upkeep:
     """Services that send a single statement now and then share one connection. Those that plan or move many rows in
     transactions have connections of their own."""
 
-    def __init__(self, settings: Settings, url: str, events: Events, chores: Link, host: Host, clock: Clock) -> None:
+    def __init__(
+        self, settings: Settings, url: str, events: Events, chores: Link, host: LocalWorker, clock: Clock
+    ) -> None:
         lease = timedelta(seconds=settings.lease)
         roles = ("plan", "backfill", "zones", "replay")
         planning, backfilling, rezoning, replaying = (Link(url, role, raw=False) for role in roles)

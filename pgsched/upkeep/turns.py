@@ -10,10 +10,10 @@ from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import ordering
-from pgsched.upkeep.host import Host
+from pgsched.upkeep.host import LocalWorker
 
 _ONE_IN = 20
-_KEYS = 500  # of a partition that one turn looks at
+_KEYS = 500  # keys of a partition that one turn looks at
 
 
 class Turns(Service):
@@ -26,7 +26,7 @@ class Turns(Service):
         self,
         link: Link,
         events: Events,
-        host: Host,
+        host: LocalWorker,
         *,
         every: float = 2.0,
         idle_every: float = 10.0,
@@ -42,12 +42,12 @@ class Turns(Service):
             return pause
         async with self._cycle.work_on(self._link) as connection:
             waits = await ordering.anybody_waits(connection)
-            more = waits and await self._let_stuck(connection)
+            more = waits and await self._unblock_keys(connection)
         if more:
             return self._cycle.pause
         return self.every if waits else self.idle_every
 
-    async def _let_stuck(self, connection: Connection) -> bool:
+    async def _unblock_keys(self, connection: Connection) -> bool:
         """Looks at the next part of the keys of each partition. Returns whether there are more."""
         own = self._host.own
         if not self._marks:

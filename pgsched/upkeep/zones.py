@@ -21,12 +21,12 @@ from pgsched.store.jobs import sweeping, zone_rules
 from pgsched.upkeep.host import Numbered
 
 _BATCH = 50
-_BUSY = 2.0  # seconds until a job is looked at again that somebody had in hand
+_BUSY = 2.0  # seconds until a job that was locked is rechecked
 
 
 @dataclass(slots=True, kw_only=True)
 class _Round:
-    """The progress of a recheck; ``left`` are jobs that another transaction had locked."""
+    """The progress of a recheck. ``left`` are the jobs that another transaction had locked."""
 
     old: str
     locked: bool = False
@@ -55,7 +55,7 @@ class Zones(Service):
         self._chores, self._link, self._host, self._every = chores, link, host, every
         self._version = version or version_in_use()
         self._round: _Round | None = None
-        self._has_looked = self._has_told = False
+        self._has_looked = self._has_warned = False
 
     async def turn(self) -> float:
         if self._version is None:
@@ -64,38 +64,38 @@ class Zones(Service):
             return _BUSY
         if self._round is None:
             self._round = await self._look(self._version)
-        return self._every if self._round is None else await self._go_on(self._version, self._round)
+        return self._every if self._round is None else await self._recheck_batch(self._version, self._round)
 
     async def recover(self, error: Exception) -> None:
-        await self._start_over()
+        await self._forget_round()
         await super().recover(error)
 
     async def _look(self, version: str) -> _Round | None:
-        """What there is to recheck."""
+        """The recheck that is needed; None if none is."""
         found = await zone_rules.versions(await self._chores.get())
         first, self._has_looked = not self._has_looked, True
         if found.planned_by is None:
             await zone_rules.note_version(await self._chores.get(), version)
         elif found.planned_by > version:
-            await self._be_behind(version, found.planned_by)
+            await self._note_older_rules(version, found.planned_by)
         elif found.planned_by < version:
             return _Round(old=found.planned_by)
         elif found.behind is not None and first:
             return _Round(old=found.behind)
         return None
 
-    async def _be_behind(self, version: str, planned_by: str) -> None:
+    async def _note_older_rules(self, version: str, planned_by: str) -> None:
         await zone_rules.note_behind(await self._chores.get(), version)
-        if not self._has_told:
+        if not self._has_warned:
             self.events.emit("tzdata.behind", version=version, planned_by=planned_by)
-            self._has_told = True
+            self._has_warned = True
 
-    async def _go_on(self, version: str, round: _Round) -> float:
+    async def _recheck_batch(self, version: str, round: _Round) -> float:
         connection = await self._link.get()
         if not round.locked:
             round.locked = await zone_rules.try_lock(connection, self._host.number)
-        if not round.locked:  # another process is at it
-            await self._start_over()
+        if not round.locked:  # another process rechecks
+            await self._forget_round()
             return _BUSY
         jobs = await zone_rules.zoned_jobs(connection, after=round.after, batch=_BATCH)
         again = not jobs
@@ -118,13 +118,13 @@ class Zones(Service):
         self.events.emit("tzdata.changed", old=round.old, new=version, checked=round.checked, moved=round.moved)
         await self._unlock()
 
-    async def _start_over(self) -> None:
+    async def _forget_round(self) -> None:
         self._has_looked = False
         await self._unlock()
 
     async def _unlock(self) -> None:
         locked, self._round = self._round is not None and self._round.locked, None
         if locked:
-            with contextlib.suppress(psycopg.Error, OSError):  # it is free again once this worker is forgotten
+            with contextlib.suppress(psycopg.Error, OSError):  # the lock ends with this worker's registration
                 await zone_rules.unlock(await self._link.get(), self._host.number)
         await self._link.drop()

@@ -12,7 +12,7 @@ import pytest
 from pgsched.delivery import pool
 from pgsched.delivery.connection import Connection
 from pgsched.delivery.exchange import Exchange
-from pgsched.delivery.host import Host, Roster
+from pgsched.delivery.host import OriginPlaces, PoolState
 from pgsched.delivery.http import HttpChannel
 from pgsched.delivery.places import NoPlace
 from pgsched.delivery.url import Origin
@@ -297,9 +297,9 @@ async def test_closing_the_channel_closes_every_connection(tls: bool) -> None:
         await wire.closed()
         left.set()
 
-    trusting = ssl.create_default_context(cafile=TLS / "authority.pem")
+    trusting_context = ssl.create_default_context(cafile=TLS / "authority.pem")
     async with peer(serving, tls=server_tls() if tls else None) as target:
-        async with calling(tls=trusting) as channel:
+        async with calling(tls=trusting_context) as channel:
             url = target.url.replace("http:", "https:") if tls else target.url
             assert await channel.deliver(execution(url), Options(), 5) == DONE
         await left.wait()
@@ -337,13 +337,13 @@ async def test_what_is_said_before_the_request_is_not_its_answer() -> None:
 
     loop = asyncio.get_running_loop()
     async with peer(rash) as target:
-        roster = Roster(loop)
-        host = Host(Origin(False, "127.0.0.1", target.port), roster, most=1)
+        state = PoolState(loop)
+        host = OriginPlaces(Origin(False, "127.0.0.1", target.port), state, most=1)
         exchange = Exchange(b"", loop.create_future(), bodiless=False, once=False, deadline=5, expires=loop.time() + 5)
         host.begin(exchange, "shop")
         _, connection = await loop.create_connection(lambda: Connection(host, loop, lifetime=60), *host.origin[1:])
         await left.wait()
         exchange.turn = loop.create_future()
         connection.start(exchange)
-    assert (exchange.status, roster.hosts) == (0, {})
+    assert (exchange.status, state.hosts) == (0, {})
     assert "closed before an answer" in str(exchange.error)

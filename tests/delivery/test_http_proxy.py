@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from pgsched.delivery.proxy import parse_proxy
-from pgsched.delivery.tls import trusting
+from pgsched.delivery.tls import trusting_context
 from pgsched.domain.outcome import Failed, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.errors import InvalidSettings
@@ -29,7 +29,7 @@ async def test_an_http_target_is_asked_of_the_proxy_by_its_whole_url() -> None:
 async def test_an_https_target_is_reached_by_a_tunnel_and_is_itself_whom_tls_is_spoken_with() -> None:
     async with proxying() as proxy, receiving(tls=server_tls()) as receiver:
         way = parse_proxy(f"http://worker:secret@127.0.0.1:{proxy.port}/")
-        async with calling(proxy=way, tls=trusting(str(TLS / "authority.pem"))) as channel:
+        async with calling(proxy=way, tls=trusting_context(str(TLS / "authority.pem"))) as channel:
             row = execution(f"https://localhost:{receiver.port}/settle")
             assert [await channel.deliver(row, Options(), 5) for _ in range(2)] == [DONE, DONE]
     assert proxy.asked == [f"CONNECT localhost:{receiver.port} HTTP/1.1"]

@@ -222,8 +222,8 @@ async def test_an_ipv6_address_can_be_called() -> None:
 
 @pytest.mark.parametrize("host", ["shop_1.example", "shop-.example", "xn--shop-.example", "a.-"])
 async def test_a_certificate_for_another_name_is_a_failure(names: Names, host: str) -> None:
-    trusting = ssl.create_default_context(cafile=TLS / "authority.pem")
-    async with receiving(tls=server_tls()) as receiver, calling(tls=trusting) as channel:
+    trusting_context = ssl.create_default_context(cafile=TLS / "authority.pem")
+    async with receiving(tls=server_tls()) as receiver, calling(tls=trusting_context) as channel:
         outcome = await channel.deliver(execution(f"https://{host}:{receiver.port}/"), Options(), 5)
     assert isinstance(outcome, Failed)
     assert receiver.requests == []
@@ -247,15 +247,15 @@ async def test_tls_asks_for_the_name_that_is_called(names: Names, host: str, ask
     seen: list[str | None] = []
     serving = server_tls()
     serving.sni_callback = lambda sock, name, context: seen.append(name)
-    trusting = ssl.create_default_context(cafile=TLS / "authority.pem")
-    async with receiving(tls=serving) as receiver, calling(tls=trusting) as channel:
+    trusting_context = ssl.create_default_context(cafile=TLS / "authority.pem")
+    async with receiving(tls=serving) as receiver, calling(tls=trusting_context) as channel:
         assert await channel.deliver(execution(f"https://{host}:{receiver.port}/"), Options(), 5) == DONE
     assert seen == [asked]
 
 
 async def test_a_secure_and_a_plain_target_share_no_connection() -> None:
-    trusting = ssl.create_default_context(cafile=TLS / "authority.pem")
-    async with receiving(tls=server_tls()) as receiver, calling(tls=trusting) as channel:
+    trusting_context = ssl.create_default_context(cafile=TLS / "authority.pem")
+    async with receiving(tls=server_tls()) as receiver, calling(tls=trusting_context) as channel:
         secure = execution(f"https://localhost:{receiver.port}/")
         plain = execution(f"http://localhost:{receiver.port}/")
         assert await channel.deliver(secure, Options(), 5) == DONE

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.tls import introducing, trusting
+from pgsched.delivery.tls import certificate_contexts, trusting_context
 from pgsched.domain.outcome import Failed, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.errors import InvalidSettings
@@ -37,18 +37,18 @@ async def test_an_authority_that_is_not_marked_as_one_to_the_letter_is_trusted()
     authorities = str(TLS / "loose-authority.pem")
     with pytest.raises(ssl.SSLError, match="Basic Constraints"):
         await _call(loose, tls=ssl.create_default_context(cafile=authorities), raising=True)
-    assert await _call(loose, tls=trusting(authorities)) == DONE
+    assert await _call(loose, tls=trusting_context(authorities)) == DONE
 
 
 async def test_the_systems_authorities_are_trusted_beside_those_of_a_file() -> None:
-    both = {tuple(one["subject"]) for one in trusting(AUTHORITY).get_ca_certs()}
-    alone = {tuple(one["subject"]) for one in trusting().get_ca_certs()}
+    both = {tuple(one["subject"]) for one in trusting_context(AUTHORITY).get_ca_certs()}
+    alone = {tuple(one["subject"]) for one in trusting_context().get_ca_certs()}
     assert len(both - alone) == 1
     assert alone <= both
 
 
 async def test_a_name_that_the_certificate_does_not_have_is_refused_all_the_same() -> None:
-    async with receiving(tls=server_tls()) as receiver, calling(tls=trusting(AUTHORITY)) as channel:
+    async with receiving(tls=server_tls()) as receiver, calling(tls=trusting_context(AUTHORITY)) as channel:
         row = execution(f"https://127.0.0.2:{receiver.port}/")
         assert isinstance(await channel.deliver(row, Options(), 5), Failed)
 
@@ -67,17 +67,17 @@ async def test_a_certificate_is_shown_to_the_hosts_it_is_for(whom: str, client: 
     outcome = await _call(
         server_tls(ask_for_certificate=True),
         client=client,
-        tls=trusting(AUTHORITY),
-        certificates=introducing(json.dumps({whom: CLIENT}), AUTHORITY),
+        tls=trusting_context(AUTHORITY),
+        certificates=certificate_contexts(json.dumps({whom: CLIENT}), AUTHORITY),
     )
     assert (outcome == DONE) is shown
 
 
 async def test_a_client_without_a_certificate_gets_no_connection_that_was_opened_with_one() -> None:
-    certificates = introducing(json.dumps({"shop@localhost": CLIENT}), AUTHORITY)
+    certificates = certificate_contexts(json.dumps({"shop@localhost": CLIENT}), AUTHORITY)
     async with (
         receiving(tls=server_tls()) as receiver,
-        calling(tls=trusting(AUTHORITY), certificates=certificates) as channel,
+        calling(tls=trusting_context(AUTHORITY), certificates=certificates) as channel,
     ):
         row = execution(f"https://localhost:{receiver.port}/")
         for client in ("shop", "other", "shop", "other"):
@@ -91,9 +91,9 @@ def test_a_file_that_cannot_be_used_is_named(text: str, tmp_path: Path) -> None:
     if text:
         file.write_text(text)
     with pytest.raises(InvalidSettings, match=f"tls_authorities: {file}"):
-        trusting(str(file))
+        trusting_context(str(file))
     with pytest.raises(InvalidSettings, match=f"tls_certificates: {file} for bank.example"):
-        introducing(json.dumps({"bank.example": str(file)}))
+        certificate_contexts(json.dumps({"bank.example": str(file)}))
 
 
 async def _call(server: ssl.SSLContext, *, client: str = "shop", raising: bool = False, **given: Any) -> Any:

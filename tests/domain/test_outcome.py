@@ -16,7 +16,7 @@ from pgsched.domain.outcome import (
     Postpone,
     Postponed,
     Released,
-    Retry,
+    RetryAfter,
     Settled,
     Succeeded,
     decide,
@@ -27,9 +27,9 @@ from pgsched.domain.policy import DEFAULT_ATTEMPTS, Backoff, Options, Waits
 RNG = random.Random(1)
 
 
-def retried(failure: Failed, options: Options | None = None, attempt: int = 1) -> Retry:
+def retried(failure: Failed, options: Options | None = None, attempt: int = 1) -> RetryAfter:
     decision = decide(failure, attempt, options or Options(), age=0, rng=RNG)
-    assert isinstance(decision, Retry)
+    assert isinstance(decision, RetryAfter)
     return decision
 
 
@@ -132,7 +132,7 @@ def test_who_asks_for_a_moment_past_another_bound_of_its_age_fails(options: Opti
 def test_a_week_after_its_instant_each_further_time_counts_as_a_failed_attempt() -> None:
     age = POSTPONED_WITHIN.total_seconds() - 1800
     again = decide(Postponed(after=HOUR, reason="busy"), 4, Options(), age=age, rng=RNG)
-    assert again == Retry(after=HOUR, error="busy")
+    assert again == RetryAfter(after=HOUR, error="busy")
     last = decide(Postponed(after=HOUR, reason="busy"), DEFAULT_ATTEMPTS, Options(), age=age, rng=RNG)
     assert last == Finish(status="failed", reason="busy")
 
@@ -152,7 +152,7 @@ def test_an_error_is_kept_as_text_that_the_database_accepts(error: str) -> None:
 @given(st.integers(1, 2000), st.integers(1, 1000), st.booleans())
 def test_no_row_gets_more_attempts_than_its_policy(attempt: int, allowed: int, retryable: bool) -> None:
     decision = decide(Failed(error="e", retryable=retryable), attempt, Options(max_attempts=allowed), age=0, rng=RNG)
-    assert isinstance(decision, Retry) == (retryable and attempt < allowed)
+    assert isinstance(decision, RetryAfter) == (retryable and attempt < allowed)
 
 
 BUSY = Failed(error="busy", retryable=True, status_code=503)
@@ -192,7 +192,7 @@ def test_a_retry_that_would_begin_out_of_bounds_is_not_waited_for(
     bound: dict[str, float], status: str, reason: str
 ) -> None:
     options = Options(backoff=IN_A_MINUTE, **bound)  # type: ignore[arg-type]
-    assert isinstance(decide(BUSY, 1, options, age=39.9, rng=RNG), Retry)
+    assert isinstance(decide(BUSY, 1, options, age=39.9, rng=RNG), RetryAfter)
     decision = decide(BUSY, 1, options, age=41, rng=RNG)
     assert decision == Finish(status=status, status_code=503, reason=reason)  # type: ignore[arg-type]
 
@@ -212,6 +212,6 @@ def test_no_retry_ever_begins_out_of_bounds(
 ) -> None:
     options = Options(relevant_for=relevant_for, max_retry_age=max_retry_age, deadline=deadline)
     decision = decide(BUSY, 2, options, age=age, rng=random.Random(seed))
-    if isinstance(decision, Retry):
+    if isinstance(decision, RetryAfter):
         begins = age + decision.after.total_seconds()
         assert begins <= min(relevant_for, max_retry_age, deadline)

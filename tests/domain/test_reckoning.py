@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.domain.reckoning import Range, Reckoning, reckon
+from pgsched.domain.reckoning import Reckoning, SkippedRange, reckon
 from pgsched.domain.recurrence import recurrence
 from pgsched.domain.rules import parse_rules
 
@@ -26,7 +26,7 @@ def test_a_row_on_time_runs_and_the_next_instant_follows(on_missed: str, late: t
 
 def test_the_latest_instant_runs_for_all_that_were_passed_over() -> None:
     reason = "coalesced_into 2026-03-01T12:00:00Z"
-    skipped = Range(first=NINE, last=NINE + 2 * HOUR, count=3, reason=reason)
+    skipped = SkippedRange(first=NINE, last=NINE + 2 * HOUR, count=3, reason=reason)
     expected = Reckoning(runs=False, skipped=(skipped,), successor=NINE + 3 * HOUR)
     assert _reckon({}, 3 * HOUR) == expected
     assert _reckon({}, 3.9 * HOUR) == expected
@@ -42,7 +42,7 @@ def test_all_run_one_after_the_other() -> None:
 
 
 def test_what_is_skipped_when_missed_may_be_a_minute_late() -> None:
-    missed = Range(first=NINE, last=NINE + HOUR, count=2, reason="missed")
+    missed = SkippedRange(first=NINE, last=NINE + HOUR, count=2, reason="missed")
     expected = Reckoning(runs=False, skipped=(missed,), successor=NINE + 2 * HOUR)
     assert _reckon({"on_missed": "skip"}, 1.5 * HOUR) == expected
     assert _reckon({"on_missed": "skip"}, 2 * HOUR + timedelta(minutes=1)) == expected
@@ -50,7 +50,7 @@ def test_what_is_skipped_when_missed_may_be_a_minute_late() -> None:
 
 
 def test_what_is_too_old_to_be_caught_up_with_is_missed_and_the_rest_runs() -> None:
-    missed = Range(first=NINE, last=NINE + 2 * HOUR, count=3, reason="missed")
+    missed = SkippedRange(first=NINE, last=NINE + 2 * HOUR, count=3, reason="missed")
     assert _reckon({"on_missed": "all", "catch_up": "2h"}, 4.5 * HOUR) == Reckoning(
         runs=False, skipped=(missed,), successor=NINE + 3 * HOUR
     )
@@ -60,15 +60,17 @@ def test_what_is_too_old_is_missed_and_the_latest_runs_for_the_rest() -> None:
     assert _reckon({"catch_up": "2h"}, 4.5 * HOUR) == Reckoning(
         runs=False,
         skipped=(
-            Range(first=NINE, last=NINE + 2 * HOUR, count=3, reason="missed"),
-            Range(first=NINE + 3 * HOUR, last=NINE + 3 * HOUR, count=1, reason="coalesced_into 2026-03-01T13:00:00Z"),
+            SkippedRange(first=NINE, last=NINE + 2 * HOUR, count=3, reason="missed"),
+            SkippedRange(
+                first=NINE + 3 * HOUR, last=NINE + 3 * HOUR, count=1, reason="coalesced_into 2026-03-01T13:00:00Z"
+            ),
         ),
         successor=NINE + 4 * HOUR,
     )
 
 
 def test_where_all_is_too_old_the_next_instant_is_in_the_future() -> None:
-    missed = Range(first=NINE, last=NINE + 4 * HOUR, count=5, reason="missed")
+    missed = SkippedRange(first=NINE, last=NINE + 4 * HOUR, count=5, reason="missed")
     assert _reckon({"catch_up": "5m"}, 4.5 * HOUR) == Reckoning(
         runs=False, skipped=(missed,), successor=NINE + 5 * HOUR
     )
@@ -76,7 +78,7 @@ def test_where_all_is_too_old_the_next_instant_is_in_the_future() -> None:
 
 def test_a_job_that_ended_meanwhile_has_no_successor() -> None:
     rules = {"catch_up": "5m", "ends_at": "2026-03-01T11:00:00Z"}
-    missed = Range(first=NINE, last=NINE + HOUR, count=2, reason="missed")
+    missed = SkippedRange(first=NINE, last=NINE + HOUR, count=2, reason="missed")
     assert _reckon(rules, 4.5 * HOUR) == Reckoning(runs=False, skipped=(missed,))
 
 
@@ -93,7 +95,7 @@ def test_after_completion_the_row_runs_and_its_successor_is_not_known_yet() -> N
 
 def test_after_completion_a_row_that_the_run_before_has_put_past_the_end_does_not_run() -> None:
     rules = parse_rules({"after_completion": True, "ends_at": "2026-03-01T09:30:00Z"})
-    past = Range(first=NINE + HOUR, last=NINE + HOUR, count=1, reason="ends_at")
+    past = SkippedRange(first=NINE + HOUR, last=NINE + HOUR, count=1, reason="ends_at")
     found = reckon(recurrence(every="1h", anchor=NINE, rules=rules), rules, NINE + HOUR, NINE + HOUR)
     assert found == Reckoning(runs=False, skipped=(past,))
 
@@ -101,7 +103,7 @@ def test_after_completion_a_row_that_the_run_before_has_put_past_the_end_does_no
 def test_a_row_that_its_edited_schedule_no_longer_names_is_reckoned_once() -> None:
     parsed = parse_rules({"catch_up": "1h"})
     job = recurrence(cron="0 12 * * *", rules=parsed)
-    missed = Range(first=NINE, last=NINE, count=1, reason="missed")
+    missed = SkippedRange(first=NINE, last=NINE, count=1, reason="missed")
     assert reckon(job, parsed, NINE, NINE + 2 * HOUR) == Reckoning(
         runs=False, skipped=(missed,), successor=NINE + 3 * HOUR
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.domain.exclusion import Between, Days, Pattern
+from pgsched.domain.exclusion import Between, ExcludedDays, Pattern
 from pgsched.domain.rules import MOST_PATTERNS, Also, OnMissed, OnOverlap, Rules, parse_rules
 from pgsched.errors import InvalidSchedule
 
@@ -39,8 +39,8 @@ def test_all_rules_are_read() -> None:
     assert found == Rules(
         also=(Also(cron="0 9 * * SAT", timezone="Asia/Tokyo"), Also(at="2026-05-01T10:00:00+02:00")),
         exclude=(
-            Days(first=date(2026, 12, 25), last=date(2026, 12, 25)),
-            Days(first=date(2026, 12, 24), last=date(2026, 12, 31)),
+            ExcludedDays(first=date(2026, 12, 25), last=date(2026, 12, 25)),
+            ExcludedDays(first=date(2026, 12, 24), last=date(2026, 12, 31)),
             Between(start=datetime(2026, 12, 24, 18, tzinfo=UTC), end=datetime(2026, 12, 27, 6, tzinfo=UTC)),
             Pattern(expression="* 0-6 * * SAT,SUN"),
         ),

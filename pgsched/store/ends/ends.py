@@ -8,7 +8,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.reckoning import Range
+from pgsched.domain.reckoning import SkippedRange
 from pgsched.errors import InvalidSchedule, PgschedError
 from pgsched.store.core.refusals import refusal
 from pgsched.store.core.sql import statement, statement_in
@@ -16,9 +16,9 @@ from pgsched.store.core.sql import statement, statement_in
 Connection = AsyncConnection[Any]
 
 
-async def skip_claimed(connection: Connection, skipped: Sequence[tuple[Execution, Range]]) -> None:
+async def skip_claimed(connection: Connection, skipped: Sequence[tuple[Execution, SkippedRange]]) -> None:
     """Moves claimed rows into history, each of them as the first of its range."""
-    rows: dict[tuple[int, int], list[tuple[UUID, Range]]] = defaultdict(list)
+    rows: dict[tuple[int, int], list[tuple[UUID, SkippedRange]]] = defaultdict(list)
     for row, passed in skipped:
         rows[row.partition, row.token].append((UUID(bytes=row.id), passed))
     for (partition, token), found in rows.items():
@@ -30,7 +30,7 @@ async def skip_claimed(connection: Connection, skipped: Sequence[tuple[Execution
         await connection.execute(statement_in("ends/skip_claimed", partition), parameters)
 
 
-async def skip_further(connection: Connection, skipped: Sequence[tuple[UUID, Range]]) -> None:
+async def skip_further(connection: Connection, skipped: Sequence[tuple[UUID, SkippedRange]]) -> None:
     """Accounts for ranges of jobs' instants that never had a row."""
     if not skipped:
         return
@@ -42,7 +42,7 @@ async def skip_further(connection: Connection, skipped: Sequence[tuple[UUID, Ran
     await connection.execute(statement("ends/skip_further"), parameters)
 
 
-def _columns(ranges: Sequence[Range]) -> dict[str, list[Any]]:
+def _columns(ranges: Sequence[SkippedRange]) -> dict[str, list[Any]]:
     return {
         "lasts": [passed.last for passed in ranges],
         "counts": [passed.count for passed in ranges],

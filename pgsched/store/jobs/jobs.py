@@ -16,7 +16,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.reckoning import Range
+from pgsched.domain.reckoning import SkippedRange
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import NO_RULES
 from pgsched.errors import InvalidSchedule
@@ -65,7 +65,7 @@ class _Plan:
 
     instant: datetime | None = None
     start: datetime | None = None
-    paused: tuple[Range, ...] = ()
+    paused: tuple[SkippedRange, ...] = ()
     ended: str | None = None
 
 
@@ -180,7 +180,7 @@ async def _plan_of(connection: AsyncConnection[Any], job: Job, taken: Collection
     # An interval by itself takes no time: thousands of those that came at once need no thread each.
     aside = _at_once if job.cron is None and rules == NO_RULES else asyncio.to_thread
     schedule = await aside(job.recurrence)
-    begin, paused = job.accounted_to, tuple[Range, ...]()
+    begin, paused = job.accounted_to, tuple[SkippedRange, ...]()
     if rules.after_completion and job.planned_revision > 0 and job.paused_at is None:
         begin = await _last_end(connection, job)
         if begin < job.accounted_to:
@@ -210,13 +210,13 @@ def _first_free(schedule: Recurrence, after: datetime, taken: Collection[datetim
 
 def _without_row(
     schedule: Recurrence, after: datetime, until: datetime, taken: Collection[datetime]
-) -> tuple[Range, ...]:
+) -> tuple[SkippedRange, ...]:
     """The instants of a pause, but those that have their row already."""
     found = []
     for edge in [*sorted(at for at in taken if after < at < until), until]:
         missed = schedule.missed(after, edge - _MICROSECOND if edge in taken else edge)
         if missed is not None:
-            found.append(Range.of(missed, "paused"))
+            found.append(SkippedRange.of(missed, "paused"))
         after = edge
     return tuple(found)
 

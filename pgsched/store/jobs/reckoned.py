@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.reckoning import Range, Reckoning
+from pgsched.domain.reckoning import Reckoning, SkippedRange
 from pgsched.domain.rules import Rules
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.sql import statement
@@ -30,7 +30,7 @@ class Changed(NamedTuple):
     """The rows whose jobs were changed since they were planned, with what a job had missed when it was cancelled; and
     those whose jobs somebody else has locked, so that nothing can be said of them."""
 
-    rows: dict[bytes, Range | None]
+    rows: dict[bytes, SkippedRange | None]
     locked: frozenset[bytes]
 
 
@@ -109,8 +109,8 @@ def _is_to_be_looked_at(one: Reckoned, now: int) -> bool:
     return one.definition.revision != one.row.plan or one.changes_its_job or one.is_behind(now)
 
 
-def _missed(one: Reckoned, cancelled: int) -> Range | None:
+def _missed(one: Reckoned, cancelled: int) -> SkippedRange | None:
     missed = one.definition.recurrence().missed(to_datetime(one.row.scheduled_for), to_datetime(cancelled))
     if missed is None:
         return None
-    return Range(first=missed.first, last=missed.last, count=missed.count, reason="job cancelled")
+    return SkippedRange(first=missed.first, last=missed.last, count=missed.count, reason="job cancelled")

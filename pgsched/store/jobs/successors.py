@@ -20,7 +20,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.reckoning import Range, Reckoning
+from pgsched.domain.reckoning import Reckoning, SkippedRange
 from pgsched.domain.rules import OnOverlap, Rules
 from pgsched.store.core.sql import statement_in
 from pgsched.store.core.wire import LAST, LONG_AGO, Instants, Tokens, Uuids, to_instant
@@ -56,8 +56,8 @@ class _Turn:
     idle: set[bytes] = field(default_factory=set)
     locked: list[PutOff] = field(default_factory=list)
     successors: list[_Successor] = field(default_factory=list)
-    skipped: list[tuple[Execution, Range]] = field(default_factory=list)
-    further: list[tuple[UUID, Range]] = field(default_factory=list)
+    skipped: list[tuple[Execution, SkippedRange]] = field(default_factory=list)
+    further: list[tuple[UUID, SkippedRange]] = field(default_factory=list)
     ended: list[tuple[Definition, str]] = field(default_factory=list)
     completing: list[tuple[Execution, Definition]] = field(default_factory=list)
     heard: dict[int, int] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class _Run(NamedTuple):
     rules: Rules
     successor: int | None
     earliest: int = LONG_AGO
-    passed: tuple[Range, ...] = ()
+    passed: tuple[SkippedRange, ...] = ()
     changed: bool = False
 
 
@@ -145,7 +145,7 @@ def _run_of(turn: _Turn, one: Reckoned, changed: Changed, now: int) -> _Run | No
     return None
 
 
-def _skip(turn: _Turn, run: _Run, ranges: tuple[Range, ...]) -> None:
+def _skip(turn: _Turn, run: _Run, ranges: tuple[SkippedRange, ...]) -> None:
     turn.idle.add(run.row.id)
     turn.skipped.append((run.row, ranges[0]))
     turn.further += [(run.definition.uuid, one) for one in ranges[1:]]
@@ -182,7 +182,7 @@ async def _unhindered(connection: AsyncConnection[Any], turn: _Turn, runs: list[
             continue
         if run.row.id in hindered and run.rules.on_overlap is OnOverlap.SKIP and not run.rules.after_completion:
             nominal = run.row.nominal
-            _skip(turn, run, (Range(first=nominal, last=nominal, count=1, reason="overlap"), *run.passed))
+            _skip(turn, run, (SkippedRange(first=nominal, last=nominal, count=1, reason="overlap"), *run.passed))
             continue
         cancels = run.row.id in hindered and run.rules.on_overlap is OnOverlap.CANCEL_RUNNING
         if cancels and not await cancel_earlier(connection, run.row):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypedDict
 
 from pgsched.delivery.accounts import Accounts
-from pgsched.delivery.channel import Completion
+from pgsched.delivery.channel import CompletingConnections
 from pgsched.delivery.failures import Failures
 from pgsched.delivery.http import HttpChannel
 from pgsched.delivery.proxy import Proxy, parse_proxy
@@ -13,7 +13,7 @@ from pgsched.delivery.pushing import pushing_channels
 from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.router import Channels
 from pgsched.delivery.threads import Threads
-from pgsched.delivery.tls import introducing, trusting
+from pgsched.delivery.tls import certificate_contexts, trusting_context
 from pgsched.settings import Settings
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.gates.circuits import Circuits, Sparing
@@ -31,8 +31,8 @@ def ways_out(settings: Settings) -> WaysOut:
     """What the settings say of it. Raises InvalidSettings for a file or an address that cannot be used."""
     authorities = settings.tls_authorities
     return {
-        "tls": trusting(authorities) if authorities else None,
-        "certificates": introducing(settings.tls_certificates, authorities),
+        "tls": trusting_context(authorities) if authorities else None,
+        "certificates": certificate_contexts(settings.tls_certificates, authorities),
         "proxy": parse_proxy(settings.proxy) if settings.proxy else None,
     }
 
@@ -46,7 +46,7 @@ def make_channels(
     role_of: Callable[[str], str | None],
     clock: DatabaseClock,
     circuits: Circuits,
-    completion: Completion,
+    completion: CompletingConnections,
     threads: Threads,
     failures: Failures,
     accounts: Accounts,

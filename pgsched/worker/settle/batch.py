@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import TypeVar
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Finish, Postpone, Retry
+from pgsched.domain.outcome import Finish, Postpone, RetryAfter
 from pgsched.store.core.isolation import clean
 from pgsched.store.ends.deferred import Parked
 from pgsched.store.gates.gates import HeldRow
@@ -62,7 +62,7 @@ class Batch:
             )
         )
 
-    def retry(self, row: Execution, retry: Retry, seconds: float) -> None:
+    def retry(self, row: Execution, retry: RetryAfter, seconds: float) -> None:
         self.count += 1
         delay = retry.after.total_seconds()
         self.retried.setdefault(row.partition, []).append(

@@ -28,7 +28,7 @@ from pgsched.domain.outcome import (
     Outcome,
     Park,
     Postpone,
-    Retry,
+    RetryAfter,
     Succeeded,
     decide,
 )
@@ -124,7 +124,7 @@ class Settler(Service):
         match decision:
             case Finish():
                 batch.finish(row, decision, seconds)
-            case Retry():
+            case RetryAfter():
                 batch.retry(row, decision, seconds)
                 self._expect(row, decision.after)
             case Postpone(after=after):

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pgsched.domain.duration import format_duration
-from pgsched.domain.outcome import Failed, Finish, Retry, decide, lateness
+from pgsched.domain.outcome import Failed, Finish, RetryAfter, decide, lateness
 from pgsched.domain.policy import parse_options
 from tests.store.store_arrange import Connection, row, value
 
@@ -74,7 +74,7 @@ def test_a_failure_is_decided_alike(
     text = orjson.dumps(options).decode()
     status, delay, reason = row(db, _QUERY, [text, attempt, age, "no paper", retryable, wait, share])
     match decision:
-        case Retry():
+        case RetryAfter():
             assert (status, reason) == ("retrying", decision.error)
             assert delay == pytest.approx(decision.after.total_seconds(), rel=1e-9, abs=2e-6)
         case Finish():
