@@ -3,7 +3,7 @@
 from bisect import bisect_left
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pgsched.domain.gate import NEVER, Gate, circuit_name, host_of, is_part_of, key_name
@@ -76,6 +76,7 @@ def test_the_room_is_as_many_as_can_be_drawn(
     def gate() -> Gate:
         return rated(events, period, burst=burst, next_at=NOW + next_at)
 
+    assume(period >= 100 * events)  # starts are whole microseconds, of which short intervals lose too many
     last, drawing, drawn = NOW + length, gate(), 0
     while drawn < wanted and (start := drawing.earliest(NOW)) <= last:
         drawing.draw(start)
