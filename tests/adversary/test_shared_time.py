@@ -45,6 +45,11 @@ def handlers_that_block_in_many_ways(means: Means) -> None:
     _later(means, "cancelled", 0.2, 50, _BRIEF)
 
 
+def functions_that_compute(means: Means) -> None:
+    means.at_end(means.house.clear)  # a machine of two cores has none left for anybody else's processes
+    _call(means, "mallory_computes", '{"seconds": 0.5}', 60)
+
+
 @pytest.mark.parametrize(
     ("mount", "within"),
     [
@@ -52,6 +57,7 @@ def handlers_that_block_in_many_ways(means: Means) -> None:
         (handlers_that_block_for_an_instant_each, None),
         (handlers_that_wait_and_block_then, 5.0),
         (handlers_that_block_in_many_ways, 5.0),
+        (functions_that_compute, 5.0),
     ],
 )
 def test_a_neighbour_takes_no_more_than_its_part_of_the_time(
