@@ -32,6 +32,7 @@ from pgsched.worker.gates.circuits import Circuits
 from pgsched.worker.gates.gatekeeper import Gatekeeper
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.roster import Roster
+from pgsched.worker.run.attempts import Equipment
 from pgsched.worker.run.beginnings import Beginnings
 from pgsched.worker.run.channels import make_channels
 from pgsched.worker.run.dispatcher import Dispatcher
@@ -129,19 +130,24 @@ class Foundation:
     def _make_dispatcher(self, trials: Trials) -> Dispatcher:
         shares = Shares(lanes=self.settings.concurrency, is_wanted=self._is_shared, relieved=self.relieved)
         return Dispatcher(
-            self.channels,
+            self._equip(shares),
             self.clock,
-            self.in_hand,
-            self.terms,
             concurrency=self.settings.concurrency,
             ahead=self.settings.look_ahead,
+            watch=self._make_watch(shares, trials),
+        )
+
+    def _equip(self, shares: Shares) -> Equipment:
+        return Equipment(
+            channel=self.channels,
             settle=self.settler.add,
+            in_hand=self.in_hand,
+            terms=self.terms,
             events=self.events,
             failures=self._failures,
             payloads=self._payloads,
             shares=shares,
             beginnings=self._beginnings,
-            watch=self._make_watch(shares, trials),
         )
 
     def _make_watch(self, shares: Shares, trials: Trials) -> Watch:

@@ -7,6 +7,7 @@ payload that cannot be read. None of these counts as an attempt.
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 
 import psycopg
@@ -43,31 +44,39 @@ def ended_by_drain(lane: Lane) -> Outcome:
     return Released(by_drain=True)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Equipment:
+    """What the attempts of a worker work with. ``settle`` takes each outcome; without ``beginnings`` nothing is noted
+    of an only attempt."""
+
+    channel: Channel
+    settle: Settle
+    in_hand: InHand
+    terms: Terms
+    events: Events
+    failures: Failures
+    payloads: Payloads
+    shares: Shares
+    beginnings: Beginnings | None = None
+
+
 class Attempts:
-    """``settle`` takes each outcome, ``waiting`` what found no place, ``doubt`` the row whose lease is in doubt."""
+    """``waiting`` takes what found no place, ``doubt`` the row whose lease is in doubt."""
 
     def __init__(
         self,
-        channel: Channel,
-        settle: Settle,
+        equipment: Equipment,
         *,
-        in_hand: InHand,
-        terms: Terms,
         tenure: Tenure,
         pace: Pace,
         waiting: Waiting,
         doubt: Callable[[Execution], None],
-        events: Events,
-        failures: Failures,
-        payloads: Payloads,
-        shares: Shares,
-        beginnings: Beginnings | None = None,
     ) -> None:
-        self._beginnings = beginnings
-        self._channel, self._settle, self._in_hand = channel, settle, in_hand
-        self._terms, self._tenure, self._pace = terms, tenure, pace
-        self._waiting, self._doubt = waiting, doubt
-        self._events, self._failures, self._payloads, self._shares = events, failures, payloads, shares
+        self._channel, self._settle, self._in_hand = equipment.channel, equipment.settle, equipment.in_hand
+        self._terms, self._tenure, self._pace = equipment.terms, tenure, pace
+        self._waiting, self._doubt, self._beginnings = waiting, doubt, equipment.beginnings
+        self._events, self._failures = equipment.events, equipment.failures
+        self._payloads, self._shares = equipment.payloads, equipment.shares
         self.draining = False
         """Whether a cancellation ends the lane, too."""
 

@@ -17,25 +17,18 @@ import asyncio
 import time
 from datetime import timedelta
 
-from pgsched.delivery.channel import Channel
-from pgsched.delivery.failures import Failures
 from pgsched.domain.execution import KEPT_BACK, Execution
 from pgsched.domain.outcome import Released
-from pgsched.events import Events
 from pgsched.signals import Signal
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.in_hand import InHand
-from pgsched.worker.run.attempts import Attempts, Settle, ended_by_drain
-from pgsched.worker.run.beginnings import Beginnings
+from pgsched.worker.run.attempts import Attempts, Equipment, ended_by_drain
 from pgsched.worker.run.lane import Lane
 from pgsched.worker.run.pace import Pace
-from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.putting_off import PuttingOff
 from pgsched.worker.run.rounds import Rounds
-from pgsched.worker.run.shares import Shares
 from pgsched.worker.run.stand_in import Hand
 from pgsched.worker.run.tenure import Tenure
-from pgsched.worker.run.terms import DEFAULT, Terms
+from pgsched.worker.run.terms import DEFAULT
 from pgsched.worker.run.upcoming import Upcoming
 from pgsched.worker.run.waiting import Waiting
 from pgsched.worker.run.watch import Watch, Watched
@@ -50,30 +43,23 @@ class Dispatcher:
 
     def __init__(
         self,
-        channel: Channel,
+        equipment: Equipment,
         clock: DatabaseClock,
-        in_hand: InHand,
-        terms: Terms,
         *,
         concurrency: int,
         ahead: float,
-        settle: Settle,
-        events: Events,
-        failures: Failures,
-        payloads: Payloads,
-        shares: Shares,
-        beginnings: Beginnings | None = None,
         watch: Watch | None = None,
     ) -> None:
-        self._clock, self._settle, self.in_hand = clock, settle, in_hand
+        events, shares, payloads = equipment.events, equipment.shares, equipment.payloads
+        self._clock, self._settle, self.in_hand = clock, equipment.settle, equipment.in_hand
         self.room: Signal[[]] = Signal()
-        in_hand.left.connect(payloads.note_left)
-        in_hand.eased.connect(self._look_for_room)
+        self.in_hand.left.connect(payloads.note_left)
+        self.in_hand.eased.connect(self._look_for_room)
         self.concurrency = concurrency
         self._pace = Pace(concurrency=concurrency, ahead=ahead)
         self._events, self._payloads, self.shares = events, payloads, shares
         self._waiting = Waiting(self._resume)
-        self._putting_off = PuttingOff(self._waiting, settle, events)
+        self._putting_off = PuttingOff(self._waiting, self._settle, events)
         self.tenure = Tenure()
         self._rounds = Rounds(lambda: shares.wanted)
         self._ready = self._rounds.now
@@ -84,19 +70,7 @@ class Dispatcher:
         shares.idle = self._idle.__len__
         self._waking = self._wants_room = False
         self._attempts = Attempts(
-            channel,
-            settle,
-            in_hand=in_hand,
-            terms=terms,
-            tenure=self.tenure,
-            pace=self._pace,
-            waiting=self._waiting,
-            doubt=self._doubt,
-            events=events,
-            failures=failures,
-            payloads=payloads,
-            shares=shares,
-            beginnings=beginnings,
+            equipment, tenure=self.tenure, pace=self._pace, waiting=self._waiting, doubt=self._doubt
         )
 
     def _hand(self) -> Hand:

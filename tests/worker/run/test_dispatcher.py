@@ -20,6 +20,7 @@ from pgsched.scheduler import Worker
 from pgsched.store.core.connect import Link
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import InHand
+from pgsched.worker.run.attempts import Equipment
 from pgsched.worker.run.dispatcher import Dispatcher
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.shares import Shares
@@ -95,19 +96,18 @@ async def dispatcher(
     monkeypatch.setattr("pgsched.worker.run.watch._WATCH_EVERY", 0.005)
     clock = DatabaseClock()
     clock.observe(0, time.monotonic(), time.monotonic())
-    made = Dispatcher(
-        gate,
-        clock,
-        InHand(),
-        Terms(clock, lambda client, partition: (b'{"relevant_for": "60s"}',) if client == "brief" else ()),
-        concurrency=LANES,
-        ahead=AHEAD,
+    brief = (b'{"relevant_for": "60s"}',)
+    equipment = Equipment(
+        channel=gate,
         settle=settled.take,
+        in_hand=InHand(),
+        terms=Terms(clock, lambda client, partition: brief if client == "brief" else ()),
         events=Events(recorder),
         failures=Failures(Events(recorder)),
         payloads=Payloads(Link("postgresql://nobody@127.0.0.1:1/none", "payloads"), 1 << 26),
         shares=Shares(lanes=LANES, is_wanted=lambda: False, relieved=lambda: None),
     )
+    made = Dispatcher(equipment, clock, concurrency=LANES, ahead=AHEAD)
     settled.dispatcher = made
     made.room.connect(room.set)
     made.start()

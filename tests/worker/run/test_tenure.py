@@ -15,6 +15,7 @@ from pgsched.events import Events
 from pgsched.store.core.connect import Link
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.in_hand import InHand
+from pgsched.worker.run.attempts import Equipment
 from pgsched.worker.run.dispatcher import Dispatcher
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.shares import Shares
@@ -53,13 +54,17 @@ async def settled() -> Settled:
 async def dispatcher(channel: Blocking, settled: Settled, recorder: Recorder) -> AsyncIterator[Dispatcher]:
     clock = DatabaseClock()
     clock.observe(0, time.monotonic(), time.monotonic())
-    made = Dispatcher(
-        channel, clock, InHand(), Terms(clock, lambda client, partition: ()), concurrency=2, ahead=0.02,
-        settle=settled.take, events=Events(recorder),
+    equipment = Equipment(
+        channel=channel,
+        settle=settled.take,
+        in_hand=InHand(),
+        terms=Terms(clock, lambda client, partition: ()),
+        events=Events(recorder),
         failures=Failures(Events(recorder)),
         payloads=Payloads(Link("postgresql://nobody@127.0.0.1:1/none", "payloads"), 1 << 26),
         shares=Shares(lanes=2, is_wanted=lambda: False, relieved=lambda: None),
-    )  # fmt: skip
+    )
+    made = Dispatcher(equipment, clock, concurrency=2, ahead=0.02)
     settled.dispatcher = made
     made.start()
     yield made
