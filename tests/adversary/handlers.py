@@ -120,14 +120,6 @@ async def _block(seconds: float) -> None:
     time.sleep(seconds)  # noqa: ASYNC251
 
 
-@app.handler("mallory_computes")
-def mallory_computes(payload: Any) -> None:
-    """It keeps the interpreter's lock."""
-    end = time.thread_time() + payload["seconds"]
-    while time.thread_time() < end:
-        sum(range(1000))
-
-
 @app.handler("mallory_answers")
 async def mallory_answers(payload: Any) -> Any:
     """What it returns cannot be kept."""

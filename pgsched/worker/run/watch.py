@@ -97,16 +97,17 @@ class Watch:
             now = time.monotonic()
             blocked = self._watchdog.beat(now)
             self._beaten()
-            occupied = self._look_at_lanes(now, now - before, blocked)
+            occupied = self.look_at(self._watched.lanes, now, now - before, blocked)
             self._watched.look(occupied)
             self._accounts.beat(now, wanted=self._shares.wanted, in_hand=self._watched.hand.in_hand.rows.values())
             self._time.tell()
             before = now
 
-    def _look_at_lanes(self, now: float, passed: float, blocked: float) -> float:
-        """Ends attempts whose time is over, and answers with how long those under way have taken."""
+    def look_at(self, lanes: Sequence[Lane], now: float, passed: float, blocked: float = 0.0) -> float:
+        """Ends attempts whose time is over, and answers with how long those under way have taken. ``passed`` is how
+        long ago it was looked before, ``blocked`` how long the loop stood still meanwhile, if that was too long."""
         occupied = 0.0
-        for lane in self._watched.lanes:
+        for lane in lanes:
             if lane.execution is None:
                 continue
             if blocked and lane.execution is not self._watchdog.culprit:
