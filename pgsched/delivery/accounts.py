@@ -54,7 +54,7 @@ class Accounts:
 
     def __init__(self, hold_back: Callable[[frozenset[str]], None] = lambda over: None) -> None:
         self.hold_back = hold_back
-        self.wanted = self.contended = self.is_open = False
+        self.wanted, self.contended, self.is_open = True, False, False
         self.over: frozenset[str] = frozenset()
         self.felt = self.used = 0.0
         self.turned_at = float("inf")

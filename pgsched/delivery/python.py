@@ -125,6 +125,10 @@ class PythonChannel:
                 return await self._in_transaction(handler, execution)
             if not handler.is_async:
                 return await self._in_thread(handler, execution)
+            if not self._accounts.wanted:  # who is alone is charged for nothing
+                if handler.wants_nothing:
+                    return _success(await handler.function())
+                return _success(await handler.function(**handler.arguments(execution)))
             arguments = {} if handler.wants_nothing else handler.arguments(execution)
             result = begin(self._accounts.of(execution.client_id), handler.function(**arguments), execution.target)
             return _success(await result if type(result) is Steps else result)
