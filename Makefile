@@ -7,7 +7,8 @@ PYTHON ?= $(firstword $(foreach python,python3 python3.14 python3.13 python3.12 
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PYTEST_ARGS ?=
 EVERYWHERE := -n auto --dist worksteal
-# Many tests wait for a second to pass or for a process to start: one more than there are cores leaves none idle.
+# Many tests wait for a second to pass or for a process to start: two more than there are cores leave none idle.
+AND_TWO := -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 2)') --dist worksteal
 AND_ONE := -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist worksteal
 # The tests start hundreds of processes; without bytecode each would compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
@@ -43,13 +44,13 @@ imports: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 test-18: $(VENV)/.dev
-	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(AND_ONE) -m "not timed and not attack" $(PYTEST_ARGS)
+	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(AND_TWO) -m "not timed and not attack" $(PYTEST_ARGS)
 	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest -m timed tests/worker $(PYTEST_ARGS)
-	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest -n 2 --dist worksteal -m attack tests/adversary $(PYTEST_ARGS)
+	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(AND_ONE) -m attack tests/adversary $(PYTEST_ARGS)
 
 test-15: $(VENV)/.dev
 	found="$$($(BIN)/python -m tests.programs.postgresql 15)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=15 && \
-	$(BIN)/pytest $(EVERYWHERE) -m oldest_postgresql tests/migrations tests/store $(PYTEST_ARGS)
+	$(BIN)/pytest $(AND_TWO) -m oldest_postgresql tests/migrations tests/store $(PYTEST_ARGS)
 
 smoke: smoke-15 smoke-16 smoke-17 smoke-18
 

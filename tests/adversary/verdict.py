@@ -19,6 +19,8 @@ _AFTERWARDS = 0.7
 _LOST_AFTER = 30.0
 _ALONE = False, True, True
 """What an attack does it does every time: what was merely late is tried again, with the machine to itself."""
+_ALWAYS_LATE = 0.5
+"""Seconds of lateness beyond which the first client is not well served where it is alone, however busy the machine."""
 _LEAST = 0.5
 """Of what it schedules each second, what the first client must get to schedule."""
 
@@ -85,15 +87,27 @@ def calm(house: House) -> Figures:
 
 
 def judge(house: House, attack: Attack, usual: Figures) -> Verdict:
-    """Mounts an attack, says what came of it, and takes away what it has left."""
+    """Mounts an attack, says what came of it, and takes away what it has left. Where it is tried again, what is usual
+    is looked at again too: others than attacks may keep the machine busy by now."""
     for is_alone in _ALONE:
         with house.turns.taken(alone=is_alone):
+            if is_alone:
+                usual = _worse(usual, alone(house, 1.5))
             verdict = attempt(house, attack, usual)
         house.clear()
         if verdict.broken or not verdict.slow:
             break
         house.wait_until_served()
     return verdict
+
+
+def _worse(one: Figures, other: Figures) -> Figures:
+    """Of each figure the worse one, as far as it may be the machine's doing."""
+    late, took, ticks = (
+        max(before, min(now, _ALWAYS_LATE))
+        for before, now in ((one.late, other.late), (one.took, other.took), (one.ticks, other.ticks))
+    )
+    return Figures(one.count, late, took, ticks, one.machine)
 
 
 def attempt(house: House, attack: Attack, usual: Figures) -> Verdict:

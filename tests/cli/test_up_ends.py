@@ -59,7 +59,7 @@ def _at_work(start: Start, run: Run, tmp_path: Path) -> tuple[subprocess.Popen[s
     return process, found
 
 
-@pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_up_leaves_no_process_of_any_kind(
     start: Start, run: Run, tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -67,7 +67,7 @@ def test_a_signal_to_up_leaves_no_process_of_any_kind(
     found |= _descendants(process.pid)
     process.send_signal(number)
     assert process.wait(60) == 0
-    _until(lambda: _left(found) == [], within=5)
+    _until(lambda: _left(found) == [])
 
 
 def test_the_second_signal_leaves_none_either(start: Start, run: Run, tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_the_second_signal_leaves_none_either(start: Start, run: Run, tmp_path: 
     process.send_signal(signal.SIGQUIT)
     process.send_signal(signal.SIGQUIT)
     process.wait(60)
-    _until(lambda: _left(found) == [], within=5)
+    _until(lambda: _left(found) == [])
 
 
 def test_what_up_leaves_when_it_is_killed_ends_by_itself_but_for_its_postgresql_which_the_next_one_takes_over(
@@ -97,4 +97,4 @@ def test_what_up_leaves_when_it_is_killed_ends_by_itself_but_for_its_postgresql_
     found = _descendants(again.pid)
     again.send_signal(signal.SIGQUIT)
     assert again.wait(60) == 0
-    _until(lambda: _left(found) == [], within=5)
+    _until(lambda: _left(found) == [])

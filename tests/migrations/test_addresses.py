@@ -17,7 +17,7 @@ from pgsched.store.admin.logins import as_login
 from pgsched.store.admin.migrate import migrate
 from pgsched.store.admin.revisions import check_schema
 
-pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
+pytestmark = pytest.mark.smoke
 
 
 def _parts(url: str) -> dict[str, str]:

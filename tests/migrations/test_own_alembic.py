@@ -15,7 +15,7 @@ from pgsched.store.core.pinned import pin_now
 from tests.migrations.schema_catalog import dump
 from tests.migrations.test_schema import GOLDEN, HEADER
 
-pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
+pytestmark = pytest.mark.smoke
 
 ENV = """
 from alembic import context

@@ -13,7 +13,7 @@ from pgsched.store.admin.ddl import sqlalchemy_url
 from pgsched.store.admin.migrate import migrate
 from pgsched.store.admin.revisions import check_schema, migrations_dir
 
-pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
+pytestmark = pytest.mark.smoke
 
 ENV = """
 import sqlalchemy as sa
