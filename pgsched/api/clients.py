@@ -1,6 +1,5 @@
 """The clients: their settings and signing secrets, and how they are held and released."""
 
-from datetime import timedelta
 from typing import Annotated
 
 import msgspec
@@ -22,8 +21,7 @@ from pgsched.api.routing import (
     sets,
 )
 from pgsched.api.settings import ClientSettings, Rotation
-from pgsched.domain.duration import parse_duration
-from pgsched.domain.request import NO_DELAY
+from pgsched.domain.request import length_of
 from pgsched.store.admin import clients
 from pgsched.store.admin.clients import KEPT_FOR, ClientRow
 
@@ -103,7 +101,7 @@ async def rotate_secret(
 ) -> NewSecret:
     """Until the former secrets end, callbacks have a signature by each."""
     asked = data or Rotation()
-    kept = _kept_for(asked.keep_for)
+    kept = KEPT_FOR if asked.keep_for is None else length_of(asked.keep_for)
     async with database.connection() as connection:
         secret = await clients.rotate_secret(connection, client, secret=asked.secret, keep_for=kept, actor=actor)
     return NewSecret(client=client, secret=secret)
@@ -114,9 +112,3 @@ async def drop_secret(client: ClientName, database: Pooled, actor: Actor) -> Cli
     """The former secrets end too."""
     async with database.connection() as connection:
         return ClientChanged(client=client, changed=await clients.drop_secret(connection, client, actor=actor))
-
-
-def _kept_for(given: str | None) -> timedelta:
-    if given is None:
-        return KEPT_FOR
-    return timedelta(0) if given in NO_DELAY else parse_duration(given)

@@ -19,7 +19,7 @@ from pgsched.store.jobs.jobs import plan_job
 from pgsched.store.lookup.listings import get_job, planned_instant
 from pgsched.store.lookup.rows import JobRow
 from pgsched.store.schedule import calls
-from pgsched.store.schedule.order import Order, When, when
+from pgsched.store.schedule.order import Order, order_of
 
 SHOWN = 5
 """The number of next instants in an answer."""
@@ -79,25 +79,11 @@ async def create(
 
 
 def _order(data: CreateJob, idempotency_key: str | None) -> Order:
-    return Order(
-        target=data.target,
-        when=_when(data),
-        payload=None if isinstance(data.payload, msgspec.UnsetType) else bytes(data.payload).decode(),
-        client=data.client,
-        key=data.key or idempotency_key,
-        ordering_key=data.ordering_key,
-        queue=data.queue,
-        options=None if data.options is None else msgspec.json.encode(data.options).decode(),
-        on_conflict=data.on_conflict,
-        rules=None if data.rules is None else msgspec.json.encode(data.rules).decode(),
-        labels=None if data.labels is None else msgspec.json.encode(data.labels).decode(),
-        after=data.after,
-        after_outcome=data.after_outcome,
-    )
-
-
-def _when(data: CreateJob) -> When:
-    return when(**data.schedule.given(), rules=data.rules)
+    given = msgspec.structs.asdict(data) | data.schedule.given()
+    payload = None if isinstance(data.payload, msgspec.UnsetType) else bytes(data.payload).decode()
+    for name in ("target", "schedule"):
+        del given[name]
+    return order_of(data.target, given | {"payload": payload, "key": data.key or idempotency_key})
 
 
 async def _place_execution(connection: AsyncConnection[Any], order: Order) -> Scheduled:

@@ -22,12 +22,12 @@ from pgsched.api.routing import (
     position,
     reads,
 )
+from pgsched.domain.schedule import instant_of
 from pgsched.errors import InvalidSchedule, NotFound
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import Execution, ExecutionFilter
 from pgsched.store.schedule import calls
-from pgsched.store.schedule.order import when
 
 Status = Literal["scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled", "expired", "skipped"]
 _HOW = "scheduled_for, RFC 3339 with an offset"
@@ -88,7 +88,7 @@ async def reschedule(
     execution_id: ExecutionId, database: Pooled, actor: Actor, data: JSONBody[Reschedule]
 ) -> Rescheduled:
     """A row of a recurring job stays where its schedule has it."""
-    fire_at = instant(data.fire_at, "fire_at")
+    fire_at = instant_of(data.fire_at, "fire_at")
     async with database.connection() as connection:
         await calls.reschedule(connection, execution_id, fire_at, actor=actor)
     return Rescheduled(id=execution_id, fire_at=fire_at)
@@ -99,17 +99,6 @@ def bound(name: str, text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        return instant(text.replace(" ", "+"), name)
+        return instant_of(text.replace(" ", "+"), name)
     except InvalidSchedule as error:
         raise Unreadable(str(error), faults=[Fault(parameter=name, detail=str(error))]) from None
-
-
-def instant(text: str, name: str) -> datetime:
-    """Raises InvalidSchedule, which tells of it under this name."""
-    try:
-        moment = when(at=text).fire_at
-    except InvalidSchedule as error:
-        raise InvalidSchedule(str(error).replace("at ", f"{name} ", 1)) from None
-    if moment is None:
-        raise InvalidSchedule(f"{name} is missing: write an instant such as 2026-03-01T09:00:00Z")
-    return moment

@@ -15,8 +15,7 @@ from pgsched.api.arrivals import Arrivals, Queue
 from pgsched.api.database import Database
 from pgsched.api.requests import ApiRequest, Duration
 from pgsched.api.routing import ExecutionId, Pooled, acts
-from pgsched.domain.duration import parse_duration
-from pgsched.domain.request import NO_DELAY
+from pgsched.domain.request import length_of
 from pgsched.errors import InvalidInput, InvalidSchedule
 from pgsched.store.pull import messages
 from pgsched.store.pull.messages import Failure, Message
@@ -184,9 +183,7 @@ def _token(text: str) -> int:
 
 
 def _length(name: str, text: str) -> timedelta:
-    if text in NO_DELAY:
-        return timedelta(0)
     try:
-        return parse_duration(text)
+        return length_of(text)
     except InvalidSchedule as error:
         raise InvalidInput(f"{name}: {error}") from None

@@ -7,9 +7,9 @@ from litestar.openapi.spec import Example
 from litestar.params import Body
 
 from pgsched.answers import Page, page_of
-from pgsched.api.executions import instant
 from pgsched.api.routing import Actor, AfterName, Limit, OnlyClient, Pooled, acts, reads
 from pgsched.api.settings import Host, Sidelining
+from pgsched.domain.schedule import instant_of
 from pgsched.store.gates import targets
 from pgsched.store.gates.targets import Sidelined
 
@@ -39,7 +39,7 @@ async def sideline(
     data: Annotated[Sidelining, Body(examples=[_HOST])], database: Pooled, actor: Actor
 ) -> TargetChanged:
     """Nothing more is called there, for one client or for all, until then or until it is restored."""
-    until = instant(data.until, "until") if data.until is not None else None
+    until = instant_of(data.until, "until") if data.until is not None else None
     async with database.connection() as connection:
         changed = await targets.sideline(
             connection, data.host, client=data.client, until=until, note=data.note, actor=actor

@@ -1,7 +1,6 @@
 """``pgsched clients``: what is set for clients."""
 
 import sys
-from datetime import timedelta
 from typing import Any
 
 import click
@@ -110,9 +109,10 @@ async def rotate_secret(
     connection: Any, client: str, secret: str | None, keep_for: str | None, actor: str | None
 ) -> Answer:
     """Sign a client's callbacks with a new secret. Prints it, this once."""
+    from pgsched.domain.request import length_of
     from pgsched.store.admin import clients
 
-    kept = clients.KEPT_FOR if keep_for is None else _length(keep_for)
+    kept = clients.KEPT_FOR if keep_for is None else length_of(keep_for)
     given = sys.stdin.read().strip() if secret == "-" else secret
     made = await clients.rotate_secret(connection, client, secret=given, keep_for=kept, actor=actor)
     return Answer({"client": client, "secret": made}, made)
@@ -127,10 +127,3 @@ async def drop_secret(connection: Any, client: str, actor: str | None) -> Answer
 
     done = await clients.drop_secret(connection, client, actor=actor)
     return changed(done, "dropped", "there was none", client=client)
-
-
-def _length(given: str) -> timedelta:
-    from pgsched.domain.duration import parse_duration
-    from pgsched.domain.request import NO_DELAY
-
-    return timedelta(0) if given in NO_DELAY else parse_duration(given)

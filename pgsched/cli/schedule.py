@@ -1,17 +1,14 @@
 """``pgsched schedule``: one call of the SQL function of the same name."""
 
-import json
 from typing import Any
 
 import click
 
-from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
+from pgsched.cli.commands import Answer, command, defaults_option
 from pgsched.cli.parameters import ASSIGNMENT, JSON, LABEL
-from pgsched.cli.reply import Reply, json_option
 
 
-@click.command()
-@settings_options(DATABASE)
+@command()
 @click.argument("target")
 @click.option("--at", metavar="INSTANT", help="Once, at this instant: ISO 8601 with an offset.")
 @click.option("--delay", metavar="DURATION", help="Once, this long from now, such as 10m or PT10M.")
@@ -36,14 +33,7 @@ from pgsched.cli.reply import Reply, json_option
     "--ordering-key", metavar="KEY", help="Executions that share it are delivered one at a time and in order."
 )
 @click.option("--queue", default="default", show_default=True, metavar="NAME", help="Queue to put it in.")
-@click.option(
-    "--option",
-    "options",
-    type=ASSIGNMENT,
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Delivery option, such as timeout=5s.",
-)
+@defaults_option("Delivery option, such as timeout=5s.")
 @click.option(
     "--rule", "rules", type=ASSIGNMENT, multiple=True, metavar="NAME=VALUE", help="How it recurs, such as jitter=5m."
 )
@@ -56,32 +46,18 @@ from pgsched.cli.reply import Reply, json_option
 @click.option(
     "--after-outcome", default="success", show_default=True, metavar="OUTCOME", help="--after: success, or any end."
 )
-@json_option
-@click.pass_obj
-def schedule(reply: Reply, /, target: str, payload: str | None, **rest: Any) -> None:
+async def schedule(connection: Any, target: str, **given: Any) -> Answer:
     """Schedule a call of TARGET: once, now or later, or again and again.
 
     TARGET is one URI, such as https://host/path or python:name. Prints the id; with --json also whether that is of
     something created, replaced, existing or ended.
     """
-    from pgsched.store.schedule.order import Order, when
-
-    flags = {name: rest.pop(name) for name in (*DATABASE, "config")}
-    timing = {name: rest.pop(name) for name in ("at", "delay", "cron", "every", "timezone", "gap", "overlap")}
-    for name in ("options", "rules", "labels"):
-        rest[name] = json.dumps(dict(rest[name])) if rest[name] else None
-    rest["after"] = list(rest["after"]) or None
-    order = Order(target=target, when=when(**timing, rules=rest["rules"]), payload=payload, **rest)
-    placed = _place(flags, order)
-    kind = "job" if order.when.recurs else "execution"
-    reply.give({"id": placed.id, "kind": kind, "outcome": placed.outcome}, str(placed.id))
-
-
-def _place(flags: dict[str, Any], order: Any) -> Any:
-    from pgsched.cli.database import ask
     from pgsched.store.schedule import calls
+    from pgsched.store.schedule.order import order_of
 
-    async def place(connection: Any) -> Any:
-        return await calls.schedule(connection, order)
-
-    return ask(with_database(load_settings(flags)), place)
+    for name in ("options", "rules", "labels"):
+        given[name] = dict(given[name]) or None
+    order = order_of(target, given | {"after": list(given["after"]) or None})
+    placed = await calls.schedule(connection, order)
+    kind = "job" if order.when.recurs else "execution"
+    return Answer({"id": placed.id, "kind": kind, "outcome": placed.outcome}, str(placed.id))

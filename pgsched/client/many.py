@@ -14,11 +14,10 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from pgsched.client.requests import encode
 from pgsched.client.transaction import Executes, execute_of, raises_ours
 from pgsched.errors import InvalidInput
 from pgsched.store.core.sql import statement
-from pgsched.store.core.text import check_text
+from pgsched.store.core.text import check_text, encode
 from pgsched.store.core.wire import register_arrays
 from pgsched.store.schedule.bulk import Load, OneShot, Start, due
 from pgsched.store.schedule.order import When, check_given, when

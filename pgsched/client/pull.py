@@ -10,14 +10,13 @@ for message in client.consume("orders", worker="svc-1"):
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from types import NoneType
 from typing import Any, TypeVar
 
 from pgsched.client.methods import method
 from pgsched.client.requests import Call, Id, Length, body, identity, path, present
-from pgsched.domain.duration import parse_duration
-from pgsched.domain.request import NO_DELAY
+from pgsched.domain.request import length_of
 from pgsched.errors import InvalidInput
 from pgsched.store.pull.messages import Message
 
@@ -73,13 +72,13 @@ class PullMethods:
 
 def claim(queue: str, worker: str, batch: int, lease: Length, wait: Length) -> Call[list[Message]]:
     asked = body({"worker": worker, "batch": batch, "lease": lease, "wait": wait})
-    patience = _MARGIN + _seconds(wait)
+    patience = _MARGIN + length_of(wait).total_seconds()
     return Call("POST", path("queues", queue, "claim"), list[Message], "items", body=asked, timeout=patience)
 
 
 def claim_for_ever(queue: str, worker: str, batch: int, lease: Length, wait: Length) -> Call[list[Message]]:
     """The request that ``consume`` repeats. Raises InvalidInput for one that would not wait."""
-    if _seconds(wait) < 1:
+    if length_of(wait).total_seconds() < 1:
         raise InvalidInput('wait must be 1 s or more, such as wait="20s": else an empty queue is asked all the time')
     return claim(queue, worker, batch, lease, wait)
 
@@ -87,9 +86,3 @@ def claim_for_ever(queue: str, worker: str, batch: int, lease: Length, wait: Len
 def _report(held: Held, verb: str, answer: type[_Answer], field: str | None = None, **said: Any) -> Call[_Answer]:
     verb_path = path("executions", identity(held.id), verb)
     return Call("POST", verb_path, answer, field, body={"token": str(held.token), **body(present(said))})
-
-
-def _seconds(length: Length) -> float:
-    if isinstance(length, timedelta):
-        return length.total_seconds()
-    return 0.0 if length in NO_DELAY else parse_duration(length).total_seconds()

@@ -15,7 +15,8 @@ import orjson
 from pgsched import errors
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import instant_of
-from pgsched.errors import InvalidInput, InvalidPayload, PgschedError, Unavailable
+from pgsched.errors import InvalidInput, PgschedError, Unavailable
+from pgsched.store.core.text import encode
 
 _Answer = TypeVar("_Answer")
 Id = UUID | str
@@ -76,14 +77,6 @@ def identity(id: Id) -> str:
         return str(id if isinstance(id, UUID) else UUID(id))
     except (ValueError, AttributeError, TypeError):
         raise InvalidInput(f"{str(id)[:80]!r} is not an id: give a UUID") from None
-
-
-def encode(value: Any, name: str) -> bytes:
-    """JSON. Raises InvalidPayload for what JSON has no word for."""
-    try:
-        return orjson.dumps(value)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidPayload(f"{name} cannot be written as JSON: {error}; give plain dicts, lists and values") from None
 
 
 def body(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,9 +6,8 @@ failed statement does: it can only be rolled back.
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Protocol, Unpack
 from uuid import UUID
@@ -17,11 +16,12 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from pgsched.client.jobs import ScheduleOptions
-from pgsched.client.requests import Id, encode
+from pgsched.client.requests import check_names
 from pgsched.store.core.refusals import refusal
 from pgsched.store.core.sql import statement
+from pgsched.store.core.text import encode
 from pgsched.store.schedule.calls import Placed, placed
-from pgsched.store.schedule.order import Order, check_given, names_after, when
+from pgsched.store.schedule.order import Order, check_given, names_after, order_of
 
 _DRIVERS = re.compile("psycopg|asyncpg")
 
@@ -85,37 +85,12 @@ async def schedule_outcome_async(
 
 
 def _order(target: str, **options: Unpack[ScheduleOptions]) -> Order:
+    check_names(options, ScheduleOptions)
     check_given(options)
-    return _built(target, **options)
-
-
-def _built(
-    target: str,
-    *,
-    payload: Any = None,
-    options: Mapping[str, Any] | None = None,
-    rules: Mapping[str, Any] | None = None,
-    labels: Mapping[str, str] | None = None,
-    after: Sequence[Id] | None = None,
-    at: datetime | str | None = None,
-    delay: timedelta | str | None = None,
-    cron: str | None = None,
-    every: timedelta | str | None = None,
-    timezone: str | None = None,
-    gap: str | None = None,
-    overlap: str | None = None,
-    **names: Any,
-) -> Order:
-    return Order(
-        target=target,
-        when=when(at=at, delay=delay, cron=cron, every=every, timezone=timezone, gap=gap, overlap=overlap, rules=rules),
-        payload=None if payload is None else encode(payload, "payload").decode(),
-        options=None if options is None else encode(dict(options), "options").decode(),
-        rules=None if rules is None else encode(dict(rules), "rules").decode(),
-        labels=None if labels is None else encode(dict(labels), "labels").decode(),
-        after=names_after(after),
-        **{name: value for name, value in names.items() if value is not None},
-    )
+    given = {**options, "after": names_after(options.get("after"))}
+    if given.get("payload") is not None:
+        given["payload"] = encode(given["payload"], "payload").decode()
+    return order_of(target, given)
 
 
 @contextmanager

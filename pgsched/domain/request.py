@@ -12,7 +12,7 @@ from pgsched.errors import InvalidSchedule
 
 _SOME_ANCHOR = datetime(2000, 1, 1, tzinfo=UTC)
 _NO_TIME = timedelta(0)
-NO_DELAY = frozenset({"PT0S", "0s"})
+_NO_DELAY = frozenset({"PT0S", "0s"})
 """How no delay at all is written, which is no length of time that may be repeated."""
 
 
@@ -78,6 +78,13 @@ def _only_with(kind: str, value: object, **companions: object) -> None:
 
 
 def _check_delay(delay: str | timedelta) -> None:
-    length = (_NO_TIME if delay in NO_DELAY else parse_duration(delay)) if isinstance(delay, str) else delay
+    length = length_of(delay)
     if length != _NO_TIME:
         check_duration(length)
+
+
+def length_of(given: str | timedelta) -> timedelta:
+    """A duration, which may be none at all. Raises InvalidSchedule."""
+    if not isinstance(given, str):
+        return given
+    return _NO_TIME if given in _NO_DELAY else parse_duration(given)

@@ -1,9 +1,11 @@
-"""Text that PostgreSQL cannot store."""
+"""Text on its way to PostgreSQL: JSON is written, and what it cannot store is refused."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from pgsched.errors import InvalidInput
+import orjson
+
+from pgsched.errors import InvalidInput, InvalidPayload
 
 
 def check_text(name: str, value: str | None) -> None:
@@ -23,3 +25,11 @@ def check_texts(parameters: Mapping[str, Any]) -> None:
     for name, value in parameters.items():
         if isinstance(value, str):
             check_text(name, value)
+
+
+def encode(value: Any, name: str) -> bytes:
+    """JSON. Raises InvalidPayload for what JSON has no word for."""
+    try:
+        return orjson.dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidPayload(f"{name} cannot be written as JSON: {error}; give plain dicts, lists and values") from None

@@ -7,11 +7,12 @@ from typing import Any
 from uuid import UUID
 
 from pgsched.domain.digits import check_payload
-from pgsched.domain.duration import parse_duration
-from pgsched.domain.request import NO_DELAY, check_request
+from pgsched.domain.request import check_request, length_of
 from pgsched.domain.schedule import instant_of
 from pgsched.errors import InvalidInput, InvalidSchedule
-from pgsched.store.core.text import check_text
+from pgsched.store.core.text import check_text, encode
+
+_TIMING = ("at", "delay", "cron", "every", "timezone", "gap", "overlap")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,19 @@ class Order:
         return found | {field.name: getattr(self.when, field.name) for field in fields(self.when)}
 
 
+def order_of(target: str, given: Mapping[str, Any]) -> Order:
+    """The order that keyword arguments ask for: ``payload`` as JSON text, ``options``, ``rules`` and ``labels`` as
+    mappings; what is None was not given. Raises what ``Order`` and ``when`` do, InvalidPayload for what is not JSON."""
+    found = {name: value for name, value in given.items() if value is not None}
+    timing = {name: found.pop(name) for name in _TIMING if name in found}
+    asked = when(**timing, rules=found.get("rules"))
+    for name in ("options", "rules", "labels"):
+        if name in found:
+            value = found[name]
+            found[name] = encode(dict(value) if isinstance(value, Mapping) else value, name).decode()
+    return Order(target=target, when=asked, **found)
+
+
 def when(
     *,
     at: str | datetime | None = None,
@@ -84,9 +98,9 @@ def when(
     check_request(at=at, delay=delay, cron=cron, every=every, timezone=timezone, gap=gap, overlap=overlap, rules=rules)
     return When(
         fire_at=None if at is None else instant_of(at, "at"),
-        delay=_length(delay),
+        delay=None if delay is None else length_of(delay),
         cron=cron,
-        every=_length(every),
+        every=None if every is None else length_of(every),
         timezone=timezone,
         gap=gap,
         overlap=overlap,
@@ -108,9 +122,3 @@ def names_after(after: Sequence[UUID | str] | None) -> list[str] | None:
     if isinstance(after, str | UUID | bytes) or not all(isinstance(name, str | UUID) for name in after):
         raise InvalidInput("after is a list of ids and keys: write after=[id]")
     return [str(name) for name in after]
-
-
-def _length(given: str | timedelta | None) -> timedelta | None:
-    if not isinstance(given, str):
-        return given
-    return timedelta(0) if given in NO_DELAY else parse_duration(given)
