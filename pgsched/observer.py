@@ -26,12 +26,10 @@ class BatchClaimed:
 class BatchDelivered:
     """Outcomes have gathered, and are about to be settled together.
 
-    ``outcomes`` counts the rows by the status in which they end, or ``retrying``, ``postponed``, ``deferred``, ``held``
-    or ``released``. ``seconds`` is the time since the first of them came.
+    ``seconds`` is the time since the first of them came.
     """
 
     rows: int
-    outcomes: Mapping[str, int]
     seconds: float
 
 
@@ -39,11 +37,13 @@ class BatchDelivered:
 class BatchSettled:
     """The database has taken a batch.
 
-    ``rows`` is the number of rows that were still leased to this worker. ``seconds`` is the time that the
-    ``statements`` took.
+    ``rows`` is the number of rows that were still leased to this worker, and ``outcomes`` counts them by the status in
+    which they ended, or ``retrying``, ``postponed``, ``deferred``, ``held`` or ``released``. ``seconds`` is the time
+    that the ``statements`` took.
     """
 
     rows: int
+    outcomes: Mapping[str, int]
     statements: int
     seconds: float
 

@@ -1,9 +1,7 @@
 """How an execution is delivered and retried: the ``options`` of a row, checked and with their defaults."""
 
-import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -33,28 +31,12 @@ class Backoff:
     factor: float = 2.0
     maximum: float = 600.0
 
-    def ceiling(self, attempt: int) -> float:
-        """The longest wait, in seconds, after the attempt of this number (from 1)."""
-        try:
-            return min(self.maximum, self.initial * self.factor ** (attempt - 1))
-        except OverflowError:
-            return self.maximum
-
-    def delay(self, attempt: int, rng: random.Random) -> timedelta:
-        """A wait drawn evenly from half the ceiling to the whole: never so short that the next try meets the same."""
-        ceiling = self.ceiling(attempt)
-        return timedelta(seconds=rng.uniform(ceiling / 2, ceiling))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
     """How long to wait between tries: exactly so many seconds each, the last of them again for all that follow."""
 
     seconds: tuple[float, ...]
-
-    def delay(self, attempt: int, rng: random.Random) -> timedelta:
-        """The wait after the attempt of this number (from 1)."""
-        return timedelta(seconds=self.seconds[min(attempt, len(self.seconds)) - 1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ def test_a_target_fails_that_failed_often_and_in_half_of_its_attempts(
         (failed(None), True, False),
         (failed(404), False, True),
         (failed(410), False, True),
-        (Late(status="expired", reason="late"), False, False),
+        (Late(), False, False),
         (Released(), False, False),
         (Settled(), False, False),
     ],

@@ -714,10 +714,8 @@ function pgsched_internal.acting_role() returns name volatility s parallel s
 function pgsched_internal.acts_for(text) returns boolean volatility s parallel s
 function pgsched_internal.advance_replay(uuid,integer) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
 function pgsched_internal.advance_sequences() returns void volatility v parallel u set search_path=pg_catalog, pg_temp
-function pgsched_internal.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) returns record volatility i parallel s
 function pgsched_internal.attach_day(text,date) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.attach_if_free(text,date) returns boolean volatility v parallel u set search_path=pg_catalog, pg_temp
-function pgsched_internal.attempts_allowed(jsonb) returns numeric volatility i parallel s
 function pgsched_internal.attempts_in(jsonb) returns numeric volatility i parallel s
 function pgsched_internal.backoff(jsonb,integer,double precision) returns double precision volatility i parallel s
 function pgsched_internal.block_key(smallint,text,text,uuid,text) returns void volatility v parallel u
@@ -776,6 +774,7 @@ function pgsched_internal.day_table(text,date) returns text volatility i paralle
 function pgsched_internal.days_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.days_to_drop(integer) returns SETOF text volatility s parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.days_to_make(integer) returns TABLE(parent text, day date) volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.decide(text,text,boolean,double precision,integer,double precision,jsonb,text,smallint,integer,double precision) returns record volatility v parallel u
 function pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) returns record volatility v parallel u
 function pgsched_internal.default_attempts() returns integer volatility i parallel s
 function pgsched_internal.dependents_of(uuid[],uuid,integer) returns record volatility s parallel u
@@ -790,7 +789,7 @@ function pgsched_internal.due_in(smallint,integer,text[],text[],uuid[]) returns 
 function pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) returns record volatility v parallel u
 function pgsched_internal.duration_text(double precision) returns text volatility i parallel s
 function pgsched_internal.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
-function pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) returns void volatility v parallel u
+function pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) returns pgsched.execution_status volatility v parallel u
 function pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) returns boolean volatility v parallel u
 function pgsched_internal.ended_under(pgsched_internal.keys,text,text,text,smallint) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.executions_inserted() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -884,7 +883,7 @@ function pgsched_internal.notify_turns() returns void volatility v parallel u
 function pgsched_internal.notify_wake(smallint,timestamp with time zone) returns void volatility v parallel u
 function pgsched_internal.notify_workers(text) returns void volatility v parallel u
 function pgsched_internal.open_gate(text,boolean) returns boolean volatility v parallel u
-function pgsched_internal.options_of(pgsched.executions) returns jsonb volatility s parallel s
+function pgsched_internal.options_of(jsonb,text,smallint,integer) returns jsonb volatility s parallel s
 function pgsched_internal.owner_of_job(uuid) returns text volatility s parallel u
 function pgsched_internal.pages_of(smallint) returns bigint volatility s parallel u
 function pgsched_internal.partition_in(uuid) returns smallint volatility i parallel s
@@ -1054,9 +1053,7 @@ grant execute on pgsched_internal.accounted_to(pgsched.jobs,boolean) to pgsched_
 grant execute on pgsched_internal.acting_role() to pgsched_worker
 grant execute on pgsched_internal.acts_for(text) to pgsched_worker
 grant execute on pgsched_internal.advance_replay(uuid,integer) to pgsched_worker
-grant execute on pgsched_internal.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) to pgsched_worker
 grant execute on pgsched_internal.attach_day(text,date) to pgsched_worker
-grant execute on pgsched_internal.attempts_allowed(jsonb) to pgsched_worker
 grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_worker
 grant execute on pgsched_internal.block_key(smallint,text,text,uuid,text) to pgsched_worker
@@ -1116,6 +1113,7 @@ grant execute on pgsched_internal.count_outcome(uuid,pgsched.execution_status) t
 grant execute on pgsched_internal.day_table(text,date) to pgsched_worker
 grant execute on pgsched_internal.days_to_drop(integer) to pgsched_worker
 grant execute on pgsched_internal.days_to_make(integer) to pgsched_worker
+grant execute on pgsched_internal.decide(text,text,boolean,double precision,integer,double precision,jsonb,text,smallint,integer,double precision) to pgsched_worker
 grant execute on pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
 grant execute on pgsched_internal.default_attempts() to pgsched_worker
 grant execute on pgsched_internal.dependents_of(uuid[],uuid,integer) to pgsched_worker
@@ -1204,7 +1202,7 @@ grant execute on pgsched_internal.notify_turns() to pgsched_worker
 grant execute on pgsched_internal.notify_wake(smallint,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.notify_workers(text) to pgsched_worker
 grant execute on pgsched_internal.open_gate(text,boolean) to pgsched_worker
-grant execute on pgsched_internal.options_of(pgsched.executions) to pgsched_worker
+grant execute on pgsched_internal.options_of(jsonb,text,smallint,integer) to pgsched_worker
 grant execute on pgsched_internal.owner_of_job(uuid) to pgsched_worker
 grant execute on pgsched_internal.partition_in(uuid) to pgsched_worker
 grant execute on pgsched_internal.partition_of(pgsched.jobs) to pgsched_worker
@@ -1448,10 +1446,8 @@ comment on pgsched_internal.acting_role() is 'The role that the session acts as:
 comment on pgsched_internal.acts_for(text) is 'Whether the session acts as a role of this client, or as one that may do everything.'
 comment on pgsched_internal.advance_replay(uuid,integer) is 'Replays the next dead letters of a replay of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and whether that was the last.'
 comment on pgsched_internal.advance_sequences() is 'Brings the sequences up to the rows of their tables, which replication brings and sequences it does not; called by migrations.'
-comment on pgsched_internal.after_failure(jsonb,integer,double precision,text,boolean,interval,double precision) is 'What becomes of an execution after the failed attempt of this number, so many seconds after its instant: retrying after a delay in seconds, or an end; with the reason that is kept.'
 comment on pgsched_internal.attach_day(text,date) is 'Makes the table of a day a partition, if the locks for it are free at this moment; whether that is done.'
 comment on pgsched_internal.attach_if_free(text,date) is 'Makes the table of a day a partition; false where the locks for it are not free, null where it cannot be one any more.'
-comment on pgsched_internal.attempts_allowed(jsonb) is 'After how many attempts an execution with these options has failed for good.'
 comment on pgsched_internal.attempts_in(jsonb) is 'How many attempts these options allow; null where they do not say.'
 comment on pgsched_internal.backoff(jsonb,integer,double precision) is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.'
 comment on pgsched_internal.block_key(smallint,text,text,uuid,text) is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.'
@@ -1510,7 +1506,8 @@ comment on pgsched_internal.day_table(text,date) is 'What the table of a day is 
 comment on pgsched_internal.days_followed() is 'Makes the tables of the days that were made where the rows come from.'
 comment on pgsched_internal.days_to_drop(integer) is 'The tables of days of history and attempts that are older than so many days.'
 comment on pgsched_internal.days_to_make(integer) is 'The days of history and attempts, today and so many ahead, that have no partition yet.'
-comment on pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) is 'What becomes of an execution after a failed try, by its options: its status, the reason, and in how many seconds it is tried again.'
+comment on pgsched_internal.decide(text,text,boolean,double precision,integer,double precision,jsonb,text,smallint,integer,double precision) is 'What becomes of an execution, so many seconds after its instant, by what its attempt came to: failed; postponed by its target; late, that is, too late to begin; or an end, which stands. Its status, in how many seconds it is tried again unless it ends, and the reason.'
+comment on pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) is 'What becomes of an execution after a failed try, by its options.'
 comment on pgsched_internal.default_attempts() is 'After how many attempts an execution has failed for good whose options do not say it.'
 comment on pgsched_internal.dependents_of(uuid[],uuid,integer) is 'The first of those that wait for these ends, of the first end those behind an id; and which end is the last that was looked at.'
 comment on pgsched_internal.detail_of(text) is 'A note as the audit log keeps it; null where there is none.'
@@ -1524,7 +1521,7 @@ comment on pgsched_internal.due_in(smallint,integer,text[],text[],uuid[]) is 'Lo
 comment on pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
 comment on pgsched_internal.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.'
 comment on pgsched_internal.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
-comment on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) is 'Enters an execution whose row was deleted into history, unless its client does not keep such ends, and does what follows. It may stand for its job''s instants up to the last one given; begun is false where a claim counted an attempt that never began; lets_next is false where the caller lets the next of its ordering key have its turn.'
+comment on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) is 'Enters an execution whose row was deleted into history, unless its client does not keep such ends, and does what follows; returns the status. It may stand for its job''s instants up to the last one given; begun is false where a claim counted an attempt that never began; lets_next is false where the caller lets the next of its ordering key have its turn.'
 comment on pgsched_internal.end_in_hand(pgsched.executions,pgsched.execution_status,jsonb,text,boolean) is 'Moves an execution that is locked into history, with what its end brings about, as the settle of a worker does; tried says whether its last attempt took place. False, and nothing done, where somebody has locked what else it writes.'
 comment on pgsched_internal.ended is 'Executions that have ended, as the views of statuses show them.'
 comment on pgsched_internal.ended_status is 'Those that have ended.'
@@ -1622,7 +1619,7 @@ comment on pgsched_internal.notify_turns() is 'Tells the workers that it may be 
 comment on pgsched_internal.notify_wake(smallint,timestamp with time zone) is 'Tells the workers that a near-term row stands in a partition.'
 comment on pgsched_internal.notify_workers(text) is 'Tells the workers, such as plan, or that a row stands in a partition; nothing while the queue of notifications is half full.'
 comment on pgsched_internal.open_gate(text,boolean) is 'Lets executions pass a gate that was shut, all at once or more and more; what limits it limits it again. False if it was open.'
-comment on pgsched_internal.options_of(pgsched.executions) is 'The options that hold for an execution: its own, its client''s where they are silent, and then its queue''s.'
+comment on pgsched_internal.options_of(jsonb,text,smallint,integer) is 'The options that hold for an execution: its own, its client''s where they are silent, and then its queue''s.'
 comment on pgsched_internal.owner_of_job(uuid) is 'The client of a job, where the session acts for that client; null for an unknown job and for another client''s.'
 comment on pgsched_internal.pages_of(smallint) is 'How many pages the table of a partition has.'
 comment on pgsched_internal.partition_in(uuid) is 'The partition that an id carries; null where it carries none. A hint: an id made elsewhere may look as if it did.'

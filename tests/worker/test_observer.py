@@ -39,7 +39,7 @@ class Noting(Observer):
     @property
     def outcomes(self) -> Counter[str]:
         """All batches together."""
-        return sum((Counter(batch.outcomes) for batch in self.deliveries), Counter[str]())
+        return sum((Counter(batch.outcomes) for batch in self.settles), Counter[str]())
 
 
 def an_app() -> App:
@@ -80,7 +80,7 @@ async def test_rows_are_told_of_by_the_batch_from_claim_to_settle(
     assert sum(batch.rows for batch in noting.claims) == sum(batch.rows for batch in noting.settles) == 500
     assert noting.outcomes == {"succeeded": 500}
     assert len(noting.deliveries) == len(noting.settles) < 100
-    assert all(batch.rows == sum(batch.outcomes.values()) for batch in noting.deliveries)
+    assert all(batch.rows == sum(batch.outcomes.values()) for batch in noting.settles)
 
 
 async def test_each_batch_tells_its_statements_and_its_time(db: Connection, database_url: str, noting: Noting) -> None:

@@ -171,7 +171,8 @@ async def settle_succeeded(connection: Connection, code: int | None, groups: Gro
 
 
 async def settle_discarded(connection: Connection, groups: Groups) -> list[Answer]:
-    """Ends succeeded rows whose client keeps no history of successes. Each answers with how many were this worker's."""
+    """Ends succeeded rows whose client keeps no history of successes. The answers' rowcounts are how many were this
+    worker's."""
     return [
         await connection.execute(statement_over("live/settle_discarded", partitions), rows, binary=True)
         for partitions, rows in over_partitions(groups)
@@ -191,60 +192,39 @@ def over_partitions(groups: Groups) -> Iterator[tuple[tuple[int, ...], dict[str,
 
 
 class Finished(NamedTuple):
-    """The end of an execution that has something to tell. Seconds is how long the last attempt took; None when it
-    never began, and does not count."""
+    """What an attempt came to, if that is more than a plain success: ``failed``, ``postponed``, ``late``, or an end
+    that stands. Seconds is how long it took; None when it never began. ``retryable`` and the seconds to ``wait`` are
+    what its target asked for."""
 
     id: bytes
     token: int
-    status: str
+    outcome: str
     status_code: int | None
     result: str | None
     reason: str | None
     seconds: float | None
+    retryable: bool = False
+    wait: float | None = None
 
 
 async def settle_finished(connection: Connection, partition: int, rows: Sequence[Finished]) -> Answer:
-    """Moves rows into history, each with what became of it. Answers with how many were this worker's."""
-    ids, tokens, statuses, codes, results, reasons, durations = zip(*rows, strict=True)
+    """Ends rows, or sends them back to wait for their next attempts, as their options decide. Answers for each status
+    with how many were this worker's, the status, and the instant at which the first of them fires again."""
+    ids, tokens, outcomes, codes, results, reasons, durations, retryable, waits = zip(*rows, strict=True)
     return await connection.execute(
         statement_in("live/settle_finished", partition),
         {
             "ids": Uuids(ids),
             "tokens": Tokens(tokens),
-            "statuses": list(statuses),
+            "outcomes": list(outcomes),
             "codes": list(codes),
             "results": list(results),
             "reasons": list(reasons),
             "durations": list(durations),
+            "retryable": list(retryable),
+            "waits": list(waits),
         },
-    )
-
-
-class Retried(NamedTuple):
-    """A failed try that is repeated after delay seconds."""
-
-    id: bytes
-    token: int
-    delay: float
-    status_code: int | None
-    reason: str
-    seconds: float
-
-
-async def settle_retried(connection: Connection, owner: int, partition: int, rows: Sequence[Retried]) -> Answer:
-    """Sends rows back to wait for their next try. Answers with how many were this worker's."""
-    ids, tokens, delays, codes, reasons, durations = zip(*rows, strict=True)
-    return await connection.execute(
-        statement_in("live/settle_retried", partition),
-        {
-            "owner": owner,
-            "ids": Uuids(ids),
-            "tokens": Tokens(tokens),
-            "delays": list(delays),
-            "codes": list(codes),
-            "reasons": list(reasons),
-            "durations": list(durations),
-        },
+        binary=True,
     )
 
 

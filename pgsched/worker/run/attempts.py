@@ -16,7 +16,7 @@ from pgsched.delivery.channel import Channel, describe
 from pgsched.delivery.failures import Failures
 from pgsched.delivery.places import NoPlace
 from pgsched.domain.execution import KEPT_BACK, Execution
-from pgsched.domain.outcome import Failed, Outcome, Released, Succeeded
+from pgsched.domain.outcome import LATE, Failed, Outcome, Released, Succeeded
 from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme
 from pgsched.errors import InvalidInput
@@ -87,16 +87,16 @@ class Attempts:
             self._doubt(row)
             return
         lane.execution = row
-        options, timeout, late = DEFAULT, DEFAULT.timeout_seconds, None
+        options, timeout, late = DEFAULT, DEFAULT.timeout_seconds, False
         try:
             if row.options is not None or self._terms.defaults(row.client_id, row.partition):
                 options = self._terms.options_of(row)
                 timeout, late = self._terms.time_left(row, options)
             lane.expires = started + timeout
-            if options.max_attempts == 1 and self._beginnings is not None and late is None:
+            if options.max_attempts == 1 and self._beginnings is not None and not late:
                 outcome = await self._once(self._beginnings, lane, row, options, timeout)
             else:
-                outcome = late or await self._channel.deliver(row, options, timeout)
+                outcome = LATE if late else await self._channel.deliver(row, options, timeout)
         except NoPlace as full:
             self._waiting.add(full.places, self._in_hand.rows.get(row.id, row), started)  # without what was kept back
             return
@@ -115,7 +115,7 @@ class Attempts:
             lane.execution, lane.expires = None, float("inf")
             lane.expired = lane.stopped = lane.only = False
         seconds = time.monotonic() - lane.started
-        if late is None:
+        if not late:
             pace = self._pace
             pace.typical += (seconds - pace.typical) * WEIGHT
         if type(outcome) is Succeeded and outcome.result is not None and row.id in self._in_hand.rows:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Late, lateness
+from pgsched.domain.outcome import is_late
 from pgsched.domain.policy import Options, parse_options, without_spans
 from pgsched.errors import InvalidInput
 from pgsched.worker.clock import DatabaseClock
@@ -26,17 +26,17 @@ class Terms:
             defaults = tuple(map(without_spans, defaults))
         return parse_options(row.options, *defaults)
 
-    def time_left(self, row: Execution, options: Options) -> tuple[float, Late | None]:
-        """Seconds that an attempt may take now, and why it must not begin, if so."""
+    def time_left(self, row: Execution, options: Options) -> tuple[float, bool]:
+        """Seconds that an attempt may take now, and whether it must not begin."""
         age = self._clock.age(row.scheduled_for)
         timeout = options.timeout_seconds
         if options.deadline is not None:
             timeout = min(timeout, options.deadline - age)
-        return timeout, lateness(options, row.attempt, age)
+        return timeout, is_late(options, row.attempt, age)
 
     def is_late(self, row: Execution) -> bool:
         """Whether its time is over, so that nobody will be called for it."""
         try:
-            return self.time_left(row, self.options_of(row))[1] is not None
+            return self.time_left(row, self.options_of(row))[1]
         except InvalidInput:
             return False

@@ -2,17 +2,18 @@
 
 from collections import Counter
 from collections.abc import Collection
-from typing import TypeVar
+from datetime import timedelta
+from typing import Any
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Finish, Postpone, RetryAfter
 from pgsched.store.core.isolation import clean
 from pgsched.store.ends.deferred import Parked
 from pgsched.store.gates.gates import HeldRow
 from pgsched.store.jobs.definitions import counts_failures
-from pgsched.store.live.executions import Finished, Group, Postponed, Retried
+from pgsched.store.live.executions import Finished, Group, Postponed
 
-_Ended = TypeVar("_Ended", Finished, Retried, Postponed, Parked, HeldRow)
+ByPartition = dict[int, Group]
+_Answers = dict[int, list[Any]]  # of Finished, Postponed, Parked or HeldRow
 
 
 class Batch:
@@ -20,12 +21,11 @@ class Batch:
 
     def __init__(self) -> None:
         self.count = 0
-        self.succeeded: dict[int | None, dict[int, Group]] = {}
-        self.discarded: dict[int, Group] = {}
-        self.released: dict[int, Group] = {}
-        self.cut_short: dict[int, Group] = {}
+        self.succeeded: dict[int | None, ByPartition] = {}
+        self.discarded: ByPartition = {}
+        self.released: ByPartition = {}
+        self.cut_short: ByPartition = {}
         self.finished: dict[int, list[Finished]] = {}
-        self.retried: dict[int, list[Retried]] = {}
         self.postponed: dict[int, list[Postponed]] = {}
         self.parked: dict[int, list[Parked]] = {}
         self.held: dict[int, list[HeldRow]] = {}
@@ -50,29 +50,21 @@ class Batch:
         self._add(self.cut_short if by_drain else self.released, row)
         self.returning[row.partition] = min(row.fire_at, self.returning.get(row.partition, row.fire_at))
 
-    def finish(self, row: Execution, end: Finish, seconds: float) -> None:
+    def finish(self, row: Execution, outcome: str, seconds: float | None, **told: Any) -> None:
+        """Takes what is more than a plain success; ``told`` are the further fields of ``Finished``."""
         self.count += 1
         if row.ordering_key is not None:
             self._end(row)
         if row.job_id is not None and counts_failures(row.job_id):
             self.jobs[row.id] = row.job_id
+        given = {"status_code": None, "result": None, "reason": None} | told
         self.finished.setdefault(row.partition, []).append(
-            Finished(
-                row.id, row.token, end.status, end.status_code, end.result, end.reason, seconds if end.begun else None
-            )
+            Finished(id=row.id, token=row.token, outcome=outcome, seconds=seconds, **given)
         )
 
-    def retry(self, row: Execution, retry: RetryAfter, seconds: float) -> None:
+    def postpone(self, row: Execution, after: timedelta, reason: str | None) -> None:
         self.count += 1
-        delay = retry.after.total_seconds()
-        self.retried.setdefault(row.partition, []).append(
-            Retried(row.id, row.token, delay, retry.status_code, retry.error, seconds)
-        )
-
-    def postpone(self, row: Execution, postpone: Postpone) -> None:
-        self.count += 1
-        seconds = postpone.after.total_seconds()
-        self.postponed.setdefault(row.partition, []).append(Postponed(row.id, row.token, seconds, postpone.reason))
+        self.postponed.setdefault(row.partition, []).append(Postponed(row.id, row.token, after.total_seconds(), reason))
 
     def park(self, row: Execution, seconds: float) -> None:
         self.count += 1
@@ -83,42 +75,26 @@ class Batch:
         self.count += 1
         self.held.setdefault(row.partition, []).append(HeldRow(row.id, row.token, gate))
 
+    def _groups(self) -> tuple[ByPartition, ...]:
+        return (*self.succeeded.values(), self.discarded, self.released, self.cut_short)
+
+    def _answers(self) -> tuple[_Answers, ...]:
+        return (self.finished, self.postponed, self.parked, self.held)
+
     def rows(self) -> list[tuple[bytes, int]]:
         """(id, token) of everything in the batch."""
-        groups = [group for groups in self.succeeded.values() for group in groups.values()]
-        groups += [*self.discarded.values(), *self.released.values(), *self.cut_short.values()]
-        pairs = [pair for group in groups for pair in zip(group.ids, group.tokens, strict=True)]
-        pairs.extend((row.id, row.token) for rows in self.finished.values() for row in rows)
-        pairs.extend((row.id, row.token) for rows in self.retried.values() for row in rows)
-        pairs.extend((row.id, row.token) for rows in self.postponed.values() for row in rows)
-        pairs.extend((row.id, row.token) for rows in self.parked.values() for row in rows)
-        pairs.extend((row.id, row.token) for rows in self.held.values() for row in rows)
-        return pairs
-
-    def outcomes(self) -> Counter[str]:
-        """How many came to what: the status in which they end, or what becomes of them instead."""
-        found = Counter(row.status for rows in self.finished.values() for row in rows)
-        for groups in [*self.succeeded.values(), self.discarded]:
-            found["succeeded"] += sum(len(group.ids) for group in groups.values())
-        handed_back = [*self.released.values(), *self.cut_short.values()]
-        found["released"] = sum(len(group.ids) for group in handed_back)
-        found["retrying"] = sum(map(len, self.retried.values()))
-        found["postponed"] = sum(map(len, self.postponed.values()))
-        found["deferred"] = sum(map(len, self.parked.values()))
-        found["held"] = sum(map(len, self.held.values()))
-        return +found
+        return [pair for group in self.homes().values() for pair in zip(group.ids, group.tokens, strict=True)]
 
     def only(self, ids: Collection[bytes]) -> "Batch":
         """What it has of these rows."""
         part = Batch()
-        part.succeeded = {code: found for code, groups in self.succeeded.items() if (found := _of(groups, ids))}
-        part.discarded, part.released = _of(self.discarded, ids), _of(self.released, ids)
-        part.cut_short = _of(self.cut_short, ids)
-        part.finished = {p: ends for p, rows in self.finished.items() if (ends := _among(rows, ids))}
-        part.retried = {p: tries for p, rows in self.retried.items() if (tries := _among(rows, ids))}
-        part.parked = {p: taken for p, rows in self.parked.items() if (taken := _among(rows, ids))}
-        part.postponed = {p: later for p, rows in self.postponed.items() if (later := _among(rows, ids))}
-        part.held = {p: some for p, rows in self.held.items() if (some := _among(rows, ids))}
+        part.succeeded = {code: {} for code in self.succeeded}
+        for groups, found in zip(self._groups(), part._groups(), strict=True):
+            found.update(_of(groups, ids))
+        part.succeeded = {code: groups for code, groups in part.succeeded.items() if groups}
+        for answers, some in zip(self._answers(), part._answers(), strict=True):
+            of_these = {p: [row for row in rows if row.id in ids] for p, rows in answers.items()}
+            some.update({p: rows for p, rows in of_these.items() if rows})
         part.returning = {p: self.returning[p] for p in [*part.released, *part.cut_short]}
         part.keys = {id: key for id, key in self.keys.items() if id in ids}
         part.jobs = {id: job for id, job in self.jobs.items() if id in ids}
@@ -136,19 +112,11 @@ class Batch:
         """Takes over what another one has."""
         for code, groups in other.succeeded.items():
             _join(self.succeeded.setdefault(code, {}), groups)
-        _join(self.discarded, other.discarded)
-        _join(self.released, other.released)
-        _join(self.cut_short, other.cut_short)
-        for partition, finished in other.finished.items():
-            self.finished.setdefault(partition, []).extend(finished)
-        for partition, retried in other.retried.items():
-            self.retried.setdefault(partition, []).extend(retried)
-        for partition, postponed in other.postponed.items():
-            self.postponed.setdefault(partition, []).extend(postponed)
-        for partition, parked in other.parked.items():
-            self.parked.setdefault(partition, []).extend(parked)
-        for partition, held in other.held.items():
-            self.held.setdefault(partition, []).extend(held)
+        for groups, others in zip(self._groups()[-3:], other._groups()[-3:], strict=True):
+            _join(groups, others)
+        for answers, more in zip(self._answers(), other._answers(), strict=True):
+            for partition, rows in more.items():
+                answers.setdefault(partition, []).extend(rows)
         for partition, instant in other.returning.items():
             self.returning[partition] = min(instant, self.returning.get(partition, instant))
         self.keys |= other.keys
@@ -161,24 +129,19 @@ class Batch:
         plain = self.only({id for id, _ in self.rows()})
         ended = "succeeded" if plain.succeeded or plain.discarded else None
         for partition, rows in plain.finished.items():
-            ended = rows[0].status
+            ended = "succeeded" if rows[0].outcome == "succeeded" else "failed"
             plain.finished[partition] = [
                 row._replace(result=None, status_code=_code(row.status_code), reason=_told(row, why)) for row in rows
             ]
-        for partition, tries in plain.retried.items():
-            ended = "failed"
-            plain.retried[partition] = [
-                row._replace(status_code=_code(row.status_code), reason=clean(row.reason)) for row in tries
-            ]
         return plain, ended
 
-    def homes(self) -> dict[int, Group]:
+    def homes(self) -> ByPartition:
         """All rows, by partition."""
-        found: dict[int, Group] = {}
-        for groups in [*self.succeeded.values(), self.discarded, self.released, self.cut_short]:
+        found: ByPartition = {}
+        for groups in self._groups():
             _join(found, groups)
-        for rows in (self.finished, self.retried, self.postponed, self.parked, self.held):
-            for partition, some in rows.items():
+        for answers in self._answers():
+            for partition, some in answers.items():
                 group = found.setdefault(partition, Group([], []))
                 group.ids.extend(row.id for row in some)
                 group.tokens.extend(row.token for row in some)
@@ -203,17 +166,13 @@ class Batch:
     def _end(self, row: Execution) -> None:
         self.keys[row.id] = (row.partition, row.client_id, str(row.ordering_key))
 
-    def _add(self, groups: dict[int, Group], row: Execution) -> None:
+    def _add(self, groups: ByPartition, row: Execution) -> None:
         self.count += 1
         group = groups.get(row.partition)
         if group is None:
             group = groups[row.partition] = Group([], [])
         group.ids.append(row.id)
         group.tokens.append(row.token)
-
-
-def _among(rows: list[_Ended], ids: Collection[bytes]) -> list[_Ended]:
-    return [row for row in rows if row.id in ids]
 
 
 def _told(row: Finished, why: str) -> str:
@@ -225,8 +184,8 @@ def _code(code: int | None) -> int | None:
     return code if code is None or 0 <= code < 1000 else None
 
 
-def _of(groups: dict[int, Group], ids: Collection[bytes]) -> dict[int, Group]:
-    found: dict[int, Group] = {}
+def _of(groups: ByPartition, ids: Collection[bytes]) -> ByPartition:
+    found: ByPartition = {}
     for partition, group in groups.items():
         pairs = [pair for pair in zip(group.ids, group.tokens, strict=True) if pair[0] in ids]
         if pairs:
@@ -234,7 +193,7 @@ def _of(groups: dict[int, Group], ids: Collection[bytes]) -> dict[int, Group]:
     return found
 
 
-def _join(groups: dict[int, Group], others: dict[int, Group]) -> None:
+def _join(groups: ByPartition, others: ByPartition) -> None:
     for partition, other in others.items():
         group = groups.setdefault(partition, Group([], []))
         group.ids.extend(other.ids)

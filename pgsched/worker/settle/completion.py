@@ -67,11 +67,9 @@ async def _settle(connection: AsyncConnection[Any], execution: Execution) -> int
     if parse_options(execution.options).on_success is None:
         groups = {execution.partition: Group([execution.id], [execution.token])}
         [answer] = await executions.settle_succeeded(connection, None, groups)
-        settled = answer.rowcount
     else:
         end = Finished(execution.id, execution.token, "succeeded", None, None, None, 0.0)
-        row = await (await executions.settle_finished(connection, execution.partition, [end])).fetchone()
-        settled = row[0] if row else 0
+        answer = await executions.settle_finished(connection, execution.partition, [end])
     if execution.ordering_key is not None:
         await let_next(connection, execution.partition, [(execution.client_id, execution.ordering_key)])
-    return settled
+    return answer.rowcount

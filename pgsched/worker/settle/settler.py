@@ -1,6 +1,6 @@
 """Gathers outcomes and settles them by the batch, each batch in one round trip and one commit.
 
-What has been decided is kept until the database has taken it: when the connection breaks in the middle, the same
+What has happened is kept until the database has taken it: when the connection breaks in the middle, the same
 outcomes are sent again over the next one. That is harmless, for each counts only under its row's token; those that
 had arrived the first time find nothing to do.
 
@@ -13,25 +13,26 @@ batch is full, and never longer than the longest window.
 """
 
 import asyncio
-import random
 import time
 from datetime import timedelta
 from typing import LiteralString, assert_never
 
+from pgsched.domain.capability import WORKER
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import (
+    Deferred,
     Failed,
-    Finish,
-    HandBack,
-    Hold,
-    Leave,
+    Late,
     Outcome,
-    Park,
-    Postpone,
-    RetryAfter,
+    Postponed,
+    Released,
     Succeeded,
-    decide,
+    Undeliverable,
+    error_text,
+    json_text,
+    longest_deferred,
 )
+from pgsched.domain.outcome import Settled as SettledAlready
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.observer import BatchDelivered, BatchSettled
@@ -59,7 +60,7 @@ _MOST_KEYS = 64  # as many let the next of theirs have its turn: claims of the s
 
 
 class Settler(Service):
-    """Takes outcomes from the dispatcher, decides what becomes of each row, and makes it so.
+    """Takes outcomes from the dispatcher, and has the database decide and record what becomes of each row.
 
     ``expected`` tells of rows that fire again: their partition and instant. ``held`` tells of the gate at which a row
     waits for another worker, ``ended`` that rows have ended.
@@ -85,7 +86,6 @@ class Settler(Service):
         self.expected: Signal[[int, int]] = Signal()
         self.held: Signal[[str]] = Signal()
         self.ended: Signal[[]] = Signal()
-        self._rng = random.Random()
         self._gathering = Batch()
         self._sending: Batch | None = None
         self._locked = Batch()
@@ -119,32 +119,36 @@ class Settler(Service):
             else:
                 batch.discard(row)
             return
-        age = self._clock.age(row.scheduled_for)
-        decision = decide(outcome, row.attempt, options, age=age, rng=self._rng)
-        match decision:
-            case Finish():
-                batch.finish(row, decision, seconds)
-            case RetryAfter():
-                batch.retry(row, decision, seconds)
-                self._expect(row, decision.after)
-            case Postpone(after=after):
-                batch.postpone(row, decision)
-                self._expect(row, after)
-            case Park(seconds=seconds):
-                batch.park(row, seconds)
-            case HandBack(by_drain=by_drain):
+        self._gather(batch, row, options, outcome, seconds)
+
+    def _gather(self, batch: Batch, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
+        """Puts what is more than a plain success where it is settled. What becomes of the row is decided there."""
+        match outcome:
+            case Succeeded(result=result, status_code=code):
+                batch.finish(row, "succeeded", seconds, status_code=code, result=json_text(result))
+            case Failed(error=error, status_code=code, retryable=retryable, retry_after=after):
+                wait = None if after is None else after.total_seconds()
+                told = {"status_code": code, "reason": error_text(error), "retryable": retryable, "wait": wait}
+                batch.finish(row, "failed", seconds, **told)
+            case Postponed(after=after, reason=reason):
+                batch.finish(row, "postponed", seconds, reason=error_text(reason), wait=after.total_seconds())
+            case Late():
+                batch.finish(row, "late", None)
+            case Deferred():
+                batch.park(row, longest_deferred(options, self._clock.age(row.scheduled_for)))
+            case Released(after=after, reason=reason) if after:
+                batch.postpone(row, after, reason)
+                self.expected(row.partition, self._clock.now() + after // _MICROSECOND)
+            case Released(by_drain=by_drain):
                 batch.release(row, by_drain=by_drain)
-            case Hold(gate=gate):
-                batch.hold(row, gate)
-                self.held(gate)
-            case Leave():
+            case Undeliverable(capability=capability):
+                batch.hold(row, WORKER + capability)
+                self.held(WORKER + capability)
+            case SettledAlready():
                 self._in_hand.leave([(row.id, row.token)])
                 self.ended()
             case _:
-                assert_never(decision)
-
-    def _expect(self, row: Execution, after: timedelta) -> None:
-        self.expected(row.partition, self._clock.now() + after // _MICROSECOND)
+                assert_never(outcome)
 
     async def turn(self) -> float:
         again = await self._try_again() if self._sending is None else 0.0
@@ -179,7 +183,7 @@ class Settler(Service):
         self._sending = batch
         for observer in self.events.observers:
             seconds = time.monotonic() - self._since
-            observer.delivered(BatchDelivered(rows=batch.count, outcomes=batch.outcomes(), seconds=seconds))
+            observer.delivered(BatchDelivered(rows=batch.count, seconds=seconds))
         return batch
 
     async def _send(self, batch: Batch) -> None:
@@ -233,7 +237,11 @@ class Settler(Service):
         self.settled_count += settled.count
         for observer in self.events.observers if batch.count else ():
             seconds = time.monotonic() - started
-            observer.settled(BatchSettled(rows=settled.count, statements=settled.statements, seconds=seconds))
+            observer.settled(
+                BatchSettled(
+                    rows=settled.count, outcomes=settled.outcomes, statements=settled.statements, seconds=seconds
+                )
+            )
         refused = batch.count - settled.count - len(settled.parked)
         if refused > 0:
             self.events.emit("lease.refused", count=refused)

@@ -5,6 +5,7 @@ waits for that: warily only what can be locked at once is settled, and the rest 
 database refuses to settle loses first what it answered, and is then put away (``store.live.parking``).
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,53 +28,66 @@ Turn = tuple[int, str, str]
 
 @dataclass(slots=True)
 class Settled:
-    """What became of a batch: how many rows were settled, and by how many statements; what was locked by others, or
-    refused; whose turn it may be now that nobody could say; and the instants, by partition, at which those fire whose
-    turn it is."""
+    """What became of a batch: how many rows came to what, and by how many statements; what was locked by others, or
+    refused; whose turn it may be now that nobody could say; and the instants, by partition, at which those fire that
+    are to be tried again, or whose turn it is."""
 
-    count: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
     statements: int = 0
     locked: set[bytes] = field(default_factory=set)
     parked: list[Parked] = field(default_factory=list)
     turns: set[Turn] = field(default_factory=set)
     fires: list[tuple[int, int]] = field(default_factory=list)
 
+    @property
+    def count(self) -> int:
+        """How many rows were settled."""
+        return self.outcomes.total()
+
+    def add(self, other: "Settled") -> None:
+        """Takes over what became of a part."""
+        self.outcomes.update(other.outcomes)
+        self.statements += other.statements
+        self.fires += other.fires
+
 
 async def settle(connection: Connection, batch: Batch, owner: int, *, turns: bool = True) -> Settled:
     """Sends the statements of a batch together; they are committed together."""
     settled = Settled()
-    cursors: list[AsyncCursor[tuple[Any, ...]]] = []
-    counted: list[AsyncCursor[tuple[Any, ...]]] = []
+    moved: list[tuple[str, AsyncCursor[tuple[Any, ...]]]] = []
+    finished: dict[int, AsyncCursor[tuple[Any, ...]]] = {}
     async with connection.pipeline():
         for code, groups in batch.succeeded.items():
-            cursors += await executions.settle_succeeded(connection, code, groups)
+            moved += [("succeeded", one) for one in await executions.settle_succeeded(connection, code, groups)]
+        moved += [("succeeded", one) for one in await executions.settle_discarded(connection, batch.discarded)]
         for partition, group in batch.released.items():
-            cursors.append(await executions.release(connection, partition, group))
+            moved.append(("released", await executions.release(connection, partition, group)))
         for partition, group in batch.cut_short.items():
-            cursors.append(await executions.cut_short(connection, partition, group))
+            moved.append(("released", await executions.cut_short(connection, partition, group)))
         for partition, put_off in batch.postponed.items():
-            cursors.append(await executions.postpone(connection, partition, put_off))
-        counted += await executions.settle_discarded(connection, batch.discarded)
+            moved.append(("postponed", await executions.postpone(connection, partition, put_off)))
         for partition, ends in batch.finished.items():
-            counted.append(await executions.settle_finished(connection, partition, ends))
-        for partition, tries in batch.retried.items():
-            counted.append(await executions.settle_retried(connection, owner, partition, tries))
+            finished[partition] = await executions.settle_finished(connection, partition, ends)
         for partition, parked in batch.parked.items():
             await deferred.park(connection, partition, parked)
+            settled.outcomes["deferred"] += len(parked)
         for partition, held in batch.held.items():
             await gates.hold_in(connection, partition, held)
+            settled.outcomes["held"] += len(held)
         nexts = {
             partition: await let_next(connection, partition, sorted(keys))
             for partition, keys in (sorted(batch.ended_keys.items()) if turns else ())
         }
+    for outcome, cursor in moved:
+        settled.outcomes[outcome] += cursor.rowcount
+    for partition, cursor in finished.items():
+        for count, status, instant in await cursor.fetchall():
+            settled.outcomes["postponed" if status == "scheduled" else status] += count
+            settled.fires += [(partition, instant)] if instant is not None else []
     for partition, cursor in nexts.items():
         settled.fires += [(partition, instant) for (instant,) in await cursor.fetchall() if instant is not None]
-    settled.count = sum(cursor.rowcount for cursor in cursors) + sum(map(len, batch.parked.values()))
-    settled.count += sum(map(len, batch.held.values()))
-    settled.statements = len(cursors) + len(counted) + len(batch.parked) + len(batch.held) + len(nexts)
-    for cursor in counted:
-        row = await cursor.fetchone()
-        settled.count += row[0] if row else 0
+    settled.outcomes = +settled.outcomes
+    settled.statements = len(moved) + len(finished) + len(batch.parked) + len(batch.held) + len(nexts)
     return settled
 
 
@@ -105,8 +119,7 @@ class Wary:
                 free -= {id for id, job in batch.jobs.items() if job not in jobs}
             part = batch.only(free)
             settled = await settle(self._connection, part, self._owner, turns=False)
-        self._settled.count += settled.count
-        self._settled.statements += settled.statements
+        self._settled.add(settled)
         self._settled.turns.update(part.keys.values())
         if part.count < batch.count:
             rest = batch.only({id for id, _ in batch.rows()} - free)
@@ -119,8 +132,7 @@ class Wary:
             try:
                 async with self._connection.transaction():
                     settled = await settle(self._connection, plain, self._owner, turns=False)
-                self._settled.count += settled.count
-                self._settled.statements += settled.statements
+                self._settled.add(settled)
                 self._settled.turns.update(plain.keys.values())
                 return
             except psycopg.Error as error:

@@ -1,6 +1,5 @@
-"""What becomes of a failed try is the same in SQL, for consumers, as in domain/outcome.py, for workers."""
+"""What becomes of an execution after an attempt, under its options."""
 
-import random
 from datetime import timedelta
 from typing import Any
 
@@ -10,8 +9,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pgsched.domain.duration import format_duration
-from pgsched.domain.outcome import Failed, Finish, RetryAfter, decide, lateness
-from pgsched.domain.policy import parse_options
+from pgsched.domain.outcome import is_late
+from pgsched.domain.policy import DEFAULT_ATTEMPTS, parse_options
 from tests.store.store_arrange import Connection, row, value
 
 _DURATIONS = ["100ms", "1s", "PT5S", "90s", "1h30m", "10m", "P1D", "2d", "PT0.25S", "1w"]
@@ -39,68 +38,184 @@ _OPTIONS = st.fixed_dictionaries(
 )
 _AGES = st.one_of(st.floats(0, 20, allow_nan=False), st.sampled_from([0.05, 89.9, 599.5, 5400.5, 86_401.0, 1e6]))
 _SHARES = st.integers(0, 2**53).map(lambda drawn: drawn / 2**53)  # as random() draws them: nothing below can underflow
-_QUERY = """
+_DECIDE = """
 select status::text, delay, reason
-  from pgsched_internal.after_failure(%s::jsonb, %s, %s, %s, %s, %s::interval, %s)"""
+  from pgsched_internal.decide(%s, %s, %s, %s, %s, %s, %s::jsonb, 'default', 0::smallint, 1, %s)"""
+HOUR = 3600.0
+WEEK = 7 * 24 * HOUR
+MINUTELY = {"backoff": ["1m"] * 30}
+_drawn = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-class Drawn(random.Random):
-    """Draws the same every time."""
+def decide(
+    db: Connection,
+    outcome: str,
+    options: dict[str, Any] | None = None,
+    *,
+    attempt: int = 1,
+    age: float = 0.0,
+    error: str | None = "busy",
+    retryable: bool = True,
+    wait: float | None = None,
+    share: float = 0.5,
+) -> tuple[str, float | None, str | None]:
+    """What becomes of an execution with these options, so many seconds after its instant."""
+    text = orjson.dumps(options).decode() if options is not None else None
+    status, delay, reason = row(db, _DECIDE, [outcome, error, retryable, wait, attempt, age, text, share])
+    return status, delay, reason
 
-    def __init__(self, share: float) -> None:
-        super().__init__()
-        self._share = share
 
-    def uniform(self, a: float, b: float) -> float:
-        return a + (b - a) * self._share
+def test_a_success_is_an_end(db: Connection) -> None:
+    assert decide(db, "succeeded", error=None) == ("succeeded", None, None)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    options=_OPTIONS,
-    attempt=st.integers(1, 1000),
-    age=_AGES,
-    retryable=st.booleans(),
-    after=st.sampled_from([None, 0, 1, 3_600, 90_000]),
-    share=_SHARES,
+def test_a_failure_with_attempts_left_is_retried_after_half_a_second_to_a_second(db: Connection) -> None:
+    status, delay, reason = decide(db, "failed")
+    assert (status, reason) == ("retrying", "busy")
+    assert delay is not None
+    assert 0.5 <= delay <= 1
+
+
+@pytest.mark.parametrize(
+    ("options", "attempt"), [(None, DEFAULT_ATTEMPTS), ({"max_attempts": 3}, 3), ({"backoff": ["1s", "2s"]}, 3)]
 )
-@example(options={"relevant_for": "10m"}, attempt=1, age=599.5, retryable=True, after=None, share=1e-9)
-def test_a_failure_is_decided_alike(
-    db: Connection, options: dict[str, Any], attempt: int, age: float, retryable: bool, after: int | None, share: float
+def test_the_last_attempt_ends_it(db: Connection, options: dict[str, Any] | None, attempt: int) -> None:
+    assert decide(db, "failed", options, attempt=attempt) == ("failed", None, "busy")
+    assert decide(db, "failed", options, attempt=attempt - 1)[0] == "retrying"
+
+
+def test_a_final_failure_ends_it_at_once(db: Connection) -> None:
+    assert decide(db, "failed", retryable=False, error="gone") == ("failed", None, "gone")
+
+
+@pytest.mark.parametrize(("asked", "given"), [(600.0, 600.0), (365 * 24 * HOUR, 24 * HOUR), (1e300, 24 * HOUR)])
+def test_a_target_can_put_its_retry_off_for_a_day_at_the_most(db: Connection, asked: float, given: float) -> None:
+    assert decide(db, "failed", wait=asked)[1] == given
+
+
+def test_a_target_cannot_hurry_its_retry(db: Connection) -> None:
+    assert decide(db, "failed", {"backoff": ["1m"]}, wait=0.0)[1] == 60
+
+
+@pytest.mark.parametrize("attempt", [1, 5, 1000])
+def test_who_asks_to_be_called_later_has_not_failed_whatever_its_attempt(db: Connection, attempt: int) -> None:
+    assert decide(db, "postponed", attempt=attempt, wait=HOUR)[:2] == ("scheduled", HOUR)
+
+
+@pytest.mark.parametrize(("asked", "given"), [(0.0, 1.0), (-5.0, 1.0), (90_000.0, 86_400.0)])
+def test_it_is_called_again_after_a_second_at_the_earliest_and_a_day_at_the_latest(
+    db: Connection, asked: float, given: float
 ) -> None:
-    wait = None if after is None else timedelta(seconds=after)
-    outcome = Failed(error="no paper", retryable=retryable, retry_after=wait)
-    decision = decide(outcome, attempt, parse_options(orjson.dumps(options)), age=age, rng=Drawn(share))
-    text = orjson.dumps(options).decode()
-    status, delay, reason = row(db, _QUERY, [text, attempt, age, "no paper", retryable, wait, share])
-    match decision:
-        case RetryAfter():
-            assert (status, reason) == ("retrying", decision.error)
-            assert delay == pytest.approx(decision.after.total_seconds(), rel=1e-9, abs=2e-6)
-        case Finish():
-            assert (status, reason, delay) == (decision.status, decision.reason, None)
-        case _:
-            raise AssertionError(decision)
+    assert decide(db, "postponed", wait=asked)[1] == given
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.parametrize(
+    ("bound", "status", "reason"),
+    [
+        ("relevant_for", "expired", "not begun within PT30M of its instant"),
+        ("deadline", "failed", "not begun before its deadline, PT30M after its instant"),
+        ("max_retry_age", "failed", "no retry begins later than PT30M after its instant"),
+    ],
+)
+def test_what_would_begin_out_of_bounds_is_not_waited_for(db: Connection, bound: str, status: str, reason: str) -> None:
+    late = (status, None, f"busy; {reason}")
+    assert decide(db, "postponed", {bound: "30m"}, wait=HOUR) == late
+    assert decide(db, "failed", {bound: "30m", **MINUTELY}, age=1741.0) == late
+    assert decide(db, "failed", {bound: "30m", **MINUTELY}, age=1739.0)[0] == "retrying"
+    assert decide(db, "late", {bound: "30m"}, attempt=2, age=1801.0, error=None) == (status, None, reason)
+
+
+def test_what_is_not_too_late_by_the_database_s_clock_is_claimed_again(db: Connection) -> None:
+    assert decide(db, "late", {"relevant_for": "30m"}, age=1799.9, error=None) == ("scheduled", 0, None)
+
+
+def test_a_week_after_its_instant_each_further_time_counts_as_a_failed_attempt(db: Connection) -> None:
+    age = WEEK - 1800
+    assert decide(db, "postponed", attempt=4, age=age, wait=HOUR) == ("retrying", HOUR, "busy")
+    assert decide(db, "postponed", attempt=DEFAULT_ATTEMPTS, age=age, wait=HOUR) == ("failed", None, "busy")
+
+
+def test_a_backfill_is_bound_by_its_own_options_alone(db: Connection) -> None:
+    query = "select pgsched_internal.options_of('{\"deadline\": \"1h\"}', 'payments', 0::smallint, %s)"
+    db.execute(
+        "insert into pgsched.clients (client_id, options) values ('payments', %s)",
+        ['{"relevant_for": "1m", "max_attempts": 3}'],
+    )
+    assert value(db, query, [1]) == {"deadline": "1h", "relevant_for": "1m", "max_attempts": 3}
+    assert value(db, query, [0]) == {"deadline": "1h", "max_attempts": 3}
+
+
+@_drawn
+@given(
+    options=_OPTIONS, attempt=st.integers(1, 1000), age=_AGES, wait=st.sampled_from([None, 0, 1, 90_000]), share=_SHARES
+)
+@example(options={"relevant_for": "10m"}, attempt=1, age=599.5, wait=None, share=1e-9)
+def test_no_retry_exceeds_its_policy(
+    db: Connection, options: dict[str, Any], attempt: int, age: float, wait: float | None, share: float
+) -> None:
+    policy = parse_options(orjson.dumps(options))
+    status, delay, _ = decide(db, "failed", options, attempt=attempt, age=age, wait=wait, share=share)
+    if attempt >= policy.max_attempts:
+        assert (status, delay) == ("failed", None)
+    elif status == "retrying":
+        assert delay is not None
+        assert not is_late(policy, attempt + 1, age + delay)
+        assert delay >= min(wait or 0, 86_400)
+        assert delay <= max(wait or 0, 7 * 86_400)
+    else:
+        assert is_late(policy, attempt + 1, age + 7 * 86_400)
+
+
+@_drawn
 @given(options=_OPTIONS, attempt=st.integers(1, 3), age=_AGES)
-def test_what_is_too_late_to_begin_is_so_in_both(
+def test_what_is_too_late_to_begin_is_so_for_workers_and_in_the_database(
     db: Connection, options: dict[str, Any], attempt: int, age: float
 ) -> None:
-    late = lateness(parse_options(orjson.dumps(options)), attempt, age)
-    query = "select status::text, reason from pgsched_internal.lateness(%s::jsonb, %s, %s)"
-    found = row(db, query, [orjson.dumps(options).decode(), attempt, age])
-    assert found == ((late.status, late.reason) if late else (None, None))
+    query = "select status is not null from pgsched_internal.lateness(%s::jsonb, %s, %s)"
+    found = value(db, query, [orjson.dumps(options).decode(), attempt, age])
+    assert found is is_late(parse_options(orjson.dumps(options)), attempt, age)
 
 
+@_drawn
+@given(
+    attempt=st.integers(1, 10_000), initial=st.floats(0.001, 3600), factor=st.floats(1, 100), extra=st.floats(0, 1e5),
+    share=_SHARES,
+)  # fmt: skip
+def test_a_wait_is_drawn_from_the_upper_half_below_its_ceiling(
+    db: Connection, attempt: int, initial: float, factor: float, extra: float, share: float
+) -> None:
+    maximum = initial + extra
+    given = {"initial": f"PT{initial:.6f}S", "factor": factor, "maximum": f"PT{maximum:.6f}S"}
+    query = "select pgsched_internal.backoff(%s::jsonb, %s, %s)"
+    found = value(db, query, [orjson.dumps({"backoff": given}).decode(), attempt, share])
+    try:
+        ceiling = min(maximum, initial * factor ** (attempt - 1))
+    except OverflowError:
+        ceiling = maximum
+    assert found == pytest.approx(ceiling * (0.5 + share / 2), rel=1e-3, abs=2e-6)
+
+
+def backoff(db: Connection, options: dict[str, Any], attempt: int, share: float) -> float:
+    query = "select pgsched_internal.backoff(%s::jsonb, %s, %s)"
+    return float(value(db, query, [orjson.dumps(options).decode(), attempt, share]))
+
+
+def test_by_default_a_target_may_be_away_for_an_hour_however_the_waits_are_drawn(db: Connection) -> None:
+    assert sum(backoff(db, {}, attempt, 0.0) for attempt in range(1, DEFAULT_ATTEMPTS)) > 3600
+    assert backoff(db, {}, DEFAULT_ATTEMPTS, 1.0) <= 600
+
+
+def test_waits_are_those_of_the_list_and_then_its_last(db: Connection) -> None:
+    options = {"backoff": ["5s", "1m"], "max_attempts": 5}
+    assert [backoff(db, options, attempt, 0.5) for attempt in range(1, 5)] == [5, 60, 60, 60]
+
+
+@_drawn
 @given(microseconds=st.integers(0, 10**15))
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_length_of_time_is_written_alike(db: Connection, microseconds: int) -> None:
     length = timedelta(microseconds=microseconds)
     assert value(db, "select pgsched_internal.duration_text(%s)", [length.total_seconds()]) == format_duration(length)
 
 
 def test_an_error_is_kept_up_to_the_same_length(db: Connection) -> None:
-    _, _, reason = row(db, _QUERY, ["{}", 9, 0.0, "x" * 3_000, True, None, 0.5])
-    assert reason == "x" * 2_000
+    assert decide(db, "failed", error="x" * 3_000)[2] == "x" * 2_000

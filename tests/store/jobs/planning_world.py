@@ -16,7 +16,7 @@ from pgsched.store.core.wire import LONG_AGO, to_instant
 from pgsched.store.ends import dependencies
 from pgsched.store.jobs import jobs
 from pgsched.store.live import executions
-from pgsched.store.live.executions import Finished, Group, Lease, Retried, Share
+from pgsched.store.live.executions import Finished, Group, Lease, Share
 from tests.store.jobs.planning_instants import Spec
 from tests.store.jobs.planning_model import Account
 from tests.store.store_arrange import Connection as Session
@@ -169,8 +169,11 @@ class World:
                     ends = [Finished(row.id, row.token, "failed", 500, None, "no", 0.1) for row in settled]
                     await executions.settle_finished(hand, partition, ends)
                 case "retry":
-                    tries = [Retried(row.id, row.token, 400.0, 503, "busy", 0.1) for row in settled]
-                    await executions.settle_retried(hand, claimer, partition, tries)
+                    tries = [
+                        Finished(row.id, row.token, "failed", 503, None, "busy", 0.1, retryable=True, wait=400.0)
+                        for row in settled
+                    ]
+                    await executions.settle_finished(hand, partition, tries)
                 case _:
                     await executions.release(hand, partition, group)
 

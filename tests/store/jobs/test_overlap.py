@@ -65,8 +65,8 @@ async def test_a_run_that_is_over_is_in_nobodys_way(db: Session, worker: Connect
 
 async def test_a_run_that_waits_for_its_next_try_is_not_over(db: Session, worker: Connection) -> None:
     hourly, first = await running(db, worker)
-    retried = executions.Retried(first.id, first.token, 7200.0, None, "busy", 0.1)
-    await executions.settle_retried(worker, 1, first.partition, [retried])
+    failed = executions.Finished(first.id, first.token, "failed", None, None, "busy", 0.1, retryable=True, wait=7200.0)
+    await executions.settle_finished(worker, first.partition, [failed])
     assert await at_second_instant(worker) == []
     assert (BEGAN + HOUR, "skipped", "overlap") in statuses(db, hourly)
 

@@ -29,10 +29,8 @@ CLAIM: dict[str, Any] = {
     "low_0": Instant(LONG_AGO),
     "batch_0": BATCH,
 }
-FAILED: dict[str, Any] = {
-    name: [value] * BATCH
-    for name, value in {"statuses": "failed", "codes": 503, "results": None, "reasons": "503", "durations": 1.5}.items()
-}
+_FAILED = {"outcomes": "failed", "codes": 503, "results": None, "reasons": "503", "durations": 1.5}
+FAILED: dict[str, Any] = {name: [value] * BATCH for name, value in {**_FAILED, "retryable": True, "waits": 1.0}.items()}
 PART: dict[str, Any] = {"partition": 0, "low": Instant(LONG_AGO), "ended_by": 0.0, "only": None}
 BY_PARTITION = {"live/claim", "live/settle_succeeded", "live/settle_discarded", "live/next_due"}
 
@@ -173,16 +171,6 @@ async def test_finishing_reaches_its_rows_by_the_primary_key(worker: Connection)
     assert plan.rows_read <= 2 * BATCH
 
 
-async def test_retrying_reaches_its_rows_by_the_primary_key(worker: Connection) -> None:
-    async with worker.transaction(force_rollback=True):
-        rows = await lease(worker)
-        rows |= {**FAILED, "delays": [60.0] * BATCH, "owner": 1, "tokens": Tokens([7] * BATCH)}
-        plan = await explain(worker, "live/settle_retried", rows)
-        assert plan.indexes == {"executions_0_pkey"}
-    assert "Seq Scan" not in plan.kinds
-    assert plan.rows_read <= BATCH
-
-
 async def test_postponing_reaches_its_rows_by_the_primary_key(worker: Connection) -> None:
     async with worker.transaction(force_rollback=True):
         rows = await lease(worker)
@@ -284,10 +272,10 @@ async def test_plans_hold_where_the_statistics_saw_an_empty_table(worker: Connec
         await worker.execute("analyze pgsched_internal.executions_0")
         await worker.execute("insert into pgsched.executions select * from load")
         claim = await explain(worker, "live/claim", CLAIM)
-        rows = {**await lease(worker), "code": None, "lease": timedelta(hours=1), **FAILED, "delays": [60.0] * BATCH}
+        rows = {**await lease(worker), "code": None, "lease": timedelta(hours=1), **FAILED}
         by_id = [
             await explain(worker, "live/renew", rows),
-            await explain(worker, "live/settle_retried", {**rows, "tokens": Tokens([7] * BATCH), "owner": 1}),
+            await explain(worker, "live/settle_finished", {**rows, "tokens": Tokens([7] * BATCH)}),
         ]
         by_id.append(await explain(worker, "live/settle_succeeded", {**rows, **await lease(worker)}))
     assert claim.indexes == {"executions_0_partition_fire_at_idx"}

@@ -10,7 +10,7 @@ from pgsched.domain.execution import Execution
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import executions, unanswered
-from pgsched.store.live.executions import Finished, Group, Lease, Retried, Share
+from pgsched.store.live.executions import Finished, Group, Lease, Share
 from tests.store.store_arrange import TARGET, column, counts, row, schedule, status, value
 from tests.store.store_arrange import Connection as Session
 
@@ -52,18 +52,17 @@ async def settle(worker: Connection, how: str, found: Execution) -> int:
             return answer.rowcount
         case "discarded":
             [answer] = await executions.settle_discarded(worker, {found.partition: group(found)})
+            return answer.rowcount
         case "finished":
             answer = await executions.settle_finished(worker, found.partition, [finished(found)])
         case "retried":
-            again = Retried(found.id, found.token, 60.0, 503, "503 from shop.example", 1.5)
-            answer = await executions.settle_retried(worker, 1, found.partition, [again])
+            again = finished(found, reason="503 from shop.example")._replace(retryable=True, wait=60.0)
+            answer = await executions.settle_finished(worker, found.partition, [again])
         case "released":
             return (await executions.release(worker, found.partition, group(found))).rowcount
         case _:
             return await executions.renew(worker, found.partition, group(found), timedelta(hours=1))
-    counted = await answer.fetchone()
-    assert counted is not None
-    return int(counted[0])
+    return sum(count for count, _, _ in await answer.fetchall())
 
 
 ALL = ["succeeded", "discarded", "finished", "retried", "released", "renewed"]

@@ -5,15 +5,14 @@ create or replace function pgsched_internal.end_execution(
   ended pgsched.executions, status pgsched.execution_status, reason text default null, last_scheduled_for timestamptz default null,
   instants bigint default null, status_code smallint default null, result jsonb default null, begun boolean default true,
   lets_next boolean default false
-) returns void language plpgsql volatile as $$
+) returns pgsched.execution_status language plpgsql volatile as $$
 declare
-  is_kept boolean := end_execution.status in ('cancelled', 'skipped') or ended.key is not null or coalesce(ended.awaited, false);
+  keep pgsched.keep := 'all';
 begin
-  if not is_kept then
-    is_kept := coalesce((select c.keep from pgsched.clients c where c.client_id = ended.client_id), 'all')
-               = any (case end_execution.status when 'succeeded' then '{all}' else '{all,failures}'::pgsched.keep[] end);
+  if ended.key is null and ended.awaited is not true and end_execution.status not in ('cancelled', 'skipped') then
+    keep := coalesce((select c.keep from pgsched.clients c where c.client_id = ended.client_id), 'all');
   end if;
-  if is_kept then
+  if keep = 'all' or keep = 'failures' and status <> 'succeeded' then
     -- A held execution stands at infinity, which is no instant in history, and one that nobody has in hand at the end of its lease.
     insert into pgsched.history (finished_at, fire_at, scheduled_for, last_scheduled_for, created_at, instants, id, job_id, status, plan,
                                  partition, attempt, status_code, client_id, target, payload, options, key, ordering_key, awaited,
@@ -26,10 +25,11 @@ begin
             ended.payload, ended.options, ended.key, ended.ordering_key, ended.awaited, end_execution.result, end_execution.reason);
   end if;
   perform pgsched_internal.follow_end(ended, status, reason, status_code, result, lets_next);
+  return status;
 end $$;
 comment on function pgsched_internal.end_execution(pgsched.executions, pgsched.execution_status, text, timestamptz, bigint, smallint, jsonb,
                                                    boolean, boolean)
-  is 'Enters an execution whose row was deleted into history, unless its client does not keep such ends, and does what follows. It may
+  is 'Enters an execution whose row was deleted into history, unless its client does not keep such ends, and does what follows; returns the status. It may
 stand for its job''s instants up to the last one given; begun is false where a claim counted an attempt that never began; lets_next is
 false where the caller lets the next of its ordering key have its turn.';
 

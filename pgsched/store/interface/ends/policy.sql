@@ -1,5 +1,5 @@
--- What becomes of a failed try, for results that come by SQL: as domain/outcome.py decides it for those of workers. A test
--- holds the two against each other.
+-- What becomes of an execution after an attempt. It is decided here alone, whether a worker or a consumer had it in hand: they say
+-- what happened, and the settle asks for the decision.
 
 create or replace function pgsched_internal.seconds_in(options jsonb, name text) returns double precision
   language sql immutable parallel safe as $$ select extract(epoch from pgsched_internal.length_of(options ->> name))::float8 $$;
@@ -32,12 +32,6 @@ comment on function pgsched_internal.duration_text(double precision) is 'A lengt
 create or replace function pgsched_internal.default_attempts() returns integer language sql immutable parallel safe as 'select 22';
 comment on function pgsched_internal.default_attempts() is 'After how many attempts an execution has failed for good whose options do not say it.';
 
-create or replace function pgsched_internal.attempts_allowed(options jsonb) returns numeric
-  language sql immutable parallel safe as $$
-  select coalesce(pgsched_internal.attempts_in(options), pgsched_internal.default_attempts())
-$$;
-comment on function pgsched_internal.attempts_allowed(jsonb) is 'After how many attempts an execution with these options has failed for good.';
-
 -- A list of waits says how many attempts there are, also where what it is laid over says otherwise.
 create or replace function pgsched_internal.laid_over(options jsonb, defaults jsonb) returns jsonb
   language sql immutable parallel safe as $$
@@ -48,15 +42,22 @@ $$;
 comment on function pgsched_internal.laid_over(jsonb, jsonb) is 'Options, and what the defaults have beside them.';
 
 -- Of a backfill, which is late by intent, only its own options bound the age.
-create or replace function pgsched_internal.options_of(execution pgsched.executions) returns jsonb
-  language sql stable parallel safe as $$
-  select pgsched_internal.laid_over(execution.options, case when execution.plan = 0
-           then defaults - array['relevant_for', 'deadline', 'max_retry_age'] else defaults end)
-    from (select pgsched_internal.laid_over(
-                   (select c.options from pgsched.clients c where c.client_id = execution.client_id),
-                   pgsched_internal.laid_over((select q.options from pgsched.queues q where q.first_partition = (execution.partition & ~15)), null))) d(defaults)
-$$;
-comment on function pgsched_internal.options_of(pgsched.executions)
+create or replace function pgsched_internal.options_of(own jsonb, client_id text, partition smallint, plan integer) returns jsonb
+  language plpgsql stable parallel safe as $$
+declare
+  of_client jsonb;
+  of_queue jsonb;
+begin
+  select (select c.options from pgsched.clients c where c.client_id = options_of.client_id),
+         (select q.options from pgsched.queues q where q.first_partition = (options_of.partition & ~15)) into of_client, of_queue;
+  if coalesce(of_client, of_queue) is null then
+    return coalesce(own, '{}');
+  end if;
+  of_client := pgsched_internal.laid_over(of_client, of_queue);
+  return pgsched_internal.laid_over(own, case when plan = 0 then of_client - array['relevant_for', 'deadline', 'max_retry_age']
+                                              else of_client end);
+end $$;
+comment on function pgsched_internal.options_of(jsonb, text, smallint, integer)
   is 'The options that hold for an execution: its own, its client''s where they are silent, and then its queue''s.';
 
 create or replace function pgsched_internal.lateness(
@@ -82,7 +83,7 @@ comment on function pgsched_internal.lateness(jsonb, integer, double precision)
   is 'How an execution ends whose attempt of this number must not begin any more, so many seconds after its instant; null and null
 where it may.';
 
--- Drawn is what the wait is drawn by, from 0 to 1. Whether the power is over the maximum is told by logarithms: it might
+-- Drawn is what the wait is drawn by, from 0 to 1; where it is null there is no wait. Whether the power is over the maximum is told by logarithms: it might
 -- be no number that there is.
 create or replace function pgsched_internal.backoff(options jsonb, attempt integer, drawn double precision) returns double precision
   language plpgsql immutable parallel safe as $$
@@ -92,7 +93,9 @@ declare
   factor double precision;
   maximum double precision;
 begin
-  if jsonb_typeof(given) = 'array' then
+  if drawn is null then
+    return 0;
+  elsif jsonb_typeof(given) = 'array' then
     return extract(epoch from pgsched_internal.length_of(given ->> least(attempt, jsonb_array_length(given)) - 1));
   end if;
   initial := coalesce(pgsched_internal.seconds_in(given, 'initial'), 1);
@@ -106,32 +109,49 @@ end $$;
 comment on function pgsched_internal.backoff(jsonb, integer, double precision)
   is 'Seconds to wait after the failed attempt of this number; what is drawn, from 0 to 1, spreads waits that are not a list.';
 
-create or replace function pgsched_internal.after_failure(
-  options jsonb, attempt integer, age double precision, error text, retryable boolean, retry_after interval, drawn double precision,
+-- Options bound how long an execution can be postponed. Where they do not, each further time counts as a failed attempt a week after its
+-- instant, or a handler could go on asking for ever. Where nothing is drawn there is no backoff; it is a number of whole
+-- microseconds, since next to a bound a part of one would decide.
+create or replace function pgsched_internal.decide(
+  outcome text, error text, retryable boolean, wait double precision, attempt integer, age double precision, own jsonb, client_id text,
+  partition smallint, plan integer, drawn double precision default random(),
   out status pgsched.execution_status, out delay double precision, out reason text
-) language plpgsql immutable parallel safe as $$
+) language plpgsql volatile as $$
 declare
+  asked constant double precision := least(greatest(wait, case outcome when 'postponed' then 1 else 0 end), 86400);
+  options jsonb;
   late record;
 begin
   reason := left(error, 2000);
-  status := 'failed';
-  if not retryable or attempt >= pgsched_internal.attempts_allowed(options) then
+  if outcome not in ('failed', 'postponed', 'late') or outcome = 'failed' and not retryable then
+    status := outcome;
     return;
   end if;
-  -- Where nothing is drawn there is no wait. Whole microseconds, as workers count them: next to a bound a part of one decides.
-  delay := coalesce(round(pgsched_internal.backoff(options, attempt, drawn) * 1000000) / 1000000, 0);
-  if retry_after is not null then
-    delay := greatest(delay, least(extract(epoch from retry_after), 86400));
-  end if;
-  late := pgsched_internal.lateness(options, attempt + 1, age + delay);
-  if late.status is null then
-    status := 'retrying';
+  options := pgsched_internal.options_of(own, client_id, partition, plan);
+  if outcome = 'late' then  -- by a clock that may be ahead of this one by a moment: then it is claimed again
+    late := pgsched_internal.lateness(options, attempt, age);
+    status := coalesce(late.status, 'scheduled');
+    delay := case when late.status is null then 0 end;
+    reason := late.reason;
+  elsif outcome = 'postponed' and age + asked <= 604800 then
+    status := 'scheduled';
+    delay := asked;
+  elsif attempt >= coalesce(pgsched_internal.attempts_in(options), pgsched_internal.default_attempts()) then
+    status := 'failed';
   else
-    status := late.status;
-    delay := null;
-    reason := left(reason || '; ' || late.reason, 2000);
+    status := 'retrying';
+    delay := greatest(asked, coalesce(round(pgsched_internal.backoff(options, attempt, drawn) * 1000000) / 1000000, 0));
+  end if;
+  if delay > 0 and options ?| array['relevant_for', 'deadline', 'max_retry_age'] then
+    late := pgsched_internal.lateness(options, attempt + 1, age + delay);
+    if late.status is not null then
+      status := late.status;
+      delay := null;
+      reason := left(reason || '; ' || late.reason, 2000);
+    end if;
   end if;
 end $$;
-comment on function pgsched_internal.after_failure(jsonb, integer, double precision, text, boolean, interval, double precision)
-  is 'What becomes of an execution after the failed attempt of this number, so many seconds after its instant: retrying after a
-delay in seconds, or an end; with the reason that is kept.';
+comment on function pgsched_internal.decide(text, text, boolean, double precision, integer, double precision, jsonb, text, smallint, integer,
+                                            double precision)
+  is 'What becomes of an execution, so many seconds after its instant, by what its attempt came to: failed; postponed by its target; late,
+that is, too late to begin; or an end, which stands. Its status, in how many seconds it is tried again unless it ends, and the reason.';

@@ -140,18 +140,13 @@ whether its last attempt took place. False, and nothing done, where somebody has
 create or replace function pgsched_internal.decide_failure(
   held pgsched.executions, error text, retryable boolean, retry_after interval, at_once boolean default false,
   out status pgsched.execution_status, out delay double precision, out reason text
-) language plpgsql volatile as $$
-declare
-  allowed constant jsonb := pgsched_internal.options_of(held);
-  options constant jsonb := case when at_once
-    then allowed - 'backoff' || jsonb_build_object('max_attempts', pgsched_internal.attempts_allowed(allowed)) else allowed end;
-  age constant double precision := extract(epoch from pgsched.now() - coalesce(held.scheduled_for, held.fire_at));
-begin
-  select d.status, d.delay, d.reason into decide_failure.status, decide_failure.delay, decide_failure.reason
-    from pgsched_internal.after_failure(options, held.attempt, age, error, retryable, retry_after, case when not at_once then random() end) d;
-end $$;
+) language sql volatile as $$
+  select * from pgsched_internal.decide('failed', error, retryable, extract(epoch from retry_after)::float8, held.attempt,
+    extract(epoch from pgsched.now() - coalesce(held.scheduled_for, held.fire_at))::float8, held.options, held.client_id, held.partition,
+    held.plan, case when not at_once then random() end)
+$$;
 comment on function pgsched_internal.decide_failure(pgsched.executions, text, boolean, interval, boolean)
-  is 'What becomes of an execution after a failed try, by its options: its status, the reason, and in how many seconds it is tried again.';
+  is 'What becomes of an execution after a failed try, by its options.';
 
 create or replace function pgsched_internal.fail_in_hand(
   held pgsched.executions, error text, retryable boolean, retry_after interval, at_once boolean default false

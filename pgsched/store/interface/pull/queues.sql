@@ -131,7 +131,8 @@ begin
     is_dealt_with := pgsched_internal.end_in_hand(waiting, 'failed', null,
       'consumers pull from this queue, so nobody calls its targets: schedule them in a queue that workers serve', tried => false);
   else
-    late := pgsched_internal.lateness(pgsched_internal.options_of(waiting), waiting.attempt + 1,
+    late := pgsched_internal.lateness(
+      pgsched_internal.options_of(waiting.options, waiting.client_id, waiting.partition, waiting.plan), waiting.attempt + 1,
       extract(epoch from pgsched.now() - coalesce(waiting.scheduled_for, waiting.fire_at))::float8);
     if late.status is null then
       return waiting.ordering_key is null or pgsched_internal.take_turn(waiting);

@@ -27,10 +27,8 @@ with tried as (
               else e.lease_owner <> all (%(owners)s) and e.attempt >= a.allowed end as exhausted,
          a.allowed = 1 and e.target !~ '^(sql|notify):' or e.lease_owner = any (%(owners)s) as uncounted
     from pgsched.executions e,
-         lateral (select coalesce(pgsched_internal.attempts_in(e.options),
-           (select pgsched_internal.attempts_in(c.options) from pgsched.clients c where c.client_id = e.client_id),
-           (select pgsched_internal.attempts_in(q.options) from pgsched.queues q where q.first_partition = %(partition)s::int & ~15),
-           pgsched_internal.default_attempts()) as allowed offset 0) a
+         lateral (select coalesce(pgsched_internal.attempts_in(pgsched_internal.options_of(e.options, e.client_id, e.partition, e.plan)),
+                                  pgsched_internal.default_attempts()) as allowed offset 0) a
    where e.partition = %(partition)s and e.ctid = any (array(select place from edge where taken))
      and (e.lease_owner = any (%(owners)s) or e.lease_expires_at < to_timestamp(%(ended_by)s) and e.lease_owner is not null)
      and (%(only)s::uuid[] is null or e.id = any (%(only)s::uuid[]))
@@ -61,6 +59,6 @@ with tried as (
 )
 select (select count(*) from returned), (select count(*) from failed),
        (select case when count(*) >= %(depth)s then max(fire_at) end from edge),
-       (select count(pgsched_internal.end_execution(execution, 'failed', 'the worker was lost on the last attempt')::text) from failed),
+       (select count(pgsched_internal.end_execution(execution, 'failed', 'the worker was lost on the last attempt')) from failed),
        (select count(pgsched_internal.let_next_alone((execution).partition, (execution).client_id, (execution).ordering_key))
           from failed where (execution).ordering_key is not null)

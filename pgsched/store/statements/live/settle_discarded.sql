@@ -12,4 +12,4 @@ returning e.id, e.fire_at, e.scheduled_for, e.created_at, e.job_id, e.plan, e.pa
          attempt, client_id, target, key, ordering_key, awaited
     from settled where key is not null or awaited
 )
-select count(*) from settled
+select from settled

@@ -1,22 +1,43 @@
--- settle: rows that ended in a way of their own (a result, a status code, a failure) leave the live table and enter
--- history, with what follows from their ends. A failed try writes its attempt; one that never began, and so took no seconds,
--- does not count. The caller lets the next of their ordering keys have their turn.
+-- settle: rows whose attempts came to more than a plain success. What becomes of each is decided by its options: it enters
+-- history, with what follows from its end, or gives its lease back and waits for its next attempt. A failed attempt is written
+-- down; one that never began, and so took no seconds, and one that its target put off do not count. The caller lets the next of
+-- their ordering keys have their turn. Answers with how many came to what, and when the first of them fires again.
 -- Fenced by (id, token); index: the primary key; "any (array[…])" keeps it from being read whole to be joined in its order.
 with outcome as (
-  select * from unnest(%(ids)s::uuid[], %(tokens)s::bigint[], %(statuses)s::pgsched.execution_status[],
-                       %(codes)s::smallint[], %(results)s::jsonb[], %(reasons)s::text[], %(durations)s::float8[])
-             as o(id, token, status, status_code, result, why, seconds)
-), settled as (
-  delete from pgsched_internal.executions_{p} e using outcome o
-   where e.id = any (array[o.id]) and e.lease_token = o.token
-  returning e::pgsched.executions as execution, o.*
+  select * from unnest(%(ids)s::uuid[], %(tokens)s::bigint[], %(outcomes)s::text[], %(codes)s::smallint[], %(results)s::jsonb[],
+                       %(reasons)s::text[], %(durations)s::float8[], %(retryable)s::boolean[], %(waits)s::float8[])
+             as o(id, token, outcome, status_code, result, error, seconds, retryable, wait)
+), decided as materialized (
+  select o.id, o.token, o.status_code, o.result, o.seconds, e.lease_owner as worker, d.status, d.delay, d.reason
+    from outcome o join pgsched_internal.executions_{p} e on e.id = any (array[o.id]) and e.lease_token = o.token
+   cross join lateral pgsched_internal.decide(o.outcome, o.error, o.retryable, o.wait, e.attempt,
+     extract(epoch from pgsched.now() - coalesce(e.scheduled_for, e.fire_at))::float8, e.options, e.client_id, e.partition, e.plan) d
+), again as (
+  update pgsched_internal.executions_{p} e
+     set fire_at = pgsched.now() + make_interval(secs => d.delay), scheduled_for = coalesce(e.scheduled_for, e.fire_at),
+         lease_owner = null, lease_token = null, lease_expires_at = null,
+         attempt = e.attempt - (d.status = 'scheduled')::integer,
+         plan = case d.status when 'scheduled' then -abs(e.plan) else e.plan end,
+         losses = case d.status when 'scheduled' then e.losses end, reason = case d.status when 'retrying' then e.reason end
+    from decided d
+   where e.id = any (array[d.id]) and e.lease_token = d.token and d.delay is not null
+  returning e.fire_at, e.attempt, e.client_id, d.*
+), ended as (
+  delete from pgsched_internal.executions_{p} e using decided d
+   where e.id = any (array[d.id]) and e.lease_token = d.token and d.delay is null
+  returning e::pgsched.executions as execution, d.*
 ), attempts as (
   insert into pgsched.attempts (finished_at, execution_id, duration, worker, attempt, status_code, client_id, error)
-  select pgsched.now(), id, make_interval(secs => seconds), (execution).lease_owner, (execution).attempt, status_code,
-         (execution).client_id, why
-    from settled where status <> 'succeeded' and seconds is not null
+  select pgsched.now(), a.id, make_interval(secs => a.seconds), a.worker, a.attempt, a.status_code, a.client_id, a.reason
+    from (select id, seconds, worker, attempt, status_code, client_id, reason from again where status = 'retrying'
+          union all
+          select id, seconds, worker, (execution).attempt, status_code, (execution).client_id, reason
+            from ended where status <> 'succeeded' and seconds is not null) a
   on conflict do nothing
 )
-select count(*), count(pgsched_internal.end_execution(execution, status, why, status_code => status_code, result => result,
-                                                      begun => seconds is not null)::text)
-  from settled
+select count(*), s.status::text, min(s.fire_at)
+  from (select status, fire_at from again
+        union all
+        select pgsched_internal.end_execution(execution, status, reason, status_code => status_code, result => result,
+                                              begun => seconds is not null), null from ended) s
+ group by s.status

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import lateness
+from pgsched.domain.outcome import is_late
 from pgsched.domain.policy import parse_options
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, to_datetime, to_instant
@@ -88,9 +88,9 @@ class Stage:
         """Each has succeeded; or expires, where it may not begin any more."""
         for row in rows:
             age = (self.starts[row.uuid].at - row.nominal).total_seconds()
-            late = lateness(parse_options(row.options), row.attempt, age)
-            status, reason = (late.status, late.reason) if late else ("succeeded", None)
-            ended = Finished(row.id, row.token, status, None, None, reason, None if late else 0.1)
+            late = is_late(parse_options(row.options), row.attempt, age)
+            outcome, seconds = ("late", None) if late else ("succeeded", 0.1)
+            ended = Finished(row.id, row.token, outcome, None, None, None, seconds)
             await executions.settle_finished(self.worker, row.partition, [ended])
 
     async def hold(self) -> None:
