@@ -780,6 +780,7 @@ function pgsched_internal.default_attempts() returns integer volatility i parall
 function pgsched_internal.dependents_of(uuid[],uuid,integer) returns record volatility s parallel u
 function pgsched_internal.detail_of(text) returns jsonb volatility i parallel s
 function pgsched_internal.digits_in(jsonb) returns bigint volatility i parallel s
+function pgsched_internal.discard_open(uuid[],text) returns integer volatility v parallel u
 function pgsched_internal.drop_day(text) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.drop_partitions(pgsched.queues) returns void volatility v parallel u
 function pgsched_internal.dropped_day_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
@@ -912,7 +913,7 @@ function pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,tex
 function pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.seconds_in(jsonb,text) returns double precision volatility i parallel s
-function pgsched_internal.set_aside(smallint,uuid,text) returns void volatility v parallel u
+function pgsched_internal.set_aside(smallint,uuid,text,boolean) returns void volatility v parallel u
 function pgsched_internal.setting(text,text) returns text volatility s parallel s
 function pgsched_internal.shut_gate(text,timestamp with time zone,text) returns boolean volatility v parallel u
 function pgsched_internal.skip_dependents(uuid[]) returns uuid[] volatility v parallel u
@@ -1226,7 +1227,7 @@ grant execute on pgsched_internal.schedule_after(text,jsonb,timestamp with time 
 grant execute on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) to pgsched_worker
 grant execute on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_worker
-grant execute on pgsched_internal.set_aside(smallint,uuid,text) to pgsched_worker
+grant execute on pgsched_internal.set_aside(smallint,uuid,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.setting(text,text) to pgsched_worker
 grant execute on pgsched_internal.shut_gate(text,timestamp with time zone,text) to pgsched_worker
 grant execute on pgsched_internal.skip_dependents(uuid[]) to pgsched_worker
@@ -1512,6 +1513,7 @@ comment on pgsched_internal.default_attempts() is 'After how many attempts an ex
 comment on pgsched_internal.dependents_of(uuid[],uuid,integer) is 'The first of those that wait for these ends, of the first end those behind an id; and which end is the last that was looked at.'
 comment on pgsched_internal.detail_of(text) is 'A note as the audit log keeps it; null where there is none.'
 comment on pgsched_internal.digits_in(jsonb) is 'How many characters the numbers of a value have as text, at the least; four fewer of each at the most.'
+comment on pgsched_internal.discard_open(uuid[],text) is 'Discards those of these dead letters that are open; how many.'
 comment on pgsched_internal.drop_day(text) is 'Drops the table of a day, if the locks for it are free at this moment and its dead letters are out of it; false where the locks are not, null where dead letters are in it.'
 comment on pgsched_internal.drop_partitions(pgsched.queues) is 'Drops the tables of a queue, which must be empty.'
 comment on pgsched_internal.dropped_day_followed() is 'Drops the tables of days that were dropped where the rows come from, up to this one.'
@@ -1648,7 +1650,7 @@ comment on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,t
 comment on pgsched_internal.schedule_plain(text,jsonb,timestamp with time zone,text,text,text,jsonb) is 'One execution without a key; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.schedule_under(pgsched_internal.keys,uuid,smallint,text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) is 'One execution under a key that is locked and has stood for something else before; called by schedule_keyed.'
 comment on pgsched_internal.seconds_in(jsonb,text) is 'How long an option that is a duration is, in seconds; null where it is not given.'
-comment on pgsched_internal.set_aside(smallint,uuid,text) is 'Holds an execution that is locked, with the reason, until its owner deals with it.'
+comment on pgsched_internal.set_aside(smallint,uuid,text,boolean) is 'Holds an execution that is locked, with the reason, until its owner deals with it; with_job says that its job cannot go on either.'
 comment on pgsched_internal.setting(text,text) is 'A setting of pgsched, such as pgsched.key_retention: from set, alter role or alter database; else the fallback.'
 comment on pgsched_internal.shut_gate(text,timestamp with time zone,text) is 'Lets nothing pass a gate before this instant; false if so it was.'
 comment on pgsched_internal.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'

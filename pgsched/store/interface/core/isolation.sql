@@ -24,16 +24,28 @@ end $$;
 comment on function pgsched_internal.bury(smallint, uuid, text)
   is 'Ends an execution that is locked and cannot even be held as failed, without what it carries.';
 
-create or replace function pgsched_internal.set_aside(partition smallint, id uuid, reason text) returns void language sql volatile as $$
+-- What it carries is not looked at, and no attempt is counted. A planned row's job is invalid with it, unless somebody has it locked:
+-- then it has none to carry it on, and the sweep takes it up; one that has run has its successor already.
+create or replace function pgsched_internal.set_aside(partition smallint, id uuid, reason text, with_job boolean default false)
+  returns void language plpgsql volatile as $$
+declare
+  held record;
+begin
   update pgsched.executions e
      set scheduled_for = coalesce(e.scheduled_for, case when e.fire_at between '0001-01-01 00:00+00' and '9999-12-31 00:00+00' then e.fire_at end),
          fire_at = 'infinity', gate = 'error', reason = set_aside.reason, at_head = null,
          attempt = greatest(e.attempt - (e.lease_token is not null)::integer, 0),
-         lease_owner = null, lease_token = null, lease_expires_at = null, consumer = null, plan = -abs(e.plan)
-   where e.partition = set_aside.partition and e.id = set_aside.id
-$$;
-comment on function pgsched_internal.set_aside(smallint, uuid, text)
-  is 'Holds an execution that is locked, with the reason, until its owner deals with it.';
+         lease_owner = null, lease_token = null, lease_expires_at = null, consumer = null,
+         plan = case when with_job then e.plan else -abs(e.plan) end
+   where e.partition = set_aside.partition and e.id = set_aside.id returning e.job_id, e.plan into held;
+  if with_job and held.plan > 0 then
+    update pgsched.jobs j set state = 'invalid', reason = set_aside.reason, updated_at = pgsched.now()
+     where j.id = any (array(select o.id from pgsched.jobs o
+                              where o.id = held.job_id and o.state = 'active' for no key update skip locked));
+  end if;
+end $$;
+comment on function pgsched_internal.set_aside(smallint, uuid, text, boolean)
+  is 'Holds an execution that is locked, with the reason, until its owner deals with it; with_job says that its job cannot go on either.';
 
 create or replace function pgsched_internal.put_away(partition smallint, id uuid, reason text) returns void language plpgsql volatile as $$
 declare

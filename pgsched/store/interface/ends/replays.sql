@@ -87,6 +87,25 @@ end $$;
 comment on function pgsched.count_dead_letters(jsonb, interval)
   is 'How many open dead letters a filter names, as far as they can be counted in so long.';
 
+create or replace function pgsched_internal.discard_open(ids uuid[], actor text) returns integer language plpgsql volatile as $$
+declare
+  who constant text := coalesce(actor, pgsched_internal.acting_role());
+  in_history integer;
+  kept integer;
+begin
+  perform from pgsched.history h where h.id = any (ids) and h.status = 'failed' order by h.id for update;
+  update pgsched.history h set dealt_with_at = pgsched.now(), dealt_with_by = who
+   where h.id = any (ids) and h.status = 'failed' and h.dealt_with_at is null;
+  get diagnostics in_history = row_count;
+  perform from pgsched_internal.kept_dead_letters k where k.id = any (ids) order by k.id for update;
+  update pgsched_internal.kept_dead_letters k set dealt_with_at = pgsched.now(), dealt_with_by = who
+   where k.id = any (ids) and k.dealt_with_at is null;
+  get diagnostics kept = row_count;
+  perform pgsched_internal.unblock_after(ids);
+  return in_history + kept;
+end $$;
+comment on function pgsched_internal.discard_open(uuid[], text) is 'Discards those of these dead letters that are open; how many.';
+
 create or replace function pgsched.discard_all(
   filter jsonb, most integer default 10000, note text default null, actor text default null, out discarded integer, out complete boolean
 ) language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set enable_sort = off set enable_hashjoin = off as $$
@@ -94,7 +113,6 @@ declare
   until constant timestamptz := clock_timestamp() + interval '5 seconds';
   whose constant text[] := pgsched_internal.clients_acted_for();
   ids uuid[];
-  changed integer;
   reached uuid;
 begin
   perform pgsched_internal.check_said(discard_all.note, discard_all.actor);
@@ -111,17 +129,7 @@ begin
       ids := ids[:most - discarded];
       complete := false;
     end if;
-    perform from pgsched.history h where h.id = any (ids) and h.status = 'failed' order by h.id for update;
-    update pgsched.history h set dealt_with_at = pgsched.now(), dealt_with_by = coalesce(discard_all.actor, pgsched_internal.acting_role())
-     where h.id = any (ids) and h.status = 'failed' and h.dealt_with_at is null;
-    get diagnostics changed = row_count;
-    discarded := discarded + changed;
-    perform from pgsched_internal.kept_dead_letters k where k.id = any (ids) order by k.id for update;
-    update pgsched_internal.kept_dead_letters k set dealt_with_at = pgsched.now(), dealt_with_by = coalesce(discard_all.actor, pgsched_internal.acting_role())
-     where k.id = any (ids) and k.dealt_with_at is null;
-    get diagnostics changed = row_count;
-    discarded := discarded + changed;
-    perform pgsched_internal.unblock_after(ids);
+    discarded := discarded + pgsched_internal.discard_open(ids, discard_all.actor);
     exit when complete or discarded >= most or clock_timestamp() > until;
   end loop;
   if discarded > 0 then
