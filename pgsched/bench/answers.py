@@ -1,11 +1,11 @@
-"""Waits for what processes have to tell, and does not wait for the dead."""
+"""Collects the answers of processes, and stops waiting when one has died."""
 
 import time
 from collections.abc import Sequence
 from queue import Empty
 from typing import Any
 
-_LAST_WORDS = 2.0  # what a process put into the queue may still be on its way when it has ended
+_LAST_WORDS = 2.0  # seconds in which the answer of a process that has ended may still arrive
 
 
 def collect(answers: Any, processes: Sequence[Any], *, within: float) -> list[Any]:
@@ -21,5 +21,5 @@ def collect(answers: Any, processes: Sequence[Any], *, within: float) -> list[An
             alive = sum(process.is_alive() for process in processes)
             dead_since = min(dead_since, now) if alive < len(processes) - len(found) else float("inf")
             if now - dead_since > _LAST_WORDS or now > deadline:
-                raise AssertionError(f"{len(found)} of {len(processes)} processes told what they did") from None
+                raise AssertionError(f"{len(found)} of {len(processes)} processes answered") from None
     return found

@@ -56,7 +56,7 @@ async def _drain(url: str, number: int, processes: int, keep: str, ready: Any) -
     finished: asyncio.Queue[tuple[int, list[bytes]] | None] = asyncio.Queue(2)
     ready.wait(60)
     started, count = time.monotonic(), 0
-    async with asyncio.TaskGroup() as both:  # what fails to settle ends the claims as well
+    async with asyncio.TaskGroup() as both:  # a failed settle ends the claims as well
         both.create_task(_settle(settling, keep, finished))
         open_partitions = list(range(number, 16, processes))
         while open_partitions:

@@ -1,4 +1,4 @@
-"""Worker processes for a benchmark: started, ready, and set off at one moment."""
+"""Worker processes for a benchmark, which all start to claim at one moment."""
 
 import multiprocessing
 import tempfile
@@ -22,7 +22,7 @@ _context = multiprocessing.get_context("spawn")
 
 @dataclass(slots=True)
 class Crew:
-    """The processes, the signals between them and here."""
+    """The worker processes, and the signals to and from them."""
 
     signals: Signals
     traces: Path
@@ -30,7 +30,7 @@ class Crew:
 
     @property
     def go(self) -> Event:
-        """Set it, and the workers start."""
+        """The event that makes the workers start."""
         return self.signals.go
 
     @property
@@ -43,7 +43,7 @@ class Crew:
         return sum(self.signals.counts)
 
     def await_settled(self, count: int, *, within: float) -> None:
-        """Returns once so many are settled, or the time is over, or nothing moves any more: the account then tells."""
+        """Waits until this many are settled, the time is over or no worker makes progress; the account tells which."""
         settled, moved = -1, time.monotonic()
         deadline = moved + within
         while settled < count and time.monotonic() < min(deadline, moved + _STALLED) and self.alive():
@@ -56,7 +56,7 @@ class Crew:
         return all(process.is_alive() for process in self.processes)
 
     def finish(self) -> list[Report]:
-        """Lets the workers drain and collects what they have to tell. Raises AssertionError when one has died."""
+        """Lets the workers drain and collects their reports. Raises AssertionError when one has died."""
         self.signals.done.set()
         reports: list[Report] = collect(self.signals.reports, self.processes, within=_DRAIN)
         for process in self.processes:

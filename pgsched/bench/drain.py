@@ -22,7 +22,7 @@ _DUE_LEFT = "select count(*) from pgsched.executions where fire_at <= now()"
 
 
 def settings_of(url: str, *, concurrency: int = 2000, batch: int = 500) -> Settings:
-    """Those of workers that drain."""
+    """The settings of workers that drain a backlog."""
     return Settings(database_url=url, concurrency=concurrency, batch=batch, allow_private_targets=True, lease=60.0)
 
 

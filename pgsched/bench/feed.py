@@ -1,7 +1,7 @@
 """Schedules executions while a benchmark runs, in a process of its own.
 
-Open loop: what is to fire when is settled before the first row is inserted, and neither slow workers nor a slow insert
-move it. A feeder that falls behind goes on at once with what is overdue to be inserted, and says how close it came.
+Open loop: every instant is fixed before the first row is inserted, and neither slow workers nor a slow insert moves it.
+A feeder that falls behind inserts overdue rows at once, and reports the shortest time between a commit and its instant.
 """
 
 import multiprocessing

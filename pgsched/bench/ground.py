@@ -1,4 +1,4 @@
-"""Where a benchmark runs: a database of its own, made for it and dropped after it, on the server that was named."""
+"""The database of a benchmark: made for it, on the server that was named, and dropped afterwards."""
 
 import secrets
 import tempfile

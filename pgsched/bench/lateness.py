@@ -58,7 +58,7 @@ def run_lateness(
 
 
 def settings_on_time(url: str) -> Settings:
-    """Those of workers that are to be punctual."""
+    """The settings of workers whose lateness is measured."""
     return Settings(database_url=url, concurrency=1000, look_ahead=_LOOK_AHEAD)
 
 

@@ -1,4 +1,4 @@
-"""What benchmarks put into the database, and how they sum up their rounds."""
+"""The rows that benchmarks insert, and the medians over their rounds."""
 
 import statistics
 import time

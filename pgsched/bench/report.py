@@ -1,4 +1,4 @@
-"""What a worker process of a benchmark notes while it works, and tells at the end."""
+"""The report of a benchmark's worker process, and the trace of what it delivered."""
 
 from array import array
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ class Report:
 
 
 def together(counts: Iterable[ByMinute]) -> ByMinute:
-    """What all processes counted."""
+    """The counts of all processes together."""
     whole = ByMinute()
     for one in counts:
         whole.merge(one)
@@ -48,7 +48,7 @@ class Trace:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what is still in memory."""
+        """Writes the numbers that are still in memory."""
         self._pending.tofile(self._file)
         self._file.flush()
         del self._pending[:]

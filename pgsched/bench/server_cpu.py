@@ -1,4 +1,4 @@
-"""What the server's processes cost in CPU, read off /proc: only where the server runs on this machine."""
+"""CPU time of the server's processes, read from /proc; available only if the server runs on this machine."""
 
 import os
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What the answer of an HTTP target means."""
+"""The outcome of an HTTP target's answer."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -21,9 +21,9 @@ def outcome_of_answer(
     body: bytes = b"",
     retry_after: timedelta | None = None,
 ) -> Outcome:
-    """2xx is done, but 202 where ``deferred`` allows it is taken and not done yet; 408, 425, 429 and 5xx are
-    worth another try; any other answer is final. ``retry_on`` and ``fail_on`` of the options overrule this for what is
-    not 2xx."""
+    """2xx is a success; with ``deferred``, 202 says that the target will complete the execution later. 408, 425, 429
+    and 5xx are worth another try; any other answer is final. ``retry_on`` and ``fail_on`` of the options override this
+    for answers other than 2xx."""
     if status == _ACCEPTED and options.deferred is not None:
         return Deferred()
     if 200 <= status < 300:
@@ -37,8 +37,8 @@ def outcome_of_answer(
 
 
 def parse_retry_after(text: str | None, now: int) -> timedelta | None:
-    """The wait a Retry-After header asks for, in seconds or as a date; None where it is missing or makes no
-    sense. Never raises: whatever it says, the status decides.
+    """The wait that a Retry-After header asks for, in seconds or as a date; None if it is missing or invalid. Never
+    raises, because the status alone decides.
 
     ``now`` is seconds since 1970. A date in the past asks for no wait.
     """
@@ -60,7 +60,7 @@ def parse_retry_after(text: str | None, now: int) -> timedelta | None:
 
 @lru_cache(maxsize=100)
 def _succeeded(status: int) -> Succeeded:
-    """Nearly all of them are the same."""
+    """Nearly all successes are equal, so they share one object."""
     return Succeeded(status_code=status)
 
 

@@ -1,8 +1,8 @@
-"""What every way of delivering has in common.
+"""The protocol of channels, and how exceptions become outcomes.
 
-A channel takes one execution to its target and answers with an Outcome. It never raises, except
-CancelledError when its caller ends the attempt, and NoPlace before anything has begun: each channel catches whatever
-happens and has ``outcome_of`` say what it means, so that there is one place where exceptions become outcomes.
+A channel delivers one execution to its target and answers with an Outcome. It never raises, except CancelledError when
+its caller ends the attempt, and NoPlace before anything has begun. Each channel catches all other exceptions and passes
+them to ``outcome_of``, so that exceptions become outcomes in one place.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -17,7 +17,7 @@ from pgsched.domain.policy import Options
 from pgsched.errors import PgschedError
 
 MOST_CAUSES = 20
-"""Exceptions of a chain that are looked at: a chain may be endless."""
+"""Exceptions of a chain that are examined, because a chain may be endless."""
 
 
 class Channel(Protocol):
@@ -29,7 +29,7 @@ class Channel(Protocol):
         ...
 
     async def close(self) -> None:
-        """Gives back what the channel holds open. Attempts must have ended before."""
+        """Closes the connections of the channel. Attempts must have ended before."""
         ...
 
 
@@ -56,7 +56,7 @@ class Verdict(Exception):
 
 
 def outcome_of(error: BaseException) -> Outcome:
-    """What an exception stands for: its own outcome, its cause's, or else a failure worth another try.
+    """The outcome of an exception: its own, its cause's, or else a failure that is worth another try.
 
     A stale lease needs no outcome of its own: whatever is settled under its token is refused.
     """
@@ -64,7 +64,7 @@ def outcome_of(error: BaseException) -> Outcome:
 
 
 def declared(error: BaseException) -> Outcome | None:
-    """The outcome that an exception, or what it was raised from, knows itself."""
+    """The outcome that an exception or one of its causes carries; None if none does."""
     cause: BaseException | None = error
     for _ in range(MOST_CAUSES):
         if cause is None:
@@ -77,13 +77,13 @@ def declared(error: BaseException) -> Outcome | None:
 
 
 def cause_of(error: BaseException) -> BaseException | None:
-    """From what it was raised; its class may say something else of it."""
+    """The cause of an exception, even if its class overrides ``__cause__``."""
     return _CAUSE.__get__(error)  # type: ignore[no-any-return]
 
 
 def describe(error: BaseException) -> str:
-    """An exception in one line: its class and what it says, which may be code of a handler's. Never raises, and answers
-    with no more than is kept of an error."""
+    """An exception in one line: its class and its message, cut to what is kept of an error. Never raises, although the
+    message may come from a handler's code."""
     try:
         said = cut(str(error))
     except BaseException:
@@ -96,7 +96,7 @@ def describe(error: BaseException) -> str:
 
 
 def cut(text: str) -> str:
-    """As much of a text as is kept; a plain string, whatever it was."""
+    """The part of a text that is kept, as a plain string even if the text is of a subclass."""
     return str.__getitem__(text, slice(LONGEST_ERROR))
 
 

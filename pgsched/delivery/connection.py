@@ -45,26 +45,26 @@ class ConnectionState(Enum):
 
 
 class Owner(Protocol):
-    """Who keeps connections: the host they lead to."""
+    """The keeper of connections: the places of their origin."""
 
     def opened(self, connection: "Connection") -> None:
-        """It is in use from now on."""
+        """The connection is in use from now on."""
 
     def closed(self, connection: "Connection") -> None:
-        """Its socket is closed."""
+        """The socket of the connection is closed."""
 
     def release(self, connection: "Connection") -> None:
-        """It is ready for another exchange."""
+        """The connection is ready for another exchange."""
 
     def unpark(self, connection: "Connection") -> None:
-        """It is no longer to be had, if it was."""
+        """The connection is no longer available, if it was parked."""
 
     def vacate(self) -> None:
-        """Its place is free."""
+        """A place has become free."""
 
 
 class Connection(asyncio.Protocol):
-    """Starts exchanges; what arrives ends them. ``retires`` is the moment from which it is not used again."""
+    """Sends requests and parses answers. ``retires`` is the moment after which it starts no further exchange."""
 
     __slots__ = (
         "_heard",
@@ -84,14 +84,14 @@ class Connection(asyncio.Protocol):
         self._owner, self._loop = owner, loop
         self.retires = loop.time() + lifetime
         self.exchange: Exchange | None = None
-        self._heard: Exchange  # the same while data is parsed
+        self._heard: Exchange  # the exchange of the data that is being parsed
         self._transport: asyncio.Transport
         self._state = ConnectionState.NEW
         self._used = self._keep = self._mended = False
         self._parser = self._new_parser()
 
     def start(self, exchange: Exchange) -> None:
-        """Sends the request. The exchange ends by what comes back."""
+        """Sends the request. The answer ends the exchange."""
         if self._state is ConnectionState.DEAD:
             exchange.end(Dropped(0, None))
             self._owner.vacate()
@@ -105,8 +105,8 @@ class Connection(asyncio.Protocol):
         self._transport.write(exchange.request)
 
     def discard(self, error: Exception | None = None, *, politely: bool = False) -> None:
-        """Ends the connection, and its exchange with the error if no status has come. ``politely`` takes leave of the
-        peer as TLS wants it."""
+        """Ends the connection, and its exchange with the error if no status has come. ``politely`` closes TLS
+        properly."""
         was, self._state = self._state, ConnectionState.DEAD
         exchange, self.exchange = self.exchange, None
         if politely:
@@ -162,7 +162,7 @@ class Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         if self._heard.complete:
-            raise Malformed("more came than was asked for")
+            raise Malformed("it is followed by more than one answer")
 
     def on_status(self, reason: bytes) -> None:
         self._heard.reason += reason
@@ -179,7 +179,7 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         exchange, status = self._heard, self._parser.get_status_code()
         if status < 100 or status == 101:
-            raise Malformed(f"nobody asked for status {status}")
+            raise Malformed(f"its status {status} was not asked for")
         if status >= 200:
             exchange.status, exchange.complete = status, exchange.bodiless
             exchange.expires = min(self._loop.time() + _BODY_SECONDS, exchange.expires - _LAST_MOMENT)
@@ -201,7 +201,7 @@ class Connection(asyncio.Protocol):
             exchange.reason, exchange.retry_after = b"", None
 
     def _feed_head(self, exchange: Exchange, data: bytes) -> None:
-        """Feeds no more of a head than it may have."""
+        """Feeds the parser, and refuses a head that is too long."""
         room = LONGEST_HEAD - (exchange.received - len(data))
         self._parser.feed_data(data[:room])
         if not exchange.status:

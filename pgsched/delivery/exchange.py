@@ -1,4 +1,4 @@
-"""One request, and what has been heard of its answer."""
+"""One request, and what has been received of its answer."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -63,7 +63,7 @@ class Exchange:
         self.complete = self.again = False
 
     def end(self, error: Exception | None = None) -> None:
-        """It is over. An error counts only as long as no status has come: what was received decides."""
+        """Ends the exchange. The error counts only if no status has come."""
         self.connection, self.request = None, b""
         if not self.status:
             self.error = error
@@ -71,7 +71,7 @@ class Exchange:
             self.turn.set_result(False)
 
     def offer_place(self) -> bool:
-        """Reserves a place for a connection of its own; False if nobody is there to take it."""
+        """Reserves a place for a connection of its own. Returns False if nobody awaits the exchange any more."""
         if self.turn.done():
             return False
         self.turn.set_result(True)
@@ -93,7 +93,7 @@ class NoAnswer(DeliveryFailed):
 
 
 class Unreachable(DeliveryFailed):
-    """No connection came about."""
+    """No connection could be made."""
 
     def __init__(self, host: str, port: int, cause: BaseException) -> None:
         super().__init__(f"cannot connect to {host}:{port}: {describe(cause)}")
@@ -109,7 +109,7 @@ class Dropped(DeliveryFailed):
 
 
 class Malformed(DeliveryFailed):
-    """What came is not an answer in HTTP, or more than one may be."""
+    """The received bytes are not exactly one HTTP answer."""
 
     def __init__(self, why: str) -> None:
         super().__init__(f"the answer is malformed: {why}")

@@ -1,10 +1,10 @@
-"""Says in the log why handlers failed: each failed attempt with its traceback, as long as there are not too many.
+"""Logs why handlers failed: each failed attempt with its traceback, as long as there are not too many.
 
-The row keeps the last line of it, as its reason; where in the application that came from is known here only.
+The row keeps only the last line, as its reason; the log also says where in the application the failure came from.
 
-What an exception says is code of the handler's: it may be hundreds of megabytes, take long, or raise in turn, and a
-chain of causes may be thousands long or lead back to its beginning. So each is asked once, where it was caught
-(``Raised``), and only the first of a chain are looked at.
+The message of an exception comes from the handler's code: it may be hundreds of megabytes, take long, or raise in turn,
+and a chain of causes may be thousands long or lead back to its beginning. So each message is read once, where the
+exception was caught (``Raised``), and only the first exceptions of a chain are examined.
 """
 
 import time
@@ -19,7 +19,7 @@ from pgsched.domain.outcome import Failed, Outcome
 from pgsched.events import Events
 
 LONGEST_TRACEBACK = 6_000
-"""Characters of a traceback that are told; the last ones."""
+"""Characters of a traceback that are logged, counted from its end."""
 _AT_ONCE, _A_SECOND = 10.0, 1.0
 _LONGEST_REASON = 500
 _DEEPEST = 40
@@ -31,8 +31,8 @@ _GROUPED = BaseExceptionGroup.__dict__["exceptions"]
 
 
 class Raised:
-    """An exception, what it stands for, and what it and those behind it say. To be made where it was caught: in the
-    handler's thread, where it has one."""
+    """An exception with its outcome and the messages of its chain. It must be made where the exception was caught: in
+    the handler's thread, if it has one."""
 
     __slots__ = ("error", "outcome", "said")
 
@@ -44,7 +44,7 @@ class Raised:
 
 @dataclass(slots=True)
 class _Allowance:
-    """What may be told of one target, and what was not."""
+    """How many failures of one target may still be logged, and how many were left out."""
 
     left: float
     since: float
@@ -52,8 +52,8 @@ class _Allowance:
 
 
 class Failures:
-    """Tells of ten failures of a target at once and of one a second after that, each with how many were not told of
-    since the one before."""
+    """Logs ten failures of a target at once and then one a second, each with the number of failures left out since the
+    one before."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
@@ -90,7 +90,7 @@ class Failures:
 
 
 def _chain_of(error: BaseException) -> Iterator[tuple[BaseException, str]]:
-    """The exception and the first of those that it came from or consists of, each once, with how it belongs there."""
+    """The exception and the first of its causes and group members, each once, with its relation."""
     waiting, seen = [(error, "")], {id(error)}
     for one, how in waiting:
         yield one, how

@@ -1,4 +1,4 @@
-"""What a Python handler wants to be given, found out once when it is registered."""
+"""Registered handlers: which arguments a function takes is determined once, when it is registered."""
 
 import inspect
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from pgsched.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a handler can know about its execution. ``attempt`` counts from 1; ``scheduled_for`` is in UTC."""
+    """The execution that a handler is called for. ``attempt`` counts from 1; ``scheduled_for`` is in UTC."""
 
     execution_id: str
     attempt: int
@@ -24,7 +24,7 @@ class Context:
 class Handler:
     """A registered function and how to call it.
 
-    ``payload_name`` and ``context_name`` are the parameters that take these, None where they are not wanted.
+    ``payload_name`` and ``context_name`` name the parameters that take these, or are None if the function has none.
     """
 
     __slots__ = (
@@ -79,7 +79,7 @@ class Handler:
             self.context_name = parameter.name
         elif not optional:
             raise InvalidInput(
-                f"the handler {self.name!r} asks for {parameter.name!r}, which nobody gives it: "
+                f"the handler {self.name!r} has a parameter {parameter.name!r} that pgsched cannot fill: "
                 "write (payload), (payload, context), and connection where it writes with its completion"
             )
 

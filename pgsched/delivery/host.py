@@ -1,8 +1,8 @@
 """The connections to one origin.
 
 A place is the right to one connection. It is held, in this order, by the exchange that opens the connection and by the
-open connection itself. Who finds every place taken and no connection parked does not begin (``places`` says who waits,
-and how clients share the connections).
+open connection itself. An exchange that finds every place taken and no connection parked does not begin (``places``
+says who waits, and how clients share the connections).
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from pgsched.delivery.url import Origin
 
 
 class PoolState:
-    """What the hosts of a pool share: every open connection, the parked ones with the moment they were parked (oldest
-    first), and how many places are taken in all."""
+    """The state that all origins of a pool share: every open connection, the parked ones with the moment they were
+    parked (oldest first), and how many places are taken in all."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -56,8 +56,8 @@ class OriginPlaces(Places):
         return self.most - self.taken + len(self._parked)
 
     def begin(self, exchange: Exchange, client: str) -> None:
-        """Sends it on a parked connection, or gives it a place. Raises NoPlace where there is neither, or others are to
-        have the rest. Whoever began it says that it is ``over``."""
+        """Starts the exchange on a parked connection, or gives it a place. Raises NoPlace if there is neither, or if
+        the rest is for other clients. The caller must call ``over`` afterwards."""
         if self.free_for(client) < 1:
             raise NoPlace(self)
         self._count(client)
@@ -74,7 +74,7 @@ class OriginPlaces(Places):
             exchange.offer_place()
 
     def over(self, client: str) -> None:
-        """An exchange of this client's has ended, and nobody awaits it."""
+        """An exchange of this client has ended, and nobody awaits it."""
         self._discount(client)
         self.tell()
 
@@ -87,7 +87,7 @@ class OriginPlaces(Places):
         exchange.offer_place()
 
     def leave(self, exchange: Exchange) -> None:
-        """Whoever awaited the exchange is gone. A connection that was at work on it is not used again."""
+        """Gives up an exchange that nobody awaits any more. Its connection is not used again."""
         turn = exchange.turn
         if exchange.connection is not None:
             exchange.connection.discard()
@@ -101,7 +101,7 @@ class OriginPlaces(Places):
         self._state.closed(connection)
 
     def release(self, connection: Connection) -> None:
-        """Parks it for the next."""
+        """Parks the connection for the next exchange."""
         now = self._state.loop.time()
         if now >= connection.retires:
             connection.discard(politely=True)

@@ -1,9 +1,9 @@
 """HTTP callbacks, over one pool of kept-alive connections a process.
 
-What was received decides: once the head of an answer says 2xx the callback is done, whatever happens to the rest
-of the answer. Nothing is followed or cached here, and nothing is sent twice within an attempt, except on a fresh
-connection when the one it went out on had been closed by then; another try is the policy's to decide. What may be
-called once only (``max_attempts: 1``) goes out on a fresh connection in the first place.
+The head of an answer decides: once it says 2xx the callback is done, whatever happens to the rest of the answer.
+Redirects are not followed and nothing is cached. Nothing is sent twice within an attempt, except on a fresh connection
+if the first one turns out to have been closed; the retry policy decides about another attempt. An execution with one
+attempt (``max_attempts: 1``) always goes out on a fresh connection.
 """
 
 import random
@@ -65,8 +65,8 @@ class HttpChannel:
         self._rng = rng or random.Random()
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
-        """One request. An answer whose head is not there within ``deadline`` seconds is a failure worth another
-        try. Raises NoPlace where all connections to the host are at work, or others are to have the rest."""
+        """Sends one request. An answer whose head has not come within ``deadline`` seconds is a failure worth another
+        try. Raises NoPlace if all connections to the host are in use, or the rest is for other clients."""
         try:
             url = parse_url(execution.target)
             pool, asked, hop = self._pool, url, ""
@@ -102,7 +102,8 @@ class HttpChannel:
             await pool.close()
 
     def _route(self, url: Url, client: str) -> tuple[Pool, Url, str]:
-        """The connections of whoever the client is there, and how the proxy is asked."""
+        """The pool whose certificate is shown there for the client, the URL to request, and the header line for the
+        proxy."""
         whom = certificate_for(url.origin.host, client, self._certificates) if url.origin.tls else None
         pool = self._pools_by_certificate[whom] if whom else self._pool
         return (pool, self._proxy.asked_for(url), self._proxy.hop(url)) if self._proxy else (pool, url, "")

@@ -18,7 +18,7 @@ from pgsched.domain.policy import Options
 
 _PREFIX = len("kafka:")
 _SENT = Succeeded()
-# What the message or the set-up is at fault for; anything else may pass.
+# Errors that another try would meet again; any other may pass.
 _FINAL = frozenset(
     {
         "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "_INVALID_ARG", "UNKNOWN_TOPIC_OR_PART", "TOPIC_EXCEPTION",
@@ -43,7 +43,8 @@ class KafkaChannel:
         return "bootstrap.servers" in self._config and find_spec("confluent_kafka") is not None
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
-        """One message. The caller ends the wait for its confirmation by cancelling; it may arrive all the same."""
+        """Sends one message. The caller may cancel the wait for its confirmation; the message may arrive all the
+        same."""
         producer = None
         try:
             producer = self._open()
@@ -67,17 +68,17 @@ class KafkaChannel:
         return self._producer
 
     async def _verdict_on(self, error: Exception, producer: Producer | None) -> Exception:
-        """The verdict on what librdkafka says; other exceptions as they are."""
+        """The verdict on an error of librdkafka; other exceptions are returned as they are."""
         said: Any = error.args[0] if error.args else None
         if not hasattr(said, "fatal"):
             return error
-        if said.fatal() and producer is self._producer:  # it sends nothing any more: the next attempt makes another
+        if said.fatal() and producer is self._producer:  # it cannot send any more; the next attempt makes a new one
             await self.close()
         return Unsendable(f"{said.name()}: {said.str()}", retryable=said.name() not in _FINAL)
 
 
 class KafkaNotConfigured(Verdict):
-    """This worker knows no brokers, or lacks what it takes to send; another worker may not."""
+    """This worker knows no brokers, or the extra is not installed; another worker may be able to send."""
 
     def __init__(self) -> None:
         super().__init__(

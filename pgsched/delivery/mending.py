@@ -23,7 +23,7 @@ _LONGEST_KEPT = 200
 
 
 def mend(received: bytes) -> bytes | None:
-    """What was received, with a head that every parser takes; None while its head is not complete.
+    """The received bytes with a head that every parser accepts; None while the head is not complete.
 
     Raises Malformed where no status can be read, where somebody wants to change the protocol, and where the head is too
     long.
@@ -54,10 +54,10 @@ def _status_at(received: bytes, at: int) -> tuple[int, bytes]:
     found = _STATUS.fullmatch(received, at, ended)
     if found is None:
         said = received[at : min(ended, at + _LONGEST_KEPT)].decode("utf-8", "replace").strip()
-        raise Malformed(f"its first line says no status: {said}")
+        raise Malformed(f"its first line has no status: {said}")
     status = int(found[1])
     if status < 100 or status == 101:
-        raise Malformed(f"nobody asked for status {status}")
+        raise Malformed(f"its status {status} was not asked for")
     return status, (found[2] or b"")[:_LONGEST_KEPT]
 
 

@@ -1,6 +1,7 @@
 """notify: targets: a notification with the payload, sent in the transaction that settles the execution.
 
-Who listens hears of it once, when its execution is done; who does not listen at that moment never does.
+Sessions that listen receive it once, when the execution is done; a session that does not listen at that moment never
+does.
 """
 
 from collections.abc import Callable
@@ -29,7 +30,7 @@ class NotifyChannel:
         self._places = Places("sessions that notify", sessions.most, is_shared=is_shared)
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
-        """One notification; one without a payload is empty."""
+        """Sends one notification. Without a payload its text is empty."""
         channel, payload = execution.target[_PREFIX:], execution.payload or b""
         self._places.take(execution.client_id)
         try:
@@ -46,7 +47,7 @@ class NotifyChannel:
 
 
 class Unnotifiable(Verdict):
-    """PostgreSQL, or pgsched, does not take this notification, now or later."""
+    """PostgreSQL or pgsched refuses this notification for good."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, Failed(error=message, retryable=False))

@@ -60,11 +60,11 @@ class Opener:
             raise
 
     def close(self) -> None:
-        """Asks no more names."""
+        """Resolves no more names."""
         self._resolver.close()
 
     async def _shake_hands(self, sock: socket.socket, origin: Origin, new: Callable[[], Connection]) -> Connection:
-        """The socket is the loop's from here on, also when this fails."""
+        """Makes the connection. The loop owns the socket from here on, also if this fails."""
         loop = asyncio.get_running_loop()
         if not origin.tls:
             return (await loop.create_connection(new, sock=sock))[1]
@@ -103,7 +103,7 @@ class Opener:
                 if error is None:
                     return attempt.result()
                 errors.append(error)
-        # One that was allowed and did not answer may answer later; one that was refused will always be.
+        # An allowed address that did not answer may answer later; a refused address stays refused.
         raise min(errors, key=lambda error: isinstance(error, AddressRefused))
 
     async def _connect_to(self, info: AddressInfo) -> socket.socket:
@@ -127,6 +127,6 @@ def _alternating(addresses: list[AddressInfo]) -> list[AddressInfo]:
 
 
 def _close_late(attempt: asyncio.Task[socket.socket]) -> None:
-    """Closes what an attempt brought after another had won."""
+    """Closes the socket of an attempt that another one has beaten."""
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result().close()

@@ -1,8 +1,8 @@
 """All connections of a process, kept alive between callbacks.
 
-An exchange makes neither a task nor a timer: whoever wants it awaits its turn, and one timer sweeps over everything
-that is open, ends what has expired and closes what has been parked for too long. The timer runs while there is
-anything to sweep.
+An exchange makes neither a task nor a timer: the caller awaits its turn, and one timer sweeps over all connections,
+ends expired exchanges and closes connections that have been parked for too long. The timer runs while there is anything
+to sweep.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from pgsched.delivery.places import NoPlace, alone
 from pgsched.delivery.url import Origin
 
 _SWEEP_SECONDS = 0.05
-_BLOCKED_SECONDS = 0.5  # the loop stood still for so long: that was not the peers' time
+_BLOCKED_SECONDS = 0.5  # the loop stood still for longer than this; peers are not charged for that time
 # Common servers drop idle connections after five seconds; a request that meets that moment has to be sent twice.
 _PARKED_SECONDS = 4.0
 # However busy a host is, a change of its addresses is noticed after this time.
@@ -73,7 +73,7 @@ class Pool:
         return exchange
 
     def require_place(self, origin: Origin, client: str) -> None:
-        """Raises NoPlace where an exchange could not begin now."""
+        """Raises NoPlace if an exchange could not begin now."""
         host = self._state.hosts.get(origin) if self._state else None
         if host is not None and host.free_for(client) < 1:
             raise NoPlace(host)

@@ -1,4 +1,4 @@
-"""librdkafka's producer on an event loop: one a process, and the thread that hears what became of each message.
+"""librdkafka's producer on an event loop: one for each process, and the thread that receives its delivery reports.
 
 Needs the extra: ``pip install 'pgsched[kafka]'``. Importing this module does not, making a producer does.
 """
@@ -49,7 +49,7 @@ class Producer:
         await delivered
 
     async def close(self) -> None:
-        """Attempts must have ended before; what they left unconfirmed has a moment to arrive."""
+        """Closes the producer, after a moment for unconfirmed messages to arrive. Attempts must have ended before."""
         self._closing = True
         await asyncio.to_thread(self._thread.join)
         await asyncio.to_thread(self._producer.flush, _LAST_SECONDS)
@@ -59,7 +59,7 @@ class Producer:
             self._producer.poll(_POLL_SECONDS)
 
     def _report(self, delivered: asyncio.Future[None], error: Any) -> None:
-        """In the thread; many reports come at once, and wake the loop once."""
+        """Called in the thread. Many reports come at once, and wake the loop once."""
         self._reports.append((delivered, error))
         if len(self._reports) == 1:
             self._loop.call_soon_threadsafe(self._hear)

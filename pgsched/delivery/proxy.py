@@ -1,8 +1,8 @@
 """Callbacks through a proxy, where the setting ``proxy`` names one; the environment never does.
 
 To ``https:`` targets the proxy opens a tunnel (CONNECT), in which TLS is spoken with the target itself. For ``http:``
-targets it is asked for the whole URL. Names are the proxy's to resolve, so it also decides which of them may be
-reached; what is plainly an address is judged here as it is without a proxy.
+targets it is asked for the whole URL. The proxy resolves names, so it also decides which of them may be reached;
+addresses in URLs are checked here as they are without a proxy.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _STATUS = re.compile(rb"HTTP/1\.[0-9] +([0-9]{3}) ?([^\r\n]{0,200})")
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """Where it is, and the header line by which it knows us, or nothing."""
+    """The address of a proxy, and the header line with its credentials, which may be empty."""
 
     host: str
     port: int
@@ -45,7 +45,7 @@ class Proxy:
 
 
 class ProxyFailed(DeliveryFailed):
-    """The proxy did not let us through; another try may fare better."""
+    """The proxy refused or failed; another try may succeed."""
 
 
 class Tunneller(Opener):
@@ -84,12 +84,12 @@ class Tunneller(Opener):
             piece = await loop.sock_recv(sock, 4096)
             head += piece
             if not piece or len(head) > _LONGEST_HEAD:
-                raise ProxyFailed(f"the proxy let nobody through to {host}:{origin.port}, and did not say why")
+                raise ProxyFailed(f"the proxy opened no tunnel to {host}:{origin.port} and gave no reason")
         found = _STATUS.match(head)
         if found is None or not 200 <= int(found[1]) < 300:
             said = b" ".join(found.groups()) if found else head[:200]
             raise ProxyFailed(
-                f"the proxy let nobody through to {host}:{origin.port}: {said.decode('utf-8', 'replace').strip()}"
+                f"the proxy opened no tunnel to {host}:{origin.port}: {said.decode('utf-8', 'replace').strip()}"
             )
 
 
@@ -111,10 +111,10 @@ def parse_proxy(text: str) -> Proxy:
 
 
 class _AnyAddress(Egress):
-    """The operator chose where the proxy is."""
+    """Allows every address: the operator chose where the proxy is."""
 
     def check(self, address: str) -> None:
-        """All is allowed."""
+        """Allows the address."""
 
 
 def _check_address(host: str, egress: Egress) -> None:

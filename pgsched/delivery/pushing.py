@@ -16,7 +16,7 @@ _CALLING, _NOTIFYING = 10, 4
 
 
 def capabilities(settings: Settings) -> frozenset[str]:
-    """What a worker with these settings can deliver that not every worker can."""
+    """The capabilities that a worker has by these settings."""
     found = {KAFKA} if KafkaChannel(settings.kafka_brokers, json.loads(settings.kafka_config)).can_send else set()
     return frozenset(found | ({SQL} if settings.sql_role else set()))
 
@@ -27,7 +27,7 @@ def pushing_channels(
     """A channel for each of their schemes. ``role_of`` is the role of a client, where it has one of its own;
     ``is_shared`` says whether there are several clients.
 
-    Raises InvalidSettings for a ``sql_login`` that cannot be meant.
+    Raises InvalidSettings for an invalid ``sql_login``.
     """
     calling = Sessions(url, settings.sql_login, most=_CALLING)
     return {

@@ -36,7 +36,7 @@ _DONE = Succeeded()
 
 
 class Retry(Verdict):
-    """Raised by a handler: try again.
+    """Raised by a handler that wants to be called again.
 
     Without ``after`` this attempt has failed, and the next comes when the policy says. With ``after``, from 1 second to
     24 hours, the handler is called again once so long has passed, and nothing has failed: the attempt does not count,
@@ -160,7 +160,7 @@ class PythonChannel:
         return Settled()
 
     async def _in_thread(self, handler: Handler, execution: Execution) -> Outcome:
-        """What it is given and what it returns is read and written in the thread, too."""
+        """Calls the function in a thread, where its payload is decoded and its result encoded, too."""
         self._threads.take(execution.client_id)
         account = self._accounts.of(execution.client_id)
 
@@ -184,7 +184,7 @@ class UnknownHandler(Verdict):
 
 
 class ResultRefused(Verdict):
-    """What the handler returned cannot be kept. Its work is done, so another try would only do it twice."""
+    """The result of a handler cannot be stored. Its work is done, so another try would only do it twice."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, Failed(error=message, retryable=False))

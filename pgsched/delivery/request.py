@@ -1,7 +1,7 @@
-"""The bytes of a callback: the scheduled request, and what pgsched says about the attempt.
+"""The bytes of a callback: the scheduled request, and the headers by which pgsched describes the attempt.
 
-Nothing gets onto the wire that could end a line early: targets, methods and scheduled headers are judged here once
-more, whoever made them, and everything else is ours. What many callbacks have in common is made once and kept.
+Nothing is sent that could end a line early: targets, methods and scheduled headers are checked here once more, and
+pgsched makes everything else. Header lines that many callbacks have in common are made once and remembered.
 """
 
 import random
@@ -87,7 +87,7 @@ def _constant(method: str, scheduled: tuple[tuple[str, str], ...], has_body: boo
     if has_body:
         lines.append("Content-Type: application/json\r\n")
     if method == "HEAD":
-        # Servers that send a body after all would otherwise be heard as the next answer.
+        # The body of a server that sends one after all would otherwise be taken for the next answer.
         lines.append("Connection: close\r\n")
     # Answers are kept as text; a compressed one would have to be unpacked first.
     lines.append(f"Accept-Encoding: identity\r\nUser-Agent: pgsched/{__version__}\r\n")

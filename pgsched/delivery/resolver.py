@@ -1,7 +1,6 @@
 """Names of targets, asked of the system's resolver and remembered for a while. A numeric address asks nobody.
 
-What is remembered is a hint where to connect, never a permission: that is given to each address when its socket is
-made.
+A remembered answer is a hint where to connect, never a permission: each address is checked when its socket is made.
 
 Whoever schedules chooses names, and whoever serves a name decides how long its answer takes. So clients share the
 threads that ask (``places``), and while all are busy a name that was known a while ago is still good.
@@ -24,8 +23,8 @@ _STILL_GOOD_SECONDS = 600.0
 
 
 class Resolver:
-    """Asks once for a name, however many want to know it, in threads of its own: names that take long to answer hold up
-    other names, if anything, and no handler."""
+    """Asks once for a name, however many callbacks want it, in threads of its own: a slow name server delays other
+    names at most, and no handler."""
 
     def __init__(self, egress: Egress, *, is_shared: Callable[[], bool] = alone) -> None:
         self._egress = egress
@@ -52,7 +51,7 @@ class Resolver:
         return allowed
 
     def forget(self, host: str) -> None:
-        """Its addresses did not answer: the next one to want it asks anew."""
+        """Forgets a name whose addresses did not answer, so that it is asked for again."""
         self._remembered.pop(host, None)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Takes each execution to the channel of its target's scheme."""
+"""Chooses the channel of an execution by its target's scheme."""
 
 from collections.abc import Coroutine, Mapping
 from typing import Any
@@ -9,18 +9,18 @@ from pgsched.domain.outcome import Failed, Outcome
 from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme
 
-_NOT_PULLED = "queue: targets wait for consumers in a queue that is pulled: schedule them there, this one workers serve"
+_NOT_PULLED = "workers serve this queue, and queue: targets are for consumers: schedule them in a queue that is pulled"
 
 
 class Undelivered:
-    """The channel of targets that this release's workers do not deliver to."""
+    """The channel of targets that no worker can deliver."""
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
-        """A final failure that says so."""
+        """Answers with a final failure that says so."""
         scheme = execution.target.partition(":")[0]
         if scheme == Scheme.QUEUE:
             return Failed(error=_NOT_PULLED, retryable=False)
-        return Failed(error=f"{scheme}: targets are not delivered by this release's workers", retryable=False)
+        return Failed(error=f"no worker can deliver {scheme}: targets", retryable=False)
 
     async def close(self) -> None:
         """Nothing is held open."""

@@ -23,7 +23,7 @@ from pgsched.store.ends import called
 _PREFIX = len("sql:")
 _TIMED_OUT, _UNDEFINED = "57014", "42883"
 _GRACE = 2.0  # for a cancelled function to end by itself, before its session is cut
-# Another try would meet the same: what is wrong is how things were set up, or what was asked for.
+# Errors of the set-up or the request, which another try would meet again.
 _FINAL = {
     _UNDEFINED: "write create function {name}(payload jsonb)",
     "3F000": "its schema must exist, and the role {role} have usage on it and on pgsched",
@@ -46,7 +46,7 @@ class SqlChannel:
         self._places = Places("sessions in which functions are called", sessions.most, is_shared=is_shared)
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
-        """One call, which the server ends after ``deadline`` seconds."""
+        """Makes one call, which the server ends after ``deadline`` seconds."""
         role = self._role_of(execution.client_id)
         self._places.take(execution.client_id)
         try:
@@ -68,7 +68,8 @@ class SqlChannel:
 
 
 async def _call(execution: Execution, role: str, deadline: float, connection: Connection) -> None:
-    """psycopg waits for the server to say that a statement was cancelled; a function can see to it that none does."""
+    """Makes the call. psycopg waits until the server confirms a cancellation, which a function can prevent, so a timer
+    cuts the connection of such a function."""
     guard = asyncio.get_running_loop().call_later(deadline + _GRACE, cut, connection)
     try:
         function = function_of(execution.target)
@@ -85,7 +86,7 @@ def function_of(target: str) -> tuple[str, str]:
 
 
 class NoRole(Verdict):
-    """Nobody has said with whose rights this client's functions are called."""
+    """No role is set as which this client's functions are called."""
 
     def __init__(self, client_id: str) -> None:
         message = (
@@ -109,7 +110,7 @@ class CallFailed(Verdict):
 
 
 def _hint(error: psycopg.Error, state: str, name: str, role: str) -> str | None:
-    """What to do about it. A function that is missing may be one that the function itself calls."""
+    """What to do about the error. A missing function may also be one that the target's function calls."""
     ours = _FINAL.get(state, "").format(name=name, role=role)
     if state == _UNDEFINED and name not in (error.diag.message_primary or ""):
         ours = ""

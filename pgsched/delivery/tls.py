@@ -1,4 +1,4 @@
-"""Whom callbacks trust, and as whom they introduce themselves.
+"""TLS of callbacks: the authorities that they trust and the client certificates that they show.
 
 A certificate is shown to the hosts it is meant for and to nobody else, and on connections of its own: a callback of a
 client that has none never goes out on a connection that was opened in another's name.
@@ -12,8 +12,8 @@ from pgsched.errors import InvalidSettings
 
 
 def trusting_context(authorities: str | None = None) -> ssl.SSLContext:
-    """Trusts the system's authorities, and those in the file beside them. Raises InvalidSettings for a file that has
-    none."""
+    """A context that trusts the system's authorities and those in the file. Raises InvalidSettings for a file without
+    any."""
     context = ssl.create_default_context()
     # Since Python 3.13 authorities are refused that do not follow RFC 5280 to the letter. Many private ones do not, and
     # nothing else refuses them.
@@ -39,7 +39,7 @@ def certificate_contexts(certificates: str, authorities: str | None = None) -> d
 
 
 def certificate_for(host: str, client: str, certificates: Mapping[str, ssl.SSLContext]) -> str | None:
-    """Under which name there is a certificate for a client's callbacks to this host; its own counts first."""
+    """The name in ``certificates`` that applies to a client's callbacks to this host; the client's own comes first."""
     host = host.removesuffix(".")
     own = f"{client}@{host}"
     return own if own in certificates else host if host in certificates else None

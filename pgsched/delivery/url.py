@@ -1,4 +1,4 @@
-"""Targets of HTTP callbacks taken apart."""
+"""The parts of HTTP targets."""
 
 import ipaddress
 from functools import lru_cache
@@ -11,7 +11,7 @@ from pgsched.errors import InvalidTarget
 
 
 class Origin(NamedTuple):
-    """What a connection leads to. ``host`` is a name or an address without brackets."""
+    """The end point of a connection. ``host`` is a name or an address without brackets."""
 
     tls: bool
     host: str
@@ -19,7 +19,7 @@ class Origin(NamedTuple):
 
 
 class Url(NamedTuple):
-    """Where to connect, what the Host header says, and what is asked for there."""
+    """The origin to connect to, the value of the Host header, and the path."""
 
     origin: Origin
     authority: str
@@ -27,7 +27,7 @@ class Url(NamedTuple):
 
 
 class Uncallable(Verdict):
-    """The target or its options make no request, now or later."""
+    """The target or its options do not make a valid request."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, Failed(error=message, retryable=False))
@@ -57,8 +57,8 @@ def parse_url(target: str) -> Url:
 
 
 def _check_host(host: str) -> None:
-    """Raises Uncallable for what no resolver can know, and for what looks like an address and is none: some of these
-    are read as addresses nevertheless."""
+    """Raises Uncallable for an invalid name, and for a text that only looks like an address: some resolvers accept
+    these."""
     try:
         if host.startswith("["):
             ipaddress.IPv6Address(host[1:-1])

@@ -5,8 +5,8 @@ is configured with brokers can send to Kafka. What a target needs is a **capabil
 itself), ``kafka:``, ``sql:`` (functions of clients that have no role of their own). Workers say in ``pgsched.workers``
 which they have.
 
-What nobody alive can deliver is held at a gate named after its capability; what may have ended its worker's process, at
-another, until a process has it alone. Neither gate is a row of the table of gates.
+An execution that no living worker can deliver is held at a gate named after its capability. One that may have ended its
+worker's process is held at another, until a process runs it alone. Neither gate is a row of the table of gates.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,11 +15,11 @@ _HANDLER, _KAFKA, _SQL = "python:", "kafka:", "sql:"
 KAFKA, SQL = _KAFKA, _SQL
 
 WORKER = "worker:"
-"""Before a capability: where executions are held that no worker can deliver. Sorts behind all other gates."""
+"""The prefix of gates for executions that no worker can deliver. It sorts behind all other gates."""
 ALONE = "alone:"
-"""Before a capability: where executions are held that are to be run alone, for their worker was lost several times."""
+"""The prefix of gates for executions that are to be run alone, because their worker was lost several times."""
 QUARANTINE = "error"
-"""Where executions are held whose worker process ended while it ran nothing else."""
+"""The gate of executions whose worker process ended while it ran nothing else."""
 
 
 def needs(target: str) -> str | None:
@@ -42,8 +42,8 @@ def is_table_gate(gate: str) -> bool:
 
 
 def crews(mine: Iterable[str], peers: Mapping[int, frozenset[str]]) -> set[tuple[int, ...]]:
-    """The crews that a worker with these capabilities belongs to, of all ``peers`` (numbers and what they can): one of
-    all of them, and one for each of its capabilities that not all have."""
+    """The groups that a worker with these capabilities shares partitions with, of all ``peers`` (capabilities by
+    number): one of all of them, and one for each of its capabilities that not all peers have."""
     kinds = list(set(peers.values()))
     having = {tuple(capability in kind for kind in kinds) for capability in mine}
     place = {kind: number for number, kind in enumerate(kinds)}

@@ -14,12 +14,12 @@ from pgsched.errors import InvalidTarget
 
 CLIENT, HOST, QUEUE, KEY, CIRCUIT = "client:", "host:", "queue:", "key:", "circuit:"
 ORDER = "order"
-"""Where executions are held whose turn among those of their ordering key it is not; no gate of the table."""
+"""The gate of executions that wait for an earlier one of their ordering key; not a row of the table."""
 NEVER = 2**63 - 1
 _FIRST_INTERVAL = 100_000.0  # microseconds between the first executions, where the gate has no rate: ten a second
 _DOUBLES_IN = 1_000_000.0  # microseconds in which the rate doubles
 _MOST_DOUBLED = 20
-_PROBE_TAKES = 5_000_000  # microseconds after which another probe is sent where one has not been heard of
+_PROBE_TAKES = 5_000_000  # microseconds after which another probe is sent if the last one has not ended
 RECOVERED = 14.0
 """Seconds after which a gate that recovers lets ten thousand times as many pass, and counts as recovered."""
 
@@ -85,7 +85,7 @@ class Gate:
 
     @property
     def is_probing(self) -> bool:
-        """Whether one execution at a time may find out if the target is back."""
+        """Whether one execution at a time may pass as a probe."""
         return self.is_circuit and self.recovers_from is None
 
     def interval_at(self, instant: int) -> float | None:
@@ -114,7 +114,8 @@ def host_of(target: str) -> str | None:
 
 
 def is_part_of(name: str, other: str) -> bool:
-    """Whether whatever passes a gate passes the other one as well: the client's that a key is of, a circuit's two."""
+    """Whether every execution that passes the gate also passes the other one: a key's limit is part of its client's, a
+    circuit of its host's and its client's."""
     if name.startswith(KEY):
         return other.startswith(CLIENT) and name.startswith(key_name(other.removeprefix(CLIENT), ""))
     if not name.startswith(CIRCUIT):

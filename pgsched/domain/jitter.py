@@ -28,7 +28,7 @@ def emptiest(
 ) -> datetime:
     """A start within the part of the window in which the fewest rows wait; ``counts`` has their number for each slot.
 
-    Of slots with equally few one is drawn, and so is the start within it.
+    One of the emptiest slots is drawn, and then the start within it.
     """
     fewest = [n for n, waiting in enumerate(counts) if waiting == min(counts)]
     chosen = fewest[_drawn(identity, instant, "slot") % len(fewest)]

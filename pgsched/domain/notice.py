@@ -1,8 +1,7 @@
-"""What a notification on the workers' channel says.
+"""Parses notifications on the workers' channel, for workers and API.
 
-Whoever may connect to the database may notify, so a notice is a hint: it may have something looked at earlier than it
-would be anyway, and decides nothing. It is read here for workers and API alike. What is not exactly of the known forms
-says nothing, and an instant is one that a row can have.
+Any login can notify, so a notice is only a hint: it may cause an earlier look, and decides nothing else. A text that is
+not exactly of a known form says nothing, and every instant is brought into the range that a row can have.
 """
 
 import re
@@ -29,7 +28,7 @@ class Notice:
 
 
 def parse_notice(payload: str) -> Notice:
-    """Never raises: what cannot be read says nothing."""
+    """Parses a notification. Never raises; an unknown text makes an empty notice."""
     if payload.startswith(STOP):
         ids = payload.removeprefix(STOP).split(",")
         return Notice(ended=tuple(UUID(id).bytes for id in ids if _ID.fullmatch(id)))

@@ -68,7 +68,7 @@ class Released:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """Its success is already recorded, in the handler's own transaction."""
+    """The success is already recorded, in the handler's own transaction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,10 @@
 """Decides which executions pass their gates, and when each of them may start.
 
-An execution starts at the first instant at which all its gates let it. It draws on all of them there, so what one of
-them could have let pass before is lost to it, unless others take it. That is why those who can start first are
-appointed first, whatever came first in what was claimed; and why one whom a narrow gate lets start much later than a
-wider one would have is not appointed far ahead, but waits at the narrow gate until just before.
+An execution starts at the first instant at which all its gates let it pass. It draws on all of them at that instant, so
+a gate that could have let something pass earlier loses that place unless another execution takes it. Therefore
+executions that can start first are appointed first, whatever their order in the claim. And an execution that a narrow
+gate lets start much later than a wider one would is not appointed far ahead, but waits at the narrow gate until just
+before.
 """
 
 from collections import defaultdict, deque
@@ -14,7 +15,7 @@ from heapq import heapify, heappop, heappush
 from pgsched.domain.gate import Gate, is_part_of
 
 AHEAD = 500_000
-"""Microseconds: what gates let pass is claimed so long before, and waits in memory."""
+"""Microseconds ahead of their start that executions are claimed from gates; they wait in memory."""
 JUST_IN_TIME = 80_000
 """Microseconds: the same where an appointment further ahead would idle a wider gate."""
 _MOST_IDLE = 2  # events of a wider gate

@@ -13,10 +13,10 @@ from pgsched.domain.target import parse_target
 from pgsched.errors import InvalidOptions, InvalidSchedule
 
 DEFAULT_ATTEMPTS = 22
-"""As many as outlast a target that is away for an hour, also where every wait is the shortest that can be drawn."""
+"""Enough to outlast a target that is away for an hour, even if every wait drawn is the shortest possible."""
 LONGEST_OPTIONS = 65_536
 """Bytes of JSON, as PostgreSQL writes it."""
-_LONGEST_REMEMBERED = 2_048  # bytes: larger ones, of which anybody may send thousands, must not stay in memory
+_LONGEST_REMEMBERED = 2_048  # bytes; larger options, of which a client may send thousands, must not stay in memory
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 
 
@@ -119,7 +119,7 @@ def _parsed(raw: bytes | None) -> dict[str, Any]:
 
 
 def _merged(given: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
-    """What is given, and what the default has beside it."""
+    """The given options, completed by the default."""
     merged = default | given
     names = {name.lower() for name, _ in given.get("headers", ())}
     if names:

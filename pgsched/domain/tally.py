@@ -74,7 +74,7 @@ def _hits_of(specs: tuple[Schedule, ...], excluded: Excluded | None, day: int, m
 def first_between(
     specs: tuple[Schedule, ...], excluded: Excluded | None, low: datetime, high: datetime
 ) -> datetime | None:
-    """The first of the same instants."""
+    """The first of these instants; None without any."""
     for day in _days(low, high):
         if found := _left(_firing(specs, day, low, high), excluded, day):
             return _first_of(found, day)

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server in a directory of ours, for `pgsched up` without a database and for tests.
+"""A real PostgreSQL server in a data directory of its own, for `pgsched up` without a database and for tests.
 
 The data directory holds ``cluster`` (PostgreSQL's files), ``password``, ``port``, ``postgres.log``, ``lock``.
 

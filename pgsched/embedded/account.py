@@ -43,7 +43,7 @@ def account_for(cluster: Path) -> Account | None:
 
 
 def process_options(account: Account | None) -> dict[str, Any]:
-    """How ``subprocess`` runs a program as the account, with none of our environment (it has secrets)."""
+    """How ``subprocess`` runs a program as the account, without this process's environment, which has secrets."""
     options: dict[str, Any] = {"cwd": "/", "env": {"LC_ALL": "C", "PATH": os.defpath}}
     if account:
         options |= {"user": account.uid, "group": account.gid, "extra_groups": []}

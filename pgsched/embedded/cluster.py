@@ -102,7 +102,7 @@ def _serves(pid: int, cluster: Path) -> bool:
 
 
 def is_ready(cluster: Path, pid: int) -> bool:
-    """Whether this process says that it accepts connections."""
+    """Whether the server with this process id accepts connections."""
     recorded = _pid_file(cluster)
     return len(recorded) > 7 and recorded[0] == str(pid) and recorded[7].startswith("ready")
 
@@ -124,5 +124,5 @@ def size_after_rotation(log: Path) -> int:
 
 
 def last_lines(text: str) -> str:
-    """What is worth showing of a log in an error."""
+    """The last lines of a log, to be shown in an error."""
     return "\n".join(text.strip().splitlines()[-_LINES_SHOWN:])

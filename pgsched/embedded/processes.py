@@ -1,4 +1,5 @@
-"""The system's side of the server: whose it is, whether it runs, how it ends; which port is free."""
+"""Locks, processes and ports: who holds a data directory, whether a server runs and how to end it, which port is
+free."""
 
 import contextlib
 import fcntl
@@ -56,7 +57,7 @@ def command_line(pid: int) -> str:
 
 
 def shut_down(pid: int, gone: Callable[[], bool]) -> None:
-    """Ends a server and waits: fast at first, which writes all out; one that does not obey is broken off."""
+    """Ends a server and waits: first by a fast shutdown, which writes everything out, then by force."""
     for number, patience in _SHUTDOWN:
         if gone():
             return

@@ -69,8 +69,8 @@ async def async_generator() -> AsyncIterator[int]:
     ("function", "says"),
     [
         (sync_connection, "asks for the connection but is not async: write async def"),
-        (too_many, "asks for 'third', which nobody gives it"),
-        (keyword_only, "asks for 'shop', which nobody gives it"),
+        (too_many, "has a parameter 'third' that pgsched cannot fill"),
+        (keyword_only, "has a parameter 'shop' that pgsched cannot fill"),
         (by_position, "leave out the /"),
         (generator, "leave out the yield"),
         (async_generator, "leave out the yield"),

@@ -43,7 +43,7 @@ async def test_an_https_target_is_reached_by_a_tunnel_and_is_itself_whom_tls_is_
     [
         (b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "407 Proxy Authentication"),
         (b"HTTP/1.0 403 Not for you\r\n\r\n", "443: 403 Not for you"),
-        (b"", "did not say why"),
+        (b"", "gave no reason"),
         (b"SSH-2.0\r\n\r\n", "SSH-2.0"),
     ],
 )
