@@ -13,7 +13,7 @@ from pgsched.errors import InvalidSchedule
 _SOME_ANCHOR = datetime(2000, 1, 1, tzinfo=UTC)
 _NO_TIME = timedelta(0)
 _NO_DELAY = frozenset({"PT0S", "0s"})
-"""How no delay at all is written, which is no length of time that may be repeated."""
+"""The texts for no delay at all; they are not valid as an interval."""
 
 
 def check_request(
