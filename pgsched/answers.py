@@ -109,13 +109,6 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     next: list[Fire]
 
 
-class EditPreview(msgspec.Struct, frozen=True, kw_only=True):
-    """The next instants of a job as it is, and as it would be."""
-
-    before: list[Fire]
-    after: list[Fire]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionDetail(Execution):
     """An execution with its failed tries, the first one first, and those that it still waits for."""

@@ -7,7 +7,7 @@ from typing import Annotated
 from litestar.openapi.spec import Example
 from litestar.params import Body, JSONBody
 
-from pgsched.answers import EditPreview, JobDetail, Preview, job_detail
+from pgsched.answers import JobDetail, Preview, job_detail
 from pgsched.api.creation import next_fires
 from pgsched.api.jobs import found_job
 from pgsched.api.requests import EditJob, PreviewEdit, PreviewSpec
@@ -16,6 +16,7 @@ from pgsched.domain.preview import preview
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.spread import identity_of
 from pgsched.store.jobs import edits
+from pgsched.store.jobs.edits import EditPreview
 from pgsched.store.lookup import listings
 
 _LATER = Example(
@@ -42,8 +43,7 @@ async def preview_edit(job_id: JobId, data: JSONBody[PreviewEdit], database: Poo
     changes = edits.changes_of(data.changes())
     start = _start(data.start)
     async with database.connection() as connection:
-        found = await edits.preview_job(connection, job_id, changes, start=start, count=data.count)
-    return EditPreview(before=found.before, after=found.after)
+        return await edits.preview_job(connection, job_id, changes, start=start, count=data.count)
 
 
 @acts("/preview", "When a schedule would fire")

@@ -13,7 +13,7 @@ from pgsched.store.core.fitness import READ_ONLY
 from pgsched.store.schedule import calls
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Health(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The health of the process; ``revision`` is the schema's."""
 
     status: Literal["alive", "ready"]
@@ -21,13 +21,13 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 @get("/healthz", summary="The process is alive")
-async def alive() -> State:
+async def alive() -> Health:
     """It does not ask the database."""
-    return State(status="alive")
+    return Health(status="alive")
 
 
 @get("/readyz", summary="The database can be reached and is migrated", responses={503: problems()[503]})
-async def ready(database: Pooled) -> State:
+async def ready(database: Pooled) -> Health:
     """503 while the database is away or takes no writes, or its schema is not the one this release needs."""
     wanted = await asyncio.to_thread(expected_revision)
     async with database.connection() as connection:
@@ -37,4 +37,4 @@ async def ready(database: Pooled) -> State:
         if not await calls.takes_writes(connection):
             await connection.close()  # the next may lead to the primary
             raise Unavailable(READ_ONLY)
-    return State(status="ready", revision=wanted)
+    return Health(status="ready", revision=wanted)

@@ -26,7 +26,7 @@ Waiting = NamedDependency[Arrivals]
 Token = Annotated[str, Meta(pattern=r"^[0-9]{1,19}$", description="The token that came with the execution.")]
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ClaimMessages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The consumer and the size of the claim. With wait, an empty answer comes only after that time."""
 
     worker: Annotated[str, Meta(min_length=1, max_length=200, description="Who claims, such as svc-1.")]
@@ -41,14 +41,14 @@ class Messages(msgspec.Struct, frozen=True, kw_only=True):
     items: list[Message]
 
 
-class Completion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CompleteMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """It has succeeded."""
 
     token: Token
     result: Annotated[msgspec.Raw | UnsetType, Meta(description="Any JSON, up to 1 MiB; it is kept.")] = UNSET
 
 
-class Failing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FailMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """This attempt has failed; retryable says whether another may fare better."""
 
     token: Token
@@ -57,36 +57,36 @@ class Failing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     retry_after: Duration | None = None
 
 
-class Extension(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ExtendMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """For how long from now it is to be kept."""
 
     token: Token
     lease: Duration = "PT30S"
 
 
-class Holding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReleaseMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The token of the message."""
 
     token: Token
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class MessageStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The status of the execution after the call."""
 
     id: UUID
     status: Literal["succeeded", "failed", "expired", "retrying", "released"]
 
 
-class Extended(msgspec.Struct, frozen=True, kw_only=True):
+class MessageLease(msgspec.Struct, frozen=True, kw_only=True):
     """Until when it is kept."""
 
     id: UUID
     lease_expires_at: datetime
 
 
-@acts("/queues/{queue:str}/claim", "Claim what is due in a queue that is pulled", 404, 409)
+@acts("/queues/{queue:str}/claim", "ClaimMessages what is due in a queue that is pulled", 404, 409)
 async def claim(
-    request: ApiRequest, queue: QueueName, data: JSONBody[Claim], database: Pooled, arrivals: Waiting
+    request: ApiRequest, queue: QueueName, data: JSONBody[ClaimMessages], database: Pooled, arrivals: Waiting
 ) -> Messages:
     """Each execution under a lease and a token; what is not settled by then, the next claim has."""
     lease, wait = _length("lease", data.lease), _length("wait", data.wait)
@@ -103,7 +103,7 @@ async def _claim_later(
     database: Database,
     arrivals: Arrivals,
     name: str,
-    data: Claim,
+    data: ClaimMessages,
     lease: timedelta,
     wait: timedelta,
 ) -> list[Message]:
@@ -138,43 +138,43 @@ async def _turn(queue: Queue, gone: asyncio.Future[Any], seconds: float) -> bool
     return False
 
 
-async def _claim(database: Database, queue: str, data: Claim, lease: timedelta) -> list[Message]:
+async def _claim(database: Database, queue: str, data: ClaimMessages, lease: timedelta) -> list[Message]:
     async with database.connection() as connection:
         return await messages.claim(connection, queue, worker=data.worker, batch=data.batch, lease=lease)
 
 
 @acts("/executions/{execution_id:str}/complete", "Say that a claimed or deferred execution has succeeded", 404, 409)
-async def complete(execution_id: ExecutionId, data: JSONBody[Completion], database: Pooled) -> Ended:
+async def complete(execution_id: ExecutionId, data: JSONBody[CompleteMessage], database: Pooled) -> MessageStatus:
     result = None if isinstance(data.result, UnsetType) else bytes(data.result).decode()
     async with database.connection() as connection:
         await messages.complete(connection, execution_id, _token(data.token), result)
-    return Ended(id=execution_id, status="succeeded")
+    return MessageStatus(id=execution_id, status="succeeded")
 
 
 @acts("/executions/{execution_id:str}/fail", "Say that a claimed or deferred execution has failed", 404, 409)
-async def fail(execution_id: ExecutionId, data: JSONBody[Failing], database: Pooled) -> Ended:
+async def fail(execution_id: ExecutionId, data: JSONBody[FailMessage], database: Pooled) -> MessageStatus:
     """Its options say what becomes of it, as after a failed call."""
     after = None if data.retry_after is None else _length("retry_after", data.retry_after)
     failure = Failure(error=data.error, retryable=data.retryable, retry_after=after)
     async with database.connection() as connection:
         status = await messages.fail(connection, execution_id, _token(data.token), failure)
-    return msgspec.convert({"id": execution_id, "status": status}, Ended)
+    return msgspec.convert({"id": execution_id, "status": status}, MessageStatus)
 
 
 @acts("/executions/{execution_id:str}/extend", "Keep a claimed or deferred execution for longer", 404, 409)
-async def extend(execution_id: ExecutionId, data: JSONBody[Extension], database: Pooled) -> Extended:
+async def extend(execution_id: ExecutionId, data: JSONBody[ExtendMessage], database: Pooled) -> MessageLease:
     async with database.connection() as connection:
         token, lease = _token(data.token), _length("lease", data.lease)
         until = await messages.extend(connection, execution_id, token, lease)
-    return Extended(id=execution_id, lease_expires_at=until)
+    return MessageLease(id=execution_id, lease_expires_at=until)
 
 
 @acts("/executions/{execution_id:str}/release", "Hand a claimed execution back", 404, 409)
-async def release(execution_id: ExecutionId, data: JSONBody[Holding], database: Pooled) -> Ended:
+async def release(execution_id: ExecutionId, data: JSONBody[ReleaseMessage], database: Pooled) -> MessageStatus:
     """As if it had not been claimed."""
     async with database.connection() as connection:
         await messages.release(connection, execution_id, _token(data.token))
-    return Ended(id=execution_id, status="released")
+    return MessageStatus(id=execution_id, status="released")
 
 
 def _token(text: str) -> int:

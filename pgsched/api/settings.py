@@ -68,14 +68,14 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     concurrency: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
 
 
-class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TargetHost(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A target host, as targets name it, for one client or (left out) for all."""
 
     host: Annotated[str, Meta(min_length=1, max_length=300)]
     client: Annotated[str, Meta(min_length=1, max_length=100)] | None = None
 
 
-class Sidelining(Host, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Sidelining(TargetHost, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Until an instant, or until it is restored."""
 
     until: Instant | None = None

@@ -8,7 +8,7 @@ from litestar.params import Body
 
 from pgsched.answers import Page, page_of
 from pgsched.api.routing import Actor, AfterName, Limit, OnlyClient, Pooled, acts, reads
-from pgsched.api.settings import Host, Sidelining
+from pgsched.api.settings import Sidelining, TargetHost
 from pgsched.domain.schedule import instant_of
 from pgsched.store.gates import targets
 from pgsched.store.gates.targets import Sidelined
@@ -48,7 +48,7 @@ async def sideline(
 
 
 @acts("/targets/restore", "Call a target again")
-async def restore(data: Annotated[Host, Body(examples=[_HOST])], database: Pooled, actor: Actor) -> TargetChanged:
+async def restore(data: Annotated[TargetHost, Body(examples=[_HOST])], database: Pooled, actor: Actor) -> TargetChanged:
     """A few executions a second at first, then more and more."""
     async with database.connection() as connection:
         changed = await targets.restore(connection, data.host, client=data.client, actor=actor)

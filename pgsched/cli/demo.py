@@ -17,7 +17,7 @@ from pgsched.errors import PgschedError
 from pgsched.settings import Settings
 
 if TYPE_CHECKING:
-    from pgsched.cli.arrivals import Arrivals
+    from pgsched.cli.receiver import Receiver
     from pgsched.client import Request
 
 ONE_SHOTS = 1000
@@ -70,9 +70,9 @@ def demo(context: click.Context, /) -> None:
 
 
 async def _run(settings: Settings, reply: Reply) -> _Verdict:
-    from pgsched.cli.arrivals import Arrivals, receiving
+    from pgsched.cli.receiver import Receiver, receiving
 
-    arrivals = Arrivals()
+    arrivals = Receiver()
     async with receiving(arrivals) as url, _workers(settings, reply) as supervising:
         await asyncio.to_thread(_schedule, settings, url)
         showing = asyncio.create_task(_show(arrivals, reply))
@@ -116,7 +116,7 @@ def _one_shot(url: str, n: int) -> "Request":
     return {"target": f"{url}/once/{n}", "payload": {"n": n}, "delay": _FIRST + n * _SPREAD / ONE_SHOTS}
 
 
-async def _arrive(settings: Settings, arrivals: "Arrivals", supervising: asyncio.Task[None]) -> datetime:
+async def _arrive(settings: Settings, arrivals: "Receiver", supervising: asyncio.Task[None]) -> datetime:
     """Waits until everything is there or patience ends; returns the database's time of that moment."""
     loop = asyncio.get_running_loop()
     end = loop.time() + _PATIENCE
@@ -141,11 +141,11 @@ def _finish(settings: Settings) -> datetime:
     return moment - timedelta(milliseconds=500)
 
 
-def _complete(arrivals: "Arrivals") -> bool:
+def _complete(arrivals: "Receiver") -> bool:
     return len(arrivals.numbers) == ONE_SHOTS and all(arrivals.arrived(name) >= _FEWEST for name in _JOBS)
 
 
-async def _show(arrivals: "Arrivals", reply: Reply) -> None:
+async def _show(arrivals: "Receiver", reply: Reply) -> None:
     """Redraws the table on a terminal; elsewhere, writes a line a second."""
     live = sys.stderr.isatty()
     drawn = 0
@@ -161,7 +161,7 @@ async def _show(arrivals: "Arrivals", reply: Reply) -> None:
         await asyncio.sleep(0.2 if live else 1)
 
 
-def _judge(arrivals: "Arrivals", until: datetime) -> _Verdict:
+def _judge(arrivals: "Receiver", until: datetime) -> _Verdict:
     missing = {name: len(arrivals.missing(name, every, until=until)) for name, (_, _, every) in _JOBS.items()}
     missing["once"] = ONE_SHOTS - len(arrivals.numbers)
     ok = not any(missing.values())

@@ -10,7 +10,7 @@ from uuid import UUID
 import click
 
 
-class Instant(click.ParamType[datetime]):
+class InstantType(click.ParamType[datetime]):
     """ISO 8601 with an offset."""
 
     name = "instant"
@@ -96,4 +96,4 @@ class Identity(click.ParamType[UUID]):
             self.fail(f"{value!r} is not an id: write the UUID that scheduling answered with", param, ctx)
 
 
-INSTANT, JSON, ASSIGNMENT, LABEL, IDENTITY = Instant(), Json(), Assignment(), Label(), Identity()
+INSTANT, JSON, ASSIGNMENT, LABEL, IDENTITY = InstantType(), Json(), Assignment(), Label(), Identity()

@@ -11,7 +11,7 @@ from pgsched.client.dead_letters import DeadLetterFilter, DeadLetterMethods, dis
 from pgsched.client.executions import ExecutionMethods
 from pgsched.client.gates import GateMethods
 from pgsched.client.jobs import JobMethods
-from pgsched.client.methods import Awaited, Waiting
+from pgsched.client.methods import AsyncBase, SyncBase
 from pgsched.client.pull import PullMethods, claim_for_ever
 from pgsched.client.queues import QueueMethods
 from pgsched.client.requests import Call, Length, check_address, unavailable
@@ -24,7 +24,7 @@ class _Methods(JobMethods, ExecutionMethods, DeadLetterMethods, PullMethods, Cli
     """The methods of both clients."""
 
 
-class Client(_Methods, Waiting):
+class Client(_Methods, SyncBase):
     """Calls the API at ``base_url``; ``timeout`` is in seconds. Close it, or use it as a context manager.
 
     Raises what ``pgsched.errors`` has for the problem the API answers with, and Unavailable when there is no answer.
@@ -67,7 +67,7 @@ class Client(_Methods, Waiting):
             raise unavailable(error) from error
 
 
-class AsyncClient(_Methods, Awaited):
+class AsyncClient(_Methods, AsyncBase):
     """``Client`` for asyncio: the same methods, awaited; close it by ``aclose`` or ``async with``."""
 
     def __init__(

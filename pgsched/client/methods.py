@@ -25,14 +25,14 @@ _Answer = TypeVar("_Answer")
 _Item = TypeVar("_Item")
 
 
-class Waiting:
+class SyncBase:
     """A client whose methods return when the answer is there."""
 
     def _ask(self, call: Call[_Answer]) -> _Answer:
         raise NotImplementedError
 
 
-class Awaited:
+class AsyncBase:
     """A client whose methods are awaited."""
 
     async def _ask(self, call: Call[_Answer]) -> _Answer:
@@ -43,36 +43,36 @@ class method(Generic[_Given, _Answer]):
     """A function that returns a request, as a method that makes it."""
 
     def __init__(self, function: Callable[Concatenate[Any, _Given], Call[_Answer]]) -> None:
-        def wait(client: Waiting, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
+        def call_sync(client: SyncBase, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
             return client._ask(function(client, *given, **named))
 
-        async def await_it(client: Awaited, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
+        async def call_async(client: AsyncBase, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
             return await client._ask(function(client, *given, **named))
 
-        self._waiting, self._awaited = _like(function, wait), _like(function, await_it)
+        self._sync, self._async = _like(function, call_sync), _like(function, call_async)
 
     @overload
     def __get__(self, client: None, owner: type) -> Callable[..., Any]: ...
     @overload
-    def __get__(self, client: Waiting, owner: type) -> Callable[_Given, _Answer]: ...
+    def __get__(self, client: SyncBase, owner: type) -> Callable[_Given, _Answer]: ...
     @overload
-    def __get__(self, client: Awaited, owner: type) -> Callable[_Given, Coroutine[Any, Any, _Answer]]: ...
+    def __get__(self, client: AsyncBase, owner: type) -> Callable[_Given, Coroutine[Any, Any, _Answer]]: ...
     def __get__(self, client: Any, owner: type) -> Any:
-        return _bound(self._awaited if issubclass(owner, Awaited) else self._waiting, client)
+        return _bound(self._async if issubclass(owner, AsyncBase) else self._sync, client)
 
 
 class pages(Generic[_Given, _Item]):
     """A function that returns the request for a first page, as a method that reads all of them as they are needed."""
 
     def __init__(self, function: Callable[Concatenate[Any, _Given], Call[Page[_Item]]]) -> None:
-        def wait(client: Waiting, /, *given: _Given.args, **named: _Given.kwargs) -> Iterator[_Item]:
+        def call_sync(client: SyncBase, /, *given: _Given.args, **named: _Given.kwargs) -> Iterator[_Item]:
             call: Call[Page[_Item]] | None = function(client, *given, **named)
             while call is not None:
                 page = client._ask(call)
                 yield from page.items
                 call = None if page.next is None else call.following(page.next)
 
-        async def await_it(client: Awaited, /, *given: _Given.args, **named: _Given.kwargs) -> AsyncIterator[_Item]:
+        async def call_async(client: AsyncBase, /, *given: _Given.args, **named: _Given.kwargs) -> AsyncIterator[_Item]:
             call: Call[Page[_Item]] | None = function(client, *given, **named)
             while call is not None:
                 page = await client._ask(call)
@@ -80,16 +80,16 @@ class pages(Generic[_Given, _Item]):
                     yield item
                 call = None if page.next is None else call.following(page.next)
 
-        self._waiting, self._awaited = _like(function, wait), _like(function, await_it)
+        self._sync, self._async = _like(function, call_sync), _like(function, call_async)
 
     @overload
     def __get__(self, client: None, owner: type) -> Callable[..., Any]: ...
     @overload
-    def __get__(self, client: Waiting, owner: type) -> Callable[_Given, Iterator[_Item]]: ...
+    def __get__(self, client: SyncBase, owner: type) -> Callable[_Given, Iterator[_Item]]: ...
     @overload
-    def __get__(self, client: Awaited, owner: type) -> Callable[_Given, AsyncIterator[_Item]]: ...
+    def __get__(self, client: AsyncBase, owner: type) -> Callable[_Given, AsyncIterator[_Item]]: ...
     def __get__(self, client: Any, owner: type) -> Any:
-        return _bound(self._awaited if issubclass(owner, Awaited) else self._waiting, client)
+        return _bound(self._async if issubclass(owner, AsyncBase) else self._sync, client)
 
 
 def _bound(function: Any, client: Any) -> Any:

@@ -100,7 +100,7 @@ def test_a_client_in_python_pulls(address: str, generated: Any) -> None:
     with generated.Client(base_url=address) as client:
         generated.create_queue(client=client, body=models.NewQueue(name="orders", pulled=True))
         generated.create(client=client, body=models.CreateJob(target="queue:", queue="orders", payload={"n": 1}))
-        [held] = generated.claim("orders", client=client, body=models.Claim(worker="svc-1")).parsed.items
+        [held] = generated.claim("orders", client=client, body=models.ClaimMessages(worker="svc-1")).parsed.items
         assert held.payload == {"n": 1}
-        ended = generated.complete(held.id, client=client, body=models.Completion(token=held.token))
+        ended = generated.complete(held.id, client=client, body=models.CompleteMessage(token=held.token))
         assert ended.parsed.status == "succeeded"

@@ -16,7 +16,7 @@ from pgsched.cli.reply import table
 
 
 @dataclass(slots=True)
-class Arrivals:
+class Receiver:
     """Arrived callbacks by name: each scheduled instant with the lateness in ms of its first arrival."""
 
     instants: dict[str, dict[datetime, float]] = field(default_factory=lambda: defaultdict(dict))
@@ -67,8 +67,8 @@ class Arrivals:
 class _Connection(asyncio.Protocol):
     """Notes every request on one connection, and answers it."""
 
-    def __init__(self, arrivals: Arrivals, opened: set[asyncio.Transport]) -> None:
-        self._arrivals, self._opened = arrivals, opened
+    def __init__(self, receiver: Receiver, opened: set[asyncio.Transport]) -> None:
+        self._arrivals, self._opened = receiver, opened
         self._parser = HttpRequestParser(self)
         self._path = self._scheduled_for = b""
 
@@ -98,11 +98,11 @@ class _Connection(asyncio.Protocol):
 
 
 @asynccontextmanager
-async def receiving(arrivals: Arrivals) -> AsyncIterator[str]:
+async def receiving(receiver: Receiver) -> AsyncIterator[str]:
     """Listens on a free port of this machine; yields the address."""
     opened: set[asyncio.Transport] = set()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: _Connection(arrivals, opened), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: _Connection(receiver, opened), "127.0.0.1", 0)
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
