@@ -121,13 +121,13 @@ async def _protocol(url: str, numbers: range, ready: Any) -> Spent:
     started, cpu = time.monotonic(), time.process_time()
     ends = []
     for _ in range(min(CONNECTIONS, len(numbers))):
-        _, caller = await loop.create_connection(lambda: _Calling(url, waiting), host, port)
+        _, caller = await loop.create_connection(lambda: _Caller(url, waiting), host, port)
         ends.append(caller.ended)
     await asyncio.gather(*ends)
     return Spent(started=started, ended=time.monotonic(), cpu_seconds=time.process_time() - cpu)
 
 
-class _Calling(asyncio.Protocol):
+class _Caller(asyncio.Protocol):
     """One connection: the next request once the last is answered. The headers are as many as pgsched sends."""
 
     def __init__(self, url: str, numbers: Iterator[int]) -> None:

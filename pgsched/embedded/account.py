@@ -15,7 +15,7 @@ _PREFERRED = ("postgres", "nobody")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class ServerAccount:
     """The unprivileged account that root starts the server as."""
 
     uid: int
@@ -26,23 +26,23 @@ class Account:
         os.chown(path, self.uid, self.gid)
 
 
-def account_for(cluster: Path) -> Account | None:
+def account_for(cluster: Path) -> ServerAccount | None:
     """The account to run a cluster's server as; None where this process is not root and stays what it is."""
     if os.geteuid() != 0:
         return None
     if cluster.exists() and (owner := cluster.stat()).st_uid != 0:
-        return Account(uid=owner.st_uid, gid=owner.st_gid)
+        return ServerAccount(uid=owner.st_uid, gid=owner.st_gid)
     for name in _PREFERRED:
         with contextlib.suppress(KeyError):
             entry = pwd.getpwnam(name)
-            return Account(uid=entry.pw_uid, gid=entry.pw_gid)
+            return ServerAccount(uid=entry.pw_uid, gid=entry.pw_gid)
     raise EmbeddedPostgresError(
         "PostgreSQL does not run as root, and there is no account `postgres` or `nobody` to run it as:"
         " add one, or start pgsched as an ordinary user"
     )
 
 
-def process_options(account: Account | None) -> dict[str, Any]:
+def process_options(account: ServerAccount | None) -> dict[str, Any]:
     """How ``subprocess`` runs a program as the account, without this process's environment, which has secrets."""
     options: dict[str, Any] = {"cwd": "/", "env": {"LC_ALL": "C", "PATH": os.defpath}}
     if account:
@@ -51,7 +51,7 @@ def process_options(account: Account | None) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def reachable(directory: Path, account: Account | None) -> Iterator[tuple[str, dict[str, Any]]]:
+def reachable(directory: Path, account: ServerAccount | None) -> Iterator[tuple[str, dict[str, Any]]]:
     """The name by which a child running as the account reaches its directory, and its process options.
 
     A descriptor that root opened leads there whatever the directories above allow. The working directory

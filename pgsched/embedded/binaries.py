@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from pgsched.embedded.account import Account, process_options
+from pgsched.embedded.account import ServerAccount, process_options
 from pgsched.errors import EmbeddedPostgresError
 
 _INSTALLED = (
@@ -55,7 +55,7 @@ def _installed(major: int) -> Iterator[Path]:
         yield Path(asked.stdout.strip())
 
 
-def major_of(bin_dir: Path, account: Account | None) -> int:
+def major_of(bin_dir: Path, account: ServerAccount | None) -> int:
     """The major version of the server in a directory of programs."""
     try:
         return _ask_major(bin_dir, account)
@@ -63,7 +63,7 @@ def major_of(bin_dir: Path, account: Account | None) -> int:
         raise EmbeddedPostgresError(f"no PostgreSQL runs from {bin_dir}: {error.strerror}") from error
 
 
-def runnable(bin_dir: Path, account: Account | None) -> Path:
+def runnable(bin_dir: Path, account: ServerAccount | None) -> Path:
     """The directory itself, or a copy of its installation, where the account cannot read the original."""
     if not (bin_dir / "postgres").exists():
         raise EmbeddedPostgresError(f"no PostgreSQL runs from {bin_dir}: there is no `postgres` in it")
@@ -79,7 +79,7 @@ def runnable(bin_dir: Path, account: Account | None) -> Path:
     return bin_dir
 
 
-def _ask_major(bin_dir: Path, account: Account | None) -> int:
+def _ask_major(bin_dir: Path, account: ServerAccount | None) -> int:
     command = [str(bin_dir / "postgres"), "--version"]
     asked = subprocess.run(command, capture_output=True, text=True, check=False, **process_options(account))
     said = re.search(r"\(PostgreSQL\) (\d+)", asked.stdout)

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from pgsched.embedded.account import Account, reachable
+from pgsched.embedded.account import ServerAccount, reachable
 from pgsched.embedded.processes import command_line
 from pgsched.errors import EmbeddedPostgresError
 
@@ -14,7 +14,7 @@ _LOG_LIMIT = 16 * 1024 * 1024
 _LINES_SHOWN = 12
 
 
-def initialise(directory: Path, bin_dir: Path, account: Account | None, *, options: list[str]) -> None:
+def initialise(directory: Path, bin_dir: Path, account: ServerAccount | None, *, options: list[str]) -> None:
     """Makes ``cluster`` and ``password`` with initdb's options; killed half-way it leaves no cluster."""
     password = secrets.token_hex(24)
     staging = directory / "new"

@@ -12,7 +12,7 @@ from typing import Self
 
 import psycopg
 
-from pgsched.embedded.account import Account, account_for, reachable
+from pgsched.embedded.account import ServerAccount, account_for, reachable
 from pgsched.embedded.binaries import bundled_bin_dir, major_of, runnable
 from pgsched.embedded.cluster import (
     initdb_options,
@@ -189,7 +189,7 @@ class EmbeddedPostgres:
         else:
             remove_stale_pid_file(self._cluster)
 
-    def _serve(self, bin_dir: Path, account: Account | None, fixed_port: int | None) -> int:
+    def _serve(self, bin_dir: Path, account: ServerAccount | None, fixed_port: int | None) -> int:
         """Starts the server and returns its port; tries again if the port was lost or old backends linger."""
         deadline = time.monotonic() + _RETRY_TIMEOUT
         while True:
@@ -206,7 +206,7 @@ class EmbeddedPostgres:
             end_orphans(self._name)
             time.sleep(POLL)
 
-    def _spawn(self, bin_dir: Path, account: Account | None, port: int) -> subprocess.Popen[bytes]:
+    def _spawn(self, bin_dir: Path, account: ServerAccount | None, port: int) -> subprocess.Popen[bytes]:
         settings = self._settings | {
             "listen_addresses": "127.0.0.1",
             "port": str(port),
