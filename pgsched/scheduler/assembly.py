@@ -78,7 +78,7 @@ class Assembly(Foundation):
             self.claimer.reopen()
 
     def _leases(self, link: Link) -> Leases:
-        return Leases(link, self.roster, self.clock, self.events, self._lease)
+        return Leases(link, self.roster, self.clock, self.events, self.definitions, self._lease)
 
     def _make_capabilities(self) -> Capabilities:
         return Capabilities(self._chores, self.events, self.roster, mine=self._delivers)

@@ -21,6 +21,7 @@ from pgsched.events import Events
 from pgsched.settings import Settings
 from pgsched.signals import Signal
 from pgsched.store.core.connect import Connection, Link, signed
+from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.live.warming import warm_settles
 from pgsched.upkeep.services import Upkeep
 from pgsched.worker.claim.claimer import Claimer
@@ -82,6 +83,7 @@ class Foundation:
         self._lease = timedelta(seconds=settings.lease)
         self._ahead = timedelta(seconds=settings.look_ahead)
         self.clock, self.in_hand, self.book = DatabaseClock(), InHand(), Book()
+        self.definitions = Definitions()
         self._app = app or App()
         self._fixed_capabilities = capabilities(settings)
         self.roster = self._make_roster(instance, trials)
@@ -186,6 +188,7 @@ class Foundation:
             self.upkeep.directory,
             self.circuits,
             self.in_hand,
+            self.definitions,
             batch=self.settings.batch,
         )
 

@@ -19,6 +19,7 @@ from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.gates import gates, ordering
+from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Lease
 from pgsched.store.pull import pulled
@@ -58,6 +59,7 @@ class PulledQueues(Service):
         self._chores, self._link = chores, link
         self._host, self._clock, self._lease = host, clock, lease
         self._ended_by = ended_by
+        self._definitions = Definitions()
         self._queues: list[int] = []
         self._looked_at = float("-inf")
         self._holding, self._reaping = DutyCycle(_ONE_IN, every=_HELD_EVERY), DutyCycle(_ONE_IN, every=_LOOK_EVERY)
@@ -101,7 +103,13 @@ class PulledQueues(Service):
         """Hands the due rows of jobs in a queue to its consumers. Returns whether there may be more."""
         sweeps = time.monotonic() - self._swept_at.get(queue, float("-inf")) >= _SWEEP_EVERY
         low = LONG_AGO if sweeps else self._clock.now() - _BACK
-        lease = Lease(owner=self._host.number, token=self._host.next_token(), length=self._lease, ahead=_AHEAD)
+        lease = Lease(
+            owner=self._host.number,
+            token=self._host.next_token(),
+            length=self._lease,
+            ahead=_AHEAD,
+            definitions=self._definitions,
+        )
         what = Passing(queue, low, _BATCH)
         passed, parked = await pulled.pass_on_without(await self._link.get(), lease, what, now=self._clock.now())
         for one in parked:

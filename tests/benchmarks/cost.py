@@ -16,6 +16,7 @@ from pgsched.bench.load import Progress
 from pgsched.cli.bench import COUNT, on_server, progress, tell
 from pgsched.domain.execution import Execution
 from pgsched.store.core.connect import Connection, connect
+from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.jobs.successors import plan_successors
 from tests.benchmarks.measuring.life import PARTITIONS, Life
 from tests.benchmarks.measuring.meter import Call, Meter
@@ -127,10 +128,12 @@ class _Bench:
         cursor = await self._connection.cursor(binary=True).execute(_RECURRING.encode())
         rows = [Execution._make(row) for row in await cursor.fetchall()]
 
+        definitions = Definitions()
+
         async def call(number: int) -> int:
             async with self._connection.transaction():
                 taken = rows[number * batch : (number + 1) * batch]
-                await plan_successors(self._connection, taken, now=0, ahead=timedelta(0), again=False)
+                await plan_successors(self._connection, taken, definitions, now=0, ahead=timedelta(0), again=False)
             return batch
 
         found = await self._tell("plan", batch, PARTITIONS, call)

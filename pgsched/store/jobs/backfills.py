@@ -11,11 +11,11 @@ from uuid import UUID
 from psycopg import AsyncConnection
 from psycopg.rows import tuple_row
 
+from pgsched.domain.definition import Definition
 from pgsched.domain.recurrence import Recurrence
 from pgsched.errors import NotFound
 from pgsched.store.core.query import rows, value
 from pgsched.store.core.sql import statement
-from pgsched.store.jobs.recurring import Recurring
 
 _AT_ONCE = 10_000
 MICROSECOND = timedelta(microseconds=1)
@@ -120,9 +120,9 @@ async def recurrence_of(connection: AsyncConnection[Any], job_id: UUID) -> Recur
     return await asyncio.to_thread((await _job(connection, job_id)).recurrence)
 
 
-async def _job(connection: AsyncConnection[Any], job_id: UUID) -> Recurring:
+async def _job(connection: AsyncConnection[Any], job_id: UUID) -> Definition:
     """Raises NotFound."""
-    found = await rows(connection, Recurring, "jobs/job_to_backfill", job=job_id)
+    found = await rows(connection, Definition, "jobs/job_to_backfill", job=job_id)
     if not found:
         raise NotFound(f"there is no job {job_id}; look it up among the jobs")
     return found[0]

@@ -1,100 +1,72 @@
 """The definitions of the jobs whose rows are claimed, read once for each revision.
 
-Held by id and revision, so that nothing here is ever out of date: what is planned by an old revision is not inserted.
-Jobs whose instants follow from cron or interval alone are planned on the wire's counts, without a datetime.
+They are held by id and revision, so that nothing here is ever out of date: what is planned by an old revision is not
+inserted. Jobs whose instants follow from cron or interval alone are planned on the wire's counts, without a datetime.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import lru_cache
-from typing import Any, NamedTuple
+from functools import cached_property, lru_cache
+from typing import Any
 from uuid import UUID
 
 from psycopg import AsyncConnection
 
+from pgsched.domain.definition import Definition
 from pgsched.domain.execution import Execution
 from pgsched.domain.memo import Memo
 from pgsched.domain.reckoning import Reckoning, reckon, reckon_put_off
-from pgsched.domain.recurrence import Recurrence, recurrence
-from pgsched.domain.rules import NO_RULES, Rules, is_parsed, parse_rules
+from pgsched.domain.recurrence import Recurrence
+from pgsched.domain.rules import Rules, is_parsed
 from pgsched.domain.schedule import from_parts, next_instant
-from pgsched.domain.spread import identity_of, spread
+from pgsched.domain.spread import spread
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Uuids, to_datetime, to_instant
 
-_ENTRY = 400  # bytes that a job without rules takes
-_TIMES_ITS_TEXT = 12
-_MOST_BYTES = 32 * 1024 * 1024
+_ENTRY = 1000  # bytes that a job without rules takes
+_TIMES_ITS_TEXT = 24
+_MOST_BYTES = 64 * 1024 * 1024
 _MOST_COUNTING = 100_000
+_MICROSECOND = timedelta(microseconds=1)
 
 
-class Definition(NamedTuple):
-    """A job at one revision, as it comes over the wire; ``every`` in microseconds, ``rules`` as JSON."""
+@dataclass(frozen=True, kw_only=True)
+class ClaimedDefinition(Definition):
+    """A job at one revision; ``raw_id``, ``interval`` and ``origin`` are id, ``every`` and ``anchor`` on the wire."""
 
-    id: bytes
     revision: int
-    cron: str | None
-    timezone: str
-    gap: str
-    overlap: str
-    every: int | None
-    anchor: int
-    client: str
-    key: str | None
-    rules: bytes | None
+    raw_id: bytes
+    interval: int | None
+    origin: int
 
-    @property
-    def uuid(self) -> UUID:
-        return UUID(bytes=self.id)
-
-    @property
-    def interval(self) -> timedelta | None:
-        return None if self.every is None else timedelta(microseconds=self.every)
-
-    @property
-    def identity(self) -> str:
-        return identity_of(self.client, self.key, self.uuid)
-
-    def resolved(self) -> "Definition":
+    def resolved(self) -> "ClaimedDefinition":
         """With values for each H, so that planning need not draw them again."""
         if self.cron is None:
             return self
         try:
-            return self._replace(cron=spread(self.cron, self.identity))
+            return replace(self, cron=spread(self.cron, self.identity))
         except InvalidSchedule:  # raised again, and dealt with, by ``reckoned``
             return self
 
-    def parsed(self) -> Rules:
-        """Raises InvalidSchedule."""
-        return NO_RULES if self.rules is None else parse_rules(self.rules)
-
     def recurrence(self) -> Recurrence:
         """Raises InvalidSchedule."""
-        key = (self.cron, self.timezone, self.gap, self.overlap, self.every, self.anchor, self.identity, self.rules)
-        return _recurrences.get(key) or _recurrences.put(key, self._recurrence(), self.weight)
+        return self._recurrence
+
+    @cached_property
+    def _recurrence(self) -> Recurrence:
+        return Definition.recurrence(self)
 
     @property
     def weight(self) -> int:
         """The bytes it takes here, about; more of them what is read from its rules."""
         return _ENTRY + _TIMES_ITS_TEXT * len(self.rules or b"")
 
-    def _recurrence(self) -> Recurrence:
-        return recurrence(
-            cron=self.cron,
-            every=self.interval,
-            timezone=self.timezone,
-            gap=self.gap,
-            overlap=self.overlap,
-            anchor=to_datetime(self.anchor),
-            identity=self.identity,
-            rules=self.parsed(),
-        )
-
     def following(self, instant: int) -> int | None:
         """The instant after this one, where there are no rules. Raises InvalidSchedule."""
-        if self.every is not None:
-            return max(instant + self.every - (instant - self.anchor) % self.every, self.anchor)
+        if self.interval is not None:
+            return max(instant + self.interval - (instant - self.origin) % self.interval, self.origin)
         second = instant - instant % 1_000_000  # without the fraction, all within a second share one search
         return _following(self.cron or "", self.timezone, self.gap, self.overlap, second)
 
@@ -138,37 +110,74 @@ def _following(cron: str, timezone: str, gap: str, overlap: str, instant: int) -
     return None if found is None else to_instant(found)
 
 
-_known = Memo[Definition](_MOST_BYTES)
-_recurrences = Memo[Recurrence](_MOST_BYTES)
-_counting: dict[bytes, bool] = {}
+class Definitions:
+    """The definitions that a worker has read, up to a bound."""
+
+    def __init__(self) -> None:
+        self._known = Memo[ClaimedDefinition](_MOST_BYTES)
+        self._counting: dict[bytes, bool] = {}
+
+    def counts_failures(self, job_id: bytes) -> bool:
+        """Whether a job may pause after failures in a row, so that its successes count too. True too of an unknown
+        one."""
+        return self._counting.get(job_id, True)
+
+    async def of_rows(
+        self, connection: AsyncConnection[Any], rows: Iterable[Execution]
+    ) -> dict[bytes, ClaimedDefinition]:
+        """The definitions of the rows' jobs, by the rows' ids; without those that are no more.
+
+        Each is at the row's revision, or at the one that the job has now if that is another.
+        """
+        rows = list(rows)
+        known = {row.id: found for row in rows if (found := self._known.get((row.job_id, row.plan)))}
+        unknown = [row for row in rows if row.id not in known]
+        if unknown:
+            read = await self._read(connection, unknown)
+            known |= {row.id: found for row in unknown if (found := read.get(row.job_id))}
+        return known
+
+    async def _read(
+        self, connection: AsyncConnection[Any], rows: list[Execution]
+    ) -> dict[bytes | None, ClaimedDefinition]:
+        if len(self._counting) > _MOST_COUNTING:
+            self._counting.clear()
+        named = {"jobs": Uuids(row.job_id for row in rows if row.job_id is not None)}
+        cursor = await connection.execute(statement("jobs/jobs_in_hand"), named, binary=True)
+        read: dict[bytes | None, ClaimedDefinition] = {}
+        for row in await cursor.fetchall():
+            found = _claimed(*row)
+            read[found.raw_id] = self._known.put((found.raw_id, found.revision), found, found.weight)
+            self._counting[found.raw_id] = found.rules is not None and b'"pause_after"' in found.rules
+        return read
 
 
-def counts_failures(job_id: bytes) -> bool:
-    """Whether a job may pause after failures in a row, so that its successes count too. True too of an unknown one."""
-    return _counting.get(job_id, True)
-
-
-async def define(connection: AsyncConnection[Any], rows: Iterable[Execution]) -> dict[bytes, Definition]:
-    """The definitions of the rows' jobs, by the rows' ids; without those that are no more.
-
-    Each is at the row's revision, or at the one that the job has now if that is another.
-    """
-    rows = list(rows)
-    known = {row.id: definition for row in rows if (definition := _known.get((row.job_id, row.plan)))}
-    unknown = [row for row in rows if row.id not in known]
-    if unknown:
-        read = await _read(connection, unknown)
-        known |= {row.id: definition for row in unknown if (definition := read.get(row.job_id))}
-    return known
-
-
-async def _read(connection: AsyncConnection[Any], rows: list[Execution]) -> dict[bytes | None, Definition]:
-    if len(_counting) > _MOST_COUNTING:
-        _counting.clear()
-    named = {"jobs": Uuids(row.job_id for row in rows if row.job_id is not None)}
-    cursor = await connection.execute(statement("jobs/jobs_in_hand"), named, binary=True)
-    read: dict[bytes | None, Definition] = {}
-    for found in map(Definition._make, await cursor.fetchall()):
-        read[found.id] = _known.put((found.id, found.revision), found.resolved(), found.weight)
-        _counting[found.id] = found.rules is not None and b'"pause_after"' in found.rules
-    return read
+def _claimed(
+    raw_id: bytes,
+    revision: int,
+    cron: str | None,
+    timezone: str,
+    gap: str,
+    overlap: str,
+    interval: int | None,
+    origin: int,
+    client: str,
+    key: str | None,
+    rules: bytes | None,
+) -> ClaimedDefinition:
+    return ClaimedDefinition(
+        id=UUID(bytes=raw_id),
+        client=client,
+        key=key,
+        cron=cron,
+        timezone=timezone,
+        every=None if interval is None else interval * _MICROSECOND,
+        anchor=to_datetime(origin),
+        gap=gap,
+        overlap=overlap,
+        rules=rules,
+        revision=revision,
+        raw_id=raw_id,
+        interval=interval,
+        origin=origin,
+    ).resolved()

@@ -8,7 +8,7 @@ from psycopg import AsyncConnection
 from pgsched.domain.execution import Execution
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import Tokens, Uuids
-from pgsched.store.jobs.definitions import Definition
+from pgsched.store.jobs.definitions import ClaimedDefinition
 from pgsched.store.jobs.earlier import by_partition
 
 
@@ -20,15 +20,17 @@ async def count_runs(connection: AsyncConnection[Any], jobs: Sequence[bytes]) ->
     return {row[0]: row[1] for row in await cursor.fetchall()}
 
 
-async def plan_completions(connection: AsyncConnection[Any], rows: Sequence[tuple[Execution, Definition]]) -> None:
+async def plan_completions(
+    connection: AsyncConnection[Any], rows: Sequence[tuple[Execution, ClaimedDefinition]]
+) -> None:
     """Has each job's next row wait for the end of the claimed one."""
     definitions = {row.id: definition for row, definition in rows}
     for partition, found in by_partition(row for row, _ in rows).items():
         jobs = [definitions[row.id] for row in found]
         parameters = {
-            "jobs": Uuids(job.id for job in jobs),
+            "jobs": Uuids(job.raw_id for job in jobs),
             "revisions": Tokens(job.revision for job in jobs),
             "after": Uuids(row.id for row in found),
-            "delays": [job.interval for job in jobs],
+            "delays": [job.every for job in jobs],
         }
         await connection.execute(statement_in("jobs/plan_completions", partition), parameters)

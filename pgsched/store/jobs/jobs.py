@@ -16,6 +16,7 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
+from pgsched.domain.definition import Definition
 from pgsched.domain.reckoning import SkippedRange
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import NO_RULES
@@ -25,7 +26,6 @@ from pgsched.store.core.query import column, first, rows, value
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import LAST, to_datetime, to_instant
 from pgsched.store.ends.ends import finish_jobs, mark_invalid, skip_further
-from pgsched.store.jobs.recurring import Recurring
 from pgsched.store.jobs.starts import Planning, starts_of
 
 FIRST = UUID(int=0)
@@ -35,8 +35,8 @@ _Found = TypeVar("_Found")
 _AT_ONCE = 100  # jobs of which is asked together what they have
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job(Recurring):
+@dataclass(frozen=True, kw_only=True)
+class Job(Definition):
     """What planning needs of a recurring definition.
 
     ``accounted_to``: the instants up to it have their account, those that come later are what is planned.

@@ -21,7 +21,7 @@ from pgsched.errors import InvalidSchedule
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Tokens, Uuids, to_datetime, to_instant
 from pgsched.store.ends.ends import mark_invalid
-from pgsched.store.jobs.definitions import Definition
+from pgsched.store.jobs.definitions import ClaimedDefinition
 
 _SECONDS = 0.1  # of computing
 
@@ -44,7 +44,7 @@ class Reckoned(NamedTuple):
     """
 
     row: Execution
-    definition: Definition
+    definition: ClaimedDefinition
     rules: Rules
     reckoning: Reckoning | int | None
 
@@ -64,7 +64,10 @@ class Reckoned(NamedTuple):
 
 
 async def reckon_rows(
-    connection: AsyncConnection[Any], rows: Iterable[Execution], definitions: Mapping[bytes, Definition], now: int
+    connection: AsyncConnection[Any],
+    rows: Iterable[Execution],
+    definitions: Mapping[bytes, ClaimedDefinition],
+    now: int,
 ) -> tuple[list[Reckoned], list[Execution]]:
     """What becomes of the rows whose jobs make sense, and the rows that there is no time for; all others run."""
     found, left = list[Reckoned](), list[Execution]()
@@ -80,7 +83,7 @@ async def reckon_rows(
             found.append(Reckoned(row, definition, definition.parsed(), reckoning))
         except (InvalidSchedule, OverflowError) as error:
             # It was valid when it was planned; rules of time zones change. The others of this claim go on.
-            await mark_invalid(connection, definition.uuid, row.plan, error)
+            await mark_invalid(connection, definition.id, row.plan, error)
     return found, left
 
 
@@ -89,7 +92,7 @@ async def changed_since(connection: AsyncConnection[Any], reckoned: Sequence[Rec
 
     Where nothing has passed since the row's instant there is no need to look: its successor is not inserted.
     """
-    behind = {one.definition.id: one for one in reckoned if _is_to_be_looked_at(one, now)}
+    behind = {one.definition.raw_id: one for one in reckoned if _is_to_be_looked_at(one, now)}
     if not behind:
         return NOTHING_CHANGED
     jobs, revisions = zip(*sorted((id, one.row.plan or 0) for id, one in behind.items()), strict=True)

@@ -20,19 +20,20 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution
+from pgsched.domain.overlap import Overlap, decide_overlap
 from pgsched.domain.reckoning import Reckoning, SkippedRange
-from pgsched.domain.rules import OnOverlap, Rules
+from pgsched.domain.rules import Rules
 from pgsched.store.core.sql import statement_in
 from pgsched.store.core.wire import LAST, LONG_AGO, Instants, Tokens, Uuids, to_instant
 from pgsched.store.ends.ends import finish_jobs, skip_claimed, skip_further
-from pgsched.store.jobs.definitions import Definition, define, was_put_off
+from pgsched.store.jobs.definitions import ClaimedDefinition, Definitions, was_put_off
 from pgsched.store.jobs.earlier import cancel_earlier, earlier_runs, marked_busy, queue
 from pgsched.store.jobs.following import count_runs, plan_completions
 from pgsched.store.jobs.reckoned import Changed, Reckoned, changed_since, reckon_rows
 from pgsched.store.jobs.starts import Planning, starts_of
 from pgsched.store.live.putting_off import PutOff, put_off
 
-_Successor = tuple[Execution, Definition, int, int]
+_Successor = tuple[Execution, ClaimedDefinition, int, int]
 _UNLESS_IT_STANDS: LiteralString = "on conflict do nothing"
 
 
@@ -58,8 +59,8 @@ class _Turn:
     successors: list[_Successor] = field(default_factory=list)
     skipped: list[tuple[Execution, SkippedRange]] = field(default_factory=list)
     further: list[tuple[UUID, SkippedRange]] = field(default_factory=list)
-    ended: list[tuple[Definition, str]] = field(default_factory=list)
-    completing: list[tuple[Execution, Definition]] = field(default_factory=list)
+    ended: list[tuple[ClaimedDefinition, str]] = field(default_factory=list)
+    completing: list[tuple[Execution, ClaimedDefinition]] = field(default_factory=list)
     heard: dict[int, int] = field(default_factory=dict)
 
 
@@ -71,7 +72,7 @@ class _Run(NamedTuple):
     """
 
     row: Execution
-    definition: Definition
+    definition: ClaimedDefinition
     rules: Rules
     successor: int | None
     earliest: int = LONG_AGO
@@ -80,7 +81,13 @@ class _Run(NamedTuple):
 
 
 async def plan_successors(
-    connection: AsyncConnection[Any], claimed: Sequence[Execution], *, now: int, ahead: timedelta, again: bool
+    connection: AsyncConnection[Any],
+    claimed: Sequence[Execution],
+    known: Definitions,
+    *,
+    now: int,
+    ahead: timedelta,
+    again: bool,
 ) -> Planned:
     """Carries on the jobs of claimed recurring rows; ``now`` is the database's time as a wire count, and claims look so
     far ``ahead``.
@@ -91,7 +98,7 @@ async def plan_successors(
     # Of several rows of a job the latest is followed; one of an older revision may be among them.
     latest = sorted(claimed, key=lambda row: (row.plan or 0, row.scheduled_for))
     rows = list({row.job_id: row for row in latest}.values())
-    definitions = await define(connection, rows)
+    definitions = await known.of_rows(connection, rows)
     rows = await _as_planned(connection, rows, definitions)
     turn = _Turn(again=again)
     reckoned, left = await reckon_rows(connection, rows, definitions, now)
@@ -111,7 +118,7 @@ async def plan_successors(
 
 
 async def _as_planned(
-    connection: AsyncConnection[Any], rows: list[Execution], definitions: Mapping[bytes, Definition]
+    connection: AsyncConnection[Any], rows: list[Execution], definitions: Mapping[bytes, ClaimedDefinition]
 ) -> list[Execution]:
     """The rows, each with the start that it had before it was put off for the sake of a lock."""
     late = [row for row in rows if (found := definitions.get(row.id)) and found.put_off(row)]
@@ -148,7 +155,7 @@ def _run_of(turn: _Turn, one: Reckoned, changed: Changed, now: int) -> _Run | No
 def _skip(turn: _Turn, run: _Run, ranges: tuple[SkippedRange, ...]) -> None:
     turn.idle.add(run.row.id)
     turn.skipped.append((run.row, ranges[0]))
-    turn.further += [(run.definition.uuid, one) for one in ranges[1:]]
+    turn.further += [(run.definition.id, one) for one in ranges[1:]]
     _follow(turn, run)
 
 
@@ -164,42 +171,38 @@ def _follow(turn: _Turn, run: _Run) -> None:
 
 async def _unhindered(connection: AsyncConnection[Any], turn: _Turn, runs: list[_Run]) -> list[_Run]:
     """Those that run now. The others have an earlier run of their job before them, and are dealt with."""
-    wary = [run for run in runs if run.rules.on_overlap is not OnOverlap.ALLOW]
+    wary = [run for run in runs if decide_overlap(run.rules) is not Overlap.RUN]
     hindered = await earlier_runs(connection, [run.row for run in wary])
     if not hindered:
         return runs
     # Earlier runs are locked in one order by all who do.
     runs = sorted(runs, key=lambda run: (run.row.partition, hindered.get(run.row.id, b"")))
-    queued = [run for run in runs if run.row.id in hindered and _queues(run.rules)]
+    decided = {run.row.id: decide_overlap(run.rules) for run in wary if run.row.id in hindered}
+    queued = [run for run in runs if decided.get(run.row.id) is Overlap.WAIT]
     waiting = await _queue(connection, turn, [(run, hindered[run.row.id]) for run in queued])
     turn.idle |= waiting
     turn.further += [
-        (run.definition.uuid, one) for run in queued if run.changed and run.row.id in waiting for one in run.passed
+        (run.definition.id, one) for run in queued if run.changed and run.row.id in waiting for one in run.passed
     ]
     free = []
     for run in runs:
         if run.row.id in turn.idle:
             continue
-        if run.row.id in hindered and run.rules.on_overlap is OnOverlap.SKIP and not run.rules.after_completion:
+        overlap = decided.get(run.row.id)
+        if overlap is Overlap.SKIP:
             nominal = run.row.nominal
             _skip(turn, run, (SkippedRange(first=nominal, last=nominal, count=1, reason="overlap"), *run.passed))
-            continue
-        cancels = run.row.id in hindered and run.rules.on_overlap is OnOverlap.CANCEL_RUNNING
-        if cancels and not await cancel_earlier(connection, run.row):
+        elif overlap is Overlap.CANCEL and not await cancel_earlier(connection, run.row):
             _put_off(turn, run.row, run.rules)
         else:
             free.append(run)
     return free
 
 
-def _queues(rules: Rules) -> bool:
-    return rules.after_completion or rules.on_overlap in {OnOverlap.QUEUE_ONE, OnOverlap.QUEUE_ALL}
-
-
 async def _let_run(connection: AsyncConnection[Any], turn: _Turn, runs: list[_Run]) -> None:
-    counts = await count_runs(connection, [run.definition.id for run in runs if run.rules.max_runs is not None])
+    counts = await count_runs(connection, [run.definition.raw_id for run in runs if run.rules.max_runs is not None])
     for run in runs:
-        turn.further += [(run.definition.uuid, one) for one in run.passed]
+        turn.further += [(run.definition.id, one) for one in run.passed]
         if _is_last(run, counts):
             turn.ended.append((run.definition, "max_runs"))
         elif run.rules.after_completion and not run.changed:
@@ -210,7 +213,7 @@ async def _let_run(connection: AsyncConnection[Any], turn: _Turn, runs: list[_Ru
 
 def _is_last(run: _Run, counts: Mapping[bytes, int]) -> bool:
     most = run.rules.max_runs
-    return most is not None and not run.changed and counts.get(run.definition.id, 0) >= most
+    return most is not None and not run.changed and counts.get(run.definition.raw_id, 0) >= most
 
 
 async def _write(connection: AsyncConnection[Any], turn: _Turn) -> None:
@@ -220,15 +223,15 @@ async def _write(connection: AsyncConnection[Any], turn: _Turn) -> None:
     await skip_further(connection, turn.further)
     await plan_completions(connection, turn.completing)
     if turn.ended:
-        await finish_jobs(connection, [(one.uuid, one.revision, why) for one, why in turn.ended])
+        await finish_jobs(connection, [(one.id, one.revision, why) for one, why in turn.ended])
 
 
 async def _insert(connection: AsyncConnection[Any], turn: _Turn) -> None:
     planned: dict[int, list[tuple[bytes, int, int, int]]] = defaultdict(list)
     starts = await _starts(connection, turn.successors)
     for row, definition, instant, earliest in turn.successors:
-        fire = max(starts.get(definition.id, instant), earliest)
-        planned[row.partition].append((definition.id, definition.revision, instant, fire))
+        fire = max(starts.get(definition.raw_id, instant), earliest)
+        planned[row.partition].append((definition.raw_id, definition.revision, instant, fire))
     if not planned:
         return
     inserted = []
@@ -253,7 +256,7 @@ async def _insert(connection: AsyncConnection[Any], turn: _Turn) -> None:
 async def _starts(connection: AsyncConnection[Any], successors: Iterable[_Successor]) -> dict[bytes, int]:
     """When the successors start whose jobs have rules, by the jobs' ids."""
     ruled = {
-        definition.id: Planning(definition, row.partition, instant)
+        definition.raw_id: Planning(definition, row.partition, instant)
         for row, definition, instant, _ in successors
         if definition.rules is not None
     }
@@ -268,8 +271,8 @@ async def _put_off_locked(
     cursor = await connection.execute(statement_in("jobs/unplanned_successors", partition), named, binary=True)
     locked = {found[0] for found in await cursor.fetchall()}
     for row, definition, _, _ in turn.successors:
-        if row.partition == partition and definition.id in locked:
-            turn.further = [one for one in turn.further if one[0] != definition.uuid]
+        if row.partition == partition and definition.raw_id in locked:
+            turn.further = [one for one in turn.further if one[0] != definition.id]
             turn.skipped = [one for one in turn.skipped if one[0].id != row.id]
             _put_off(turn, row, definition.parsed())
 

@@ -13,11 +13,11 @@ from uuid import UUID
 
 from psycopg import AsyncConnection
 
+from pgsched.domain.definition import Definition
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.isolation import Culprit, by_halves, is_a_lock
 from pgsched.store.core.query import column, first, rows
 from pgsched.store.core.sql import statement
-from pgsched.store.jobs.recurring import Recurring
 
 FIRST = UUID(int=0)
 
@@ -103,7 +103,7 @@ async def recheck(connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old
     """Moves the rows of these jobs that are misplaced by the rules of this process, in one transaction."""
     async with connection.transaction():
         taken = {
-            job.id: job for job in await rows(connection, Recurring, "jobs/zoned_jobs_to_recheck", jobs=list(jobs))
+            job.id: job for job in await rows(connection, Definition, "jobs/zoned_jobs_to_recheck", jobs=list(jobs))
         }
         moves = []
         for row in await rows(connection, _Planned, "jobs/planned_rows", jobs=list(taken)):
@@ -118,7 +118,7 @@ async def recheck(connection: AsyncConnection[Any], jobs: Sequence[UUID], *, old
     return Rechecked(len(moves), left)
 
 
-def _next(job: Recurring, after: datetime) -> datetime | None:
+def _next(job: Definition, after: datetime) -> datetime | None:
     try:
         return job.recurrence().next_instant(after)
     except (InvalidSchedule, OverflowError):  # the planner finds it out again, and marks the job

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, LiteralString, NamedTuple
 
@@ -14,6 +14,7 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.core.sql import statement, statement_in, statement_over, together
 from pgsched.store.core.wire import LONG_AGO, Instant, Tokens, Uuids
 from pgsched.store.ends.deferred import with_own_tokens
+from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.jobs.successors import NOTHING_PLANNED, plan_successors
 from pgsched.store.live.parking import Parked
 from pgsched.store.live.row_filter import ALL_ROWS, PLAIN, RowFilter
@@ -32,13 +33,15 @@ class Share(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
     """Under which worker's number and which claim's token rows are leased, for how long, how far ahead;
-    ``sure_until`` is the monotonic moment up to which what is claimed under it may be begun."""
+    ``sure_until`` is the monotonic moment up to which what is claimed under it may be begun, and ``definitions`` are
+    those that the worker has read of its rows' jobs."""
 
     owner: int
     token: int
     length: timedelta
     ahead: timedelta
     sure_until: float = float("inf")
+    definitions: Definitions = field(default_factory=Definitions)
 
 
 class Claimed(NamedTuple):
@@ -115,7 +118,9 @@ async def carry_on(
     recurring = [row for row in taken if (row.plan or 0) > 0 and row.attempt == 1]
     planned = NOTHING_PLANNED
     if recurring:
-        planned = await plan_successors(connection, recurring, now=how.now, ahead=lease.ahead, again=how.again)
+        planned = await plan_successors(
+            connection, recurring, lease.definitions, now=how.now, ahead=lease.ahead, again=how.again
+        )
     if planned.idle:
         running = [row for row in taken if row.id not in planned.idle]
     if how.admit:

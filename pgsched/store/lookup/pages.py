@@ -11,6 +11,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
 from pgsched.store.core import tables
 from pgsched.store.lookup.rows import Execution, ExecutionFilter
 
@@ -34,6 +35,7 @@ _kept = _half(
     schema="pgsched_internal",
 )  # fmt: skip
 _waiting = _executions.c.lease_token.is_(None)
+_FIRST = sa.text(str(-PARTITIONS_PER_QUEUE))  # the bits of a partition that it shares with the first of its queue
 _held = _executions.c.fire_at == sa.text("'infinity'::timestamptz")
 _AS_LIVE: dict[str, sa.ColumnElement[bool]] = {
     "running": _executions.c.lease_token.is_not(None),
@@ -80,13 +82,13 @@ def _conditions(
 
 def _live(conditions: Sequence[sa.ColumnElement[bool]], *, limit: int, queue: str | None = None) -> sa.Select[Any]:
     """The newest live rows of each partition, each reached through its primary key."""
-    slots = sa.func.generate_series(0, 15).table_valued("slot").render_derived("slots")
+    slots = sa.func.generate_series(0, PARTITIONS_PER_QUEUE - 1).table_valued("slot").render_derived("slots")
     partition = sa.cast(_queues.c.first_partition + slots.c.slot, sa.SmallInteger).label("partition")
     homes = sa.select(_queues.c.name, partition).select_from(_queues.join(slots, sa.true()))
     home = (homes.where(_queues.c.name == queue) if queue is not None else homes).subquery("home")
     status = sa.case(*((condition, name) for name, condition in _AS_LIVE.items())).label("status")
     held_by = sa.case((_AS_LIVE["held"], _executions.c.gate)).label("held_by")
-    first_partition = sa.cast(_executions.c.partition.op("&")(sa.text("~15")), sa.Text)
+    first_partition = sa.cast(_executions.c.partition.op("&")(_FIRST), sa.Text)
     stalled = sa.select(sa.func.pgsched_internal.stalls()).scalar_subquery().op("->>")(first_partition)
     waits = _AS_LIVE["scheduled"] | _AS_LIVE["retrying"]
     reason = sa.case((_executions.c.reason.is_(None) & waits, stalled), else_=_executions.c.reason).label("reason")
@@ -108,9 +110,9 @@ def _ended(
     of_queue = sa.select(_queues.c.first_partition).where(_queues.c.name == queue).scalar_subquery()
     finished = sa.select(half).where(*conditions)
     if queue is not None:
-        finished = finished.where(half.c.partition.between(of_queue, of_queue + 15))
+        finished = finished.where(half.c.partition.between(of_queue, of_queue + PARTITIONS_PER_QUEUE - 1))
     newest = finished.order_by(half.c.id.desc()).limit(limit).subquery("newest")
-    first_partition = newest.c.partition.op("&")(sa.text("~15"))
+    first_partition = newest.c.partition.op("&")(_FIRST)
     return sa.select(*_as_row(newest, _queues.c.name)).select_from(
         newest.outerjoin(_queues, _queues.c.first_partition == first_partition)
     )

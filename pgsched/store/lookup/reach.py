@@ -12,6 +12,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
+from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
 from pgsched.store.core import tables
 from pgsched.store.core.tables import FAILED
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
@@ -71,13 +72,13 @@ def reach_of_jobs(wanted: JobFilter, *, after: UUID | None, share: int = 1) -> s
 
 def _last_of_queue(queue: str, most: int, after: UUID | None) -> sa.ScalarSelect[Any]:
     """The newest of those at which its partitions end, each of which gets its share."""
-    slots = sa.func.generate_series(0, 15).table_valued("slot").render_derived("slots")
+    slots = sa.func.generate_series(0, PARTITIONS_PER_QUEUE - 1).table_valued("slot").render_derived("slots")
     partition = sa.cast(_queues.c.first_partition + slots.c.slot, sa.SmallInteger).label("partition")
     homes = sa.select(partition).select_from(_queues.join(slots, sa.true())).where(_queues.c.name == queue)
     home = homes.subquery("home")
     older = [_executions.c.id < after] if after is not None else []
     ends = sa.select(_executions.c.id).where(_executions.c.partition == home.c.partition, *older)
-    last = ends.order_by(_executions.c.id.desc()).offset(most // 16).limit(1).lateral("last")
+    last = ends.order_by(_executions.c.id.desc()).offset(most // PARTITIONS_PER_QUEUE).limit(1).lateral("last")
     return _greatest(sa.select(last.c.id).select_from(home.join(last, sa.true())))
 
 

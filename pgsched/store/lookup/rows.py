@@ -8,8 +8,8 @@ from uuid import UUID
 
 import orjson
 
+from pgsched.domain.definition import Definition
 from pgsched.domain.schedule import Fire
-from pgsched.store.jobs.recurring import Recurring
 
 Json = Any
 """JSON as it is stored (``msgspec.Raw``), or None."""
@@ -100,8 +100,8 @@ class DeadLetter:
     expires_at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobRow(Recurring):
+@dataclass(frozen=True, kw_only=True)
+class JobRow(Definition):
     """A recurring definition."""
 
     queue: str

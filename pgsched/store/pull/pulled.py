@@ -60,7 +60,7 @@ async def pass_on_without(
     async def attempt(places: Sequence[Place]) -> None:
         rows = await lease_rows(connection, lease, places)
         first = [row for row in rows if row.attempt == 1]
-        planned = await plan_successors(connection, first, now=now, ahead=lease.ahead, again=True)
+        planned = await plan_successors(connection, first, lease.definitions, now=now, ahead=lease.ahead, again=True)
         await _hand_back(connection, [row for row in rows if row.id not in planned.idle])
 
     shares = [Share(partition, what.low, what.batch) for partition in _partitions(what.queue)]
@@ -89,7 +89,9 @@ async def _pass_on(connection: AsyncConnection[Any], lease: Lease, what: Passing
         rows = [Execution._make(row) for row in await cursor.fetchall()]
         if rows:
             first = [row for row in rows if row.attempt == 1]
-            planned = await plan_successors(connection, first, now=now, ahead=lease.ahead, again=again)
+            planned = await plan_successors(
+                connection, first, lease.definitions, now=now, ahead=lease.ahead, again=again
+            )
             await _hand_back(connection, [row for row in rows if row.id not in planned.idle])
     return len(rows)
 

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
 
+from pgsched.domain.partitions import PARTITIONS_PER_QUEUE
 from pgsched.store.core.wire import Instants, Texts, microseconds
 
 Parameters = dict[str, Texts | Instants]
@@ -22,6 +23,7 @@ _NULL = struct.pack("!i", -1)
 _FIXED = struct.Struct("!hiQQihiq")  # the number of columns; then id, partition and fire_at, each behind its length
 _LENGTH = struct.Struct("!i")
 _VERSIONED_LENGTH = struct.Struct("!ib")  # of jsonb: the length counts the byte after it, the version
+_SLOT_BITS = (PARTITIONS_PER_QUEUE - 1).bit_length()
 _PLACED, _RANDOM = 0b101 << 61, (1 << 46) - 1  # the variant, and that the partition follows
 _ID_STEP = 16  # in 4096ths of a millisecond, as the ids count: slower than rows can be written
 _BLOCK, _ASIDE, _ASIDE_BYTES = 256, 5000, 1 << 26
@@ -145,7 +147,7 @@ class Load:
 
 def _fixed(stamp: int, chance: int, fire_at: datetime) -> bytes:
     """The first fields of a row: an id that carries the partition, that partition by chance, the instant."""
-    partition = chance >> 60
+    partition = chance >> 64 - _SLOT_BITS
     return _FIXED.pack(
         7,
         16,

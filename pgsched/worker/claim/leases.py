@@ -13,6 +13,7 @@ from pgsched.observer import BatchClaimed
 from pgsched.store.core.connect import Link
 from pgsched.store.core.isolation import is_of_a_row
 from pgsched.store.core.wire import LONG_AGO
+from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.live import careful, executions, unanswered
 from pgsched.store.live.executions import Admit, Claimed, Lease, Share
 from pgsched.store.live.parking import Parked
@@ -35,10 +36,19 @@ class Leases:
     """Remembers what was asked for until the answer is there: rows whose claim's answer a broken connection swallowed
     may be leased to this worker without its knowing, and are given back."""
 
-    def __init__(self, link: Link, roster: Roster, clock: DatabaseClock, events: Events, length: timedelta) -> None:
+    def __init__(
+        self,
+        link: Link,
+        roster: Roster,
+        clock: DatabaseClock,
+        events: Events,
+        definitions: Definitions,
+        length: timedelta,
+    ) -> None:
         self.link, self._roster, self._clock, self._events, self._length = (
             link, roster, clock, events, length
         )  # fmt: skip
+        self._definitions = definitions
         self._sure = SURE * length.total_seconds()
         self._unanswered: list[int] = []
         self._refused: dict[bytes, None] = {}
@@ -56,7 +66,14 @@ class Leases:
         token = self._roster.next_token()
         self._unanswered.append(token)
         sure_until = time.monotonic() + self._sure
-        return Lease(owner=self._roster.number, token=token, length=self._length, ahead=ahead, sure_until=sure_until)
+        return Lease(
+            owner=self._roster.number,
+            token=token,
+            length=self._length,
+            ahead=ahead,
+            sure_until=sure_until,
+            definitions=self._definitions,
+        )
 
     def answered(
         self, lease: Lease, rows: Sequence[Execution] | None = None, *, statements: int = 3, at_once: bool = False

@@ -9,7 +9,6 @@ from pgsched.domain.execution import Execution
 from pgsched.store.core.isolation import clean
 from pgsched.store.ends.deferred import Parked
 from pgsched.store.gates.gates import HeldRow
-from pgsched.store.jobs.definitions import counts_failures
 from pgsched.store.live.executions import Finished, Group, Postponed
 
 ByPartition = dict[int, Group]
@@ -50,12 +49,13 @@ class Batch:
         self._add(self.cut_short if by_drain else self.released, row)
         self.returning[row.partition] = min(row.fire_at, self.returning.get(row.partition, row.fire_at))
 
-    def finish(self, row: Execution, outcome: str, seconds: float | None, **told: Any) -> None:
-        """Takes what is more than a plain success; ``told`` are the further fields of ``Finished``."""
+    def finish(self, row: Execution, outcome: str, seconds: float | None, *, counts: bool, **told: Any) -> None:
+        """Takes what is more than a plain success; ``counts`` says that the row's job counts its failures, ``told`` are
+        the further fields of ``Finished``."""
         self.count += 1
         if row.ordering_key is not None:
             self._end(row)
-        if row.job_id is not None and counts_failures(row.job_id):
+        if counts and row.job_id is not None:
             self.jobs[row.id] = row.job_id
         given = {"status_code": None, "result": None, "reason": None} | told
         self.finished.setdefault(row.partition, []).append(

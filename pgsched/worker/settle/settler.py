@@ -40,7 +40,7 @@ from pgsched.service import DutyCycle, Service, is_away
 from pgsched.signals import Signal
 from pgsched.store.core.connect import Link
 from pgsched.store.core.isolation import is_a_lock, is_of_a_row
-from pgsched.store.jobs.definitions import counts_failures
+from pgsched.store.jobs.definitions import Definitions
 from pgsched.worker.clients import Clients
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.gates.circuits import Circuits
@@ -77,12 +77,14 @@ class Settler(Service):
         clients: Clients,
         circuits: Circuits,
         in_hand: InHand,
+        definitions: Definitions,
         *,
         batch: int,
     ) -> None:
         super().__init__(events, link)
         self._link, self._clock, self._roster, self._clients = link, clock, roster, clients
         self._circuits, self._in_hand, self._batch = circuits, in_hand, batch
+        self._definitions = definitions
         self.expected: Signal[[int, int]] = Signal()
         self.held: Signal[[str]] = Signal()
         self.ended: Signal[[]] = Signal()
@@ -112,7 +114,7 @@ class Settler(Service):
         if type(outcome) is Failed or self._circuits.is_watching:
             self._circuits.note(row, outcome)
         plain = type(outcome) is Succeeded and outcome.result is None and options.on_success is None
-        if plain and not (row.job_id is not None and counts_failures(row.job_id)):
+        if plain and not self._counts(row):
             assert isinstance(outcome, Succeeded)
             if self._clients.keeps_success(row.client_id):
                 batch.succeed(row, outcome.status_code)
@@ -121,19 +123,24 @@ class Settler(Service):
             return
         self._gather(batch, row, options, outcome, seconds)
 
+    def _counts(self, row: Execution) -> bool:
+        return row.job_id is not None and self._definitions.counts_failures(row.job_id)
+
     def _gather(self, batch: Batch, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
         """Puts what is more than a plain success where it is settled. What becomes of the row is decided there."""
+        counts = self._counts(row)
         match outcome:
             case Succeeded(result=result, status_code=code):
-                batch.finish(row, "succeeded", seconds, status_code=code, result=json_text(result))
+                batch.finish(row, "succeeded", seconds, counts=counts, status_code=code, result=json_text(result))
             case Failed(error=error, status_code=code, retryable=retryable, retry_after=after):
                 wait = None if after is None else after.total_seconds()
                 told = {"status_code": code, "reason": error_text(error), "retryable": retryable, "wait": wait}
-                batch.finish(row, "failed", seconds, **told)
+                batch.finish(row, "failed", seconds, counts=counts, **told)
             case Postponed(after=after, reason=reason):
-                batch.finish(row, "postponed", seconds, reason=error_text(reason), wait=after.total_seconds())
+                told = {"reason": error_text(reason), "wait": after.total_seconds()}
+                batch.finish(row, "postponed", seconds, counts=counts, **told)
             case Late():
-                batch.finish(row, "late", None)
+                batch.finish(row, "late", None, counts=counts)
             case Deferred():
                 batch.park(row, longest_deferred(options, self._clock.age(row.scheduled_for)))
             case Released(after=after, reason=reason) if after:

@@ -8,6 +8,7 @@ from psycopg.types.json import Jsonb
 
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO, to_instant
+from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Claimed, Lease, Share
 from tests.store.store_arrange import Connection as Session
@@ -20,9 +21,15 @@ LONG_BEFORE = datetime(1990, 1, 1, tzinfo=UTC)  # the time at which nothing has 
 
 
 async def claim(
-    worker: Connection, *, batch: int = 100, partitions: Sequence[int] = range(16), now: datetime = LONG_BEFORE
+    worker: Connection,
+    *,
+    batch: int = 100,
+    partitions: Sequence[int] = range(16),
+    now: datetime = LONG_BEFORE,
+    definitions: Definitions | None = None,
 ) -> Claimed:
-    lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0))
+    known = definitions or Definitions()
+    lease = Lease(owner=1, token=7, length=timedelta(seconds=30), ahead=timedelta(0), definitions=known)
     return await executions.claim(
         worker, lease, [Share(partition, LONG_AGO, batch) for partition in partitions], now=to_instant(now)
     )

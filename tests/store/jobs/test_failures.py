@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from pgsched.store.core.connect import Connection
-from pgsched.store.jobs.definitions import counts_failures
+from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Finished
 from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
@@ -83,8 +83,9 @@ async def test_a_worker_that_claimed_a_run_knows_whether_it_counts(
     db: Session, worker: Connection, rules: dict[str, object], counts: bool
 ) -> None:
     hourly = planned(db, **rules)
-    await claim(worker)
-    assert counts_failures(hourly.bytes) is counts
+    definitions = Definitions()
+    await claim(worker, definitions=definitions)
+    assert definitions.counts_failures(hourly.bytes) is counts
 
 
 async def test_resumed_it_may_fail_as_often_again(db: Session, worker: Connection) -> None:

@@ -237,15 +237,16 @@ async def test_a_definition_is_read_once_for_each_revision(
         return statement(name)
 
     monkeypatch.setattr(definitions, "statement", noted)
+    known = definitions.Definitions()
     edited = job(db, rules=ALLOWED)
     planned_row(db, edited, BEGAN)
-    await claim(worker)
-    await claim(worker)
+    await claim(worker, definitions=known)
+    await claim(worker, definitions=known)
     assert waiting(db, edited) == [BEGAN + 2 * HOUR]
     assert asked.count("jobs/jobs_in_hand") == 1
     db.execute("update pgsched.jobs set every = '3 hours', revision = 2")
     db.execute("update pgsched.executions set plan = 2 where lease_token is null")
-    await claim(worker)
+    await claim(worker, definitions=known)
     assert waiting(db, edited) == [BEGAN + 3 * HOUR]
     assert asked.count("jobs/jobs_in_hand") == 2
 

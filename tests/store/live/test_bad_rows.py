@@ -10,7 +10,7 @@ from pgsched.store.admin import workers
 from pgsched.store.core.connect import Connection
 from pgsched.store.ends import dependencies
 from pgsched.store.jobs import jobs
-from pgsched.store.jobs.definitions import counts_failures
+from pgsched.store.jobs.definitions import Definitions
 from tests.store.jobs.jobs_arrange import BEGAN, HOUR, claim, job, planned_row, waiting
 from tests.store.store_arrange import TARGET, call, heard, listening, refused, row, schedule, status, value
 from tests.store.store_arrange import Connection as Session
@@ -111,7 +111,7 @@ async def test_a_job_with_a_backfill_is_not_deleted(db: Session, worker: Connect
 
 
 def test_of_a_job_that_no_claim_has_read_successes_count() -> None:
-    assert counts_failures(UUID(int=1).bytes)
+    assert Definitions().counts_failures(UUID(int=1).bytes)
 
 
 @pytest.mark.parametrize("rules", ['{"pause_after": 3.0}', '{"jitter": "99999999999999999999s"}'])

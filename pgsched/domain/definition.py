@@ -1,4 +1,4 @@
-"""The columns by which a job recurs, whichever statement read them."""
+"""The definition of a recurring job: the columns that say when it fires, whichever statement read them."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,13 +8,13 @@ from uuid import UUID
 import msgspec
 
 from pgsched.domain.recurrence import Recurrence, recurrence
-from pgsched.domain.rules import Rules, parse_rules
+from pgsched.domain.rules import NO_RULES, Rules, parse_rules
 from pgsched.domain.spread import identity_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recurring:
-    """The columns that say when a job fires; ``rules`` as JSON, or as the driver read it."""
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """When a job fires; ``rules`` as JSON, or as the driver read it."""
 
     id: UUID
     client: str
@@ -33,10 +33,12 @@ class Recurring:
 
     def parsed(self) -> Rules:
         """Raises InvalidSchedule."""
+        if self.rules is None:
+            return NO_RULES
         return parse_rules(bytes(self.rules) if isinstance(self.rules, msgspec.Raw) else self.rules)
 
     def recurrence(self) -> Recurrence:
-        """What the row means. Raises InvalidSchedule."""
+        """The instants at which it fires. Raises InvalidSchedule."""
         return recurrence(
             cron=self.cron,
             every=self.every,

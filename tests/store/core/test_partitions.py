@@ -1,0 +1,30 @@
+"""The database and Python agree on the partitions of a queue."""
+
+import pytest
+
+from pgsched.domain.partitions import PARTITIONS_PER_QUEUE, first_of, partitions_of
+from tests.store.store_arrange import Connection, call, column, value
+
+pytestmark = pytest.mark.oldest_postgresql
+
+
+def test_keys_are_spread_over_all_partitions_of_a_queue_and_no_others(db: Connection) -> None:
+    slots = (
+        "select distinct pgsched_internal.slot_for('shop', n::text, null) from generate_series(1, 1000) n order by 1"
+    )
+    assert column(db, slots) == list(partitions_of(0))
+
+
+def test_a_queue_has_as_many_partitions_behind_its_first(db: Connection) -> None:
+    call(db, "create_queue", name="orders")
+    first = value(db, "select first_partition from pgsched.queues where name = 'orders'")
+    assert first == first_of(first) == PARTITIONS_PER_QUEUE
+    tables = (
+        "select substring(relid::text from '[0-9]+$')::int from pg_partition_tree('pgsched.executions') where isleaf"
+    )
+    assert sorted(column(db, tables)) == [*partitions_of(0), *partitions_of(first)]
+
+
+def test_a_row_without_a_key_lives_in_any_partition_of_its_queue(db: Connection) -> None:
+    drawn = "select distinct pgsched.partition_for('default', 'shop') from generate_series(1, 1000) order by 1"
+    assert column(db, drawn) == list(partitions_of(0))
