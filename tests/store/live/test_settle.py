@@ -179,6 +179,21 @@ async def test_a_retried_row_waits_for_its_next_try(db: Session, worker: Connect
     )
 
 
+async def test_a_row_that_is_retried_shows_its_error_until_it_begins_again(db: Session, worker: Connection) -> None:
+    found = await one(db, worker)
+    await settle(worker, "retried", found)
+    db.execute(
+        "insert into pgsched.workers (name, queues, release, expires_at)"
+        " values ('w', '{default}', '1', now() + interval '1 hour')"
+    )
+    assert value(db, "select reason from pgsched.status") == "503 from shop.example"
+    db.execute("update pgsched.queues set paused_at = now()")
+    assert value(db, "select reason from pgsched.status") == "waits: the queue is paused"
+    db.execute("update pgsched.executions set fire_at = '2020-01-01Z'")
+    await claimed(db, worker)
+    assert row(db, "select status::text, reason from pgsched.status") == ("running", None)
+
+
 async def test_a_released_row_is_as_if_it_had_not_been_claimed(db: Session, worker: Connection) -> None:
     found = await one(db, worker)
     await settle(worker, "released", found)

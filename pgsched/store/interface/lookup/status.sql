@@ -50,29 +50,38 @@ select k.id, k.client_id, k.key, k.job_id, k.partition, k.status, k.target, k.pa
   from pgsched_internal.kept_dead_letters k;
 comment on view pgsched_internal.ended is 'Executions that have ended, as the views of statuses show them.';
 
--- The same over all of them, over those that live and over those that ended: who knows where one is asks one half, with the
--- partition or the day. Asked of the whole, the half that has nothing would lock all its tables.
-do $$
-declare
-  half record;
-begin
-  for half in select * from (values ('pgsched.status', '', '(select * from pgsched_internal.live union all select * from pgsched_internal.ended)',
-                                     'Every execution, waiting, in hand and finished, with what became of it.'),
-                                    ('pgsched_internal.live_status', ', s.partition', 'pgsched_internal.live', 'Those that wait or are in hand.'),
-                                    ('pgsched_internal.ended_status', ', s.partition', 'pgsched_internal.ended', 'Those that have ended.'))
-                       as halves(name, further, source, said)
-  loop
-    execute format($view$
-create or replace view %s with (security_invoker = true) as
+-- The same with the queue's name and with what keeps a row from beginning: over all of them, over those that live and over those
+-- that ended. Who knows where one is asks one half, with the partition or the day: asked of the whole, the half that has nothing
+-- would lock all its tables. A row in hand keeps the reason of the try before, which says nothing of this one.
+create or replace view pgsched.status with (security_invoker = true) as
 select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, s.payload, s.scheduled_for, s.fire_at, s.attempt,
        s.created_at, s.finished_at, s.status_code, s.result,
-       case when s.reason is null and s.status in ('scheduled', 'retrying')
-            then (select pgsched_internal.stalls()) ->> (s.partition & ~15)::text else s.reason end as reason, s.options, s.ordering_key, s.lease_owner, s.lease_expires_at,
-       s.instants, s.last_scheduled_for, s.held_by%s
-  from %s s left join pgsched.queues q on q.first_partition = (s.partition & ~15)$view$, half.name, half.further, half.source);
-    execute format('comment on view %s is %L', half.name, half.said);
-  end loop;
-end $$;
+       case when s.status = 'running' then null
+            when s.status in ('scheduled', 'retrying')
+            then coalesce((select pgsched_internal.stalls()) ->> (s.partition & ~15)::text, s.reason)
+            else s.reason end as reason, s.options,
+       s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by
+  from (select * from pgsched_internal.live union all select * from pgsched_internal.ended) s left join pgsched.queues q on q.first_partition = (s.partition & ~15);
+comment on view pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.';
+
+create or replace view pgsched_internal.live_status with (security_invoker = true) as
+select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, s.payload, s.scheduled_for, s.fire_at, s.attempt,
+       s.created_at, s.finished_at, s.status_code, s.result,
+       case when s.status = 'running' then null
+            when s.status in ('scheduled', 'retrying')
+            then coalesce((select pgsched_internal.stalls()) ->> (s.partition & ~15)::text, s.reason)
+            else s.reason end as reason, s.options,
+       s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.partition
+  from pgsched_internal.live s left join pgsched.queues q on q.first_partition = (s.partition & ~15);
+comment on view pgsched_internal.live_status is 'Those that wait or are in hand.';
+
+create or replace view pgsched_internal.ended_status with (security_invoker = true) as
+select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, s.payload, s.scheduled_for, s.fire_at, s.attempt,
+       s.created_at, s.finished_at, s.status_code, s.result,
+       s.reason as reason, s.options,
+       s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.partition
+  from pgsched_internal.ended s left join pgsched.queues q on q.first_partition = (s.partition & ~15);
+comment on view pgsched_internal.ended_status is 'Those that have ended.';
 
 create or replace function pgsched_internal.may_see(client text) returns boolean language sql stable as $$
   select pgsched_internal.acts_for(client)

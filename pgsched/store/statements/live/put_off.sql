@@ -5,7 +5,8 @@
 update pgsched_internal.executions_{p} e
    set fire_at = greatest(e.fire_at, pgsched.now() + %(ahead)s + least(greatest((pgsched.now() - o.instant) * 0.5, interval '20 ms'), interval '5 s')),
        scheduled_for = o.instant, gate = case when o.marked then 'busy' else e.gate end,
-       lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1
+       lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1,
+       reason = 'waits: an open transaction holds a lock on it, or on its job'
   from unnest(%(ids)s, %(instants)s, %(marked)s::boolean[]) as o(id, instant, marked)
  where e.id = any (array[o.id]) and e.lease_token = any (%(tokens)s)
 returning e.fire_at
