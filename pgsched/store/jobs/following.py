@@ -28,6 +28,7 @@ async def plan_completions(
     for partition, found in by_partition(row for row, _ in rows).items():
         jobs = [definitions[row.id] for row in found]
         parameters = {
+            "clients": [job.client for job in jobs],
             "jobs": Uuids(job.raw_id for job in jobs),
             "revisions": Tokens(job.revision for job in jobs),
             "after": Uuids(row.id for row in found),

@@ -96,7 +96,8 @@ async def changed_since(connection: AsyncConnection[Any], reckoned: Sequence[Rec
     if not behind:
         return NOTHING_CHANGED
     jobs, revisions = zip(*sorted((id, one.row.plan or 0) for id, one in behind.items()), strict=True)
-    parameters = {"jobs": Uuids(jobs), "revisions": Tokens(revisions)}
+    clients = [behind[id].definition.client for id in jobs]
+    parameters = {"clients": clients, "jobs": Uuids(jobs), "revisions": Tokens(revisions)}
     cursor = await connection.execute(statement("jobs/hold_jobs"), parameters, binary=True)
     found = await cursor.fetchall()
     changed = {

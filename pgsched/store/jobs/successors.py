@@ -227,19 +227,20 @@ async def _write(connection: AsyncConnection[Any], turn: _Turn) -> None:
 
 
 async def _insert(connection: AsyncConnection[Any], turn: _Turn) -> None:
-    planned: dict[int, list[tuple[bytes, int, int, int]]] = defaultdict(list)
+    planned: dict[int, list[tuple[bytes, str, int, int, int]]] = defaultdict(list)
     starts = await _starts(connection, turn.successors)
     for row, definition, instant, earliest in turn.successors:
         fire = max(starts.get(definition.raw_id, instant), earliest)
-        planned[row.partition].append((definition.raw_id, definition.revision, instant, fire))
+        planned[row.partition].append((definition.raw_id, definition.client, definition.revision, instant, fire))
     if not planned:
         return
     inserted = []
     async with connection.pipeline():  # one wait for all partitions, after which it is known how many each has taken
         for partition, successors in planned.items():
-            jobs, revisions, instants, fires = zip(*sorted(successors), strict=True)
+            jobs, clients, revisions, instants, fires = zip(*sorted(successors), strict=True)
             insert = statement_in("jobs/plan_successors", partition)
             parameters = {
+                "clients": list(clients),
                 "jobs": Uuids(jobs),
                 "revisions": Tokens(revisions),
                 "instants": Instants(instants),
@@ -267,7 +268,7 @@ async def _put_off_locked(
     connection: AsyncConnection[Any], turn: _Turn, partition: int, parameters: Mapping[str, Any]
 ) -> None:
     """Puts those rows off that have no successor though their jobs are as they were: somebody else has locked these."""
-    named = {name: parameters[name] for name in ("jobs", "revisions", "instants")}
+    named = {name: parameters[name] for name in ("clients", "jobs", "revisions", "instants")}
     cursor = await connection.execute(statement_in("jobs/unplanned_successors", partition), named, binary=True)
     locked = {found[0] for found in await cursor.fetchall()}
     for row, definition, _, _ in turn.successors:

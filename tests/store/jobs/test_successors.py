@@ -1,6 +1,7 @@
 """The successors of claimed recurring rows: when they are for, and what has none."""
 
 import asyncio
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
@@ -11,7 +12,7 @@ import pytest
 from pgsched.domain.spread import spread
 from pgsched.errors import InvalidSchedule
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.sql import statement
+from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import LONG_AGO, to_datetime, to_instant
 from pgsched.store.jobs import definitions, reckoned
 from pgsched.store.live import executions
@@ -21,6 +22,16 @@ from tests.store.store_arrange import Connection as Session
 from tests.store.store_arrange import call, column, counts, row, schedule, value, wait_until_blocked
 
 pytestmark = pytest.mark.oldest_postgresql
+
+_KINDS = {
+    "clients": "text[]",
+    "jobs": "uuid[]",
+    "revisions": "bigint[]",
+    "instants": "timestamptz[]",
+    "fires": "timestamptz[]",
+    "after": "uuid[]",
+    "delays": "interval[]",
+}
 
 
 async def test_a_claim_tells_the_instant_it_planned_although_that_is_overdue(db: Session, worker: Connection) -> None:
@@ -74,6 +85,25 @@ async def test_what_a_rule_asks_is_asked_once_for_all_jobs_of_a_claim(
         sent.seek(0)
         told = sent.read()
     assert (len(answer.rows), told.count(asked)) == (20, 1)
+
+
+@pytest.mark.parametrize("name", ["plan_successors", "plan_completions", "hold_jobs", "unplanned_successors"])
+async def test_the_jobs_of_a_claim_are_looked_up_also_by_a_plan_that_was_made_while_there_were_few(
+    db: Session, worker: Connection, name: str
+) -> None:
+    """Plans are kept: one that reads all active jobs for each claim would do so once there are thousands."""
+    job(db)
+    text = statement_in(f"jobs/{name}", 0)
+    named = [one for one in _KINDS if f"%({one})s" in text]
+    for number, one in enumerate(named, 1):
+        text = text.replace(f"%({one})s", f"${number}")
+    await worker.execute(f"prepare kept ({', '.join(_KINDS[one] for one in named)}) as {text}".encode())
+    cursor = await worker.execute(f"explain execute kept ({', '.join(['null'] * len(named))})".encode())
+    plan = "\n".join([line for (line,) in await cursor.fetchall()])
+    by_id = r"jobs_pkey on jobs j(_1)? .*\n\s+Index Cond: \(id = "
+    by_client = r"jobs_client on jobs j(_1)? .*\n\s+Index Cond: .*client_id.* AND \(id = "
+    assert re.search(f"{by_id}|{by_client}", plan), plan
+    assert plan.count(" on jobs ") == 1
 
 
 async def test_rows_that_do_not_recur_plan_nothing(db: Session, worker: Connection) -> None:

@@ -1,12 +1,15 @@
 -- plan: the successors of rows of one partition after whose end they are counted: held until then. They have no nominal
--- instant before. The claim has locked the jobs before (hold_jobs). Indexes: the primary keys.
+-- instant before. The claim has locked the jobs before (hold_jobs). Indexes: as plan_successors; the primary key.
 with wanted as materialized (
-  select * from unnest(%(jobs)s, %(revisions)s, %(after)s, %(delays)s::interval[]) as n(job_id, revision, after_id, delay)
+  select * from unnest(%(clients)s::text[], %(jobs)s, %(revisions)s, %(after)s, %(delays)s::interval[])
+             as n(client_id, job_id, revision, after_id, delay)
 ), made as (
   insert into pgsched_internal.executions_{p} (fire_at, job_id, plan, partition, client_id, target, payload, options, ordering_key)
   select 'infinity', j.id, j.revision, {p}, j.client_id, j.target, j.payload, j.options, j.ordering_key
-    from wanted w join pgsched.jobs j on j.id = any (array[w.job_id]) and j.revision = w.revision
-   where j.state = 'active' for share of j skip locked
+    from wanted w cross join lateral (
+      select * from pgsched.jobs j
+       where j.client_id = w.client_id and j.id = w.job_id and j.revision = w.revision and j.state::text = 'active'
+         for share skip locked) j
   returning id, job_id
 ), marked as (
   update pgsched_internal.executions_{p} e set awaited = true where e.id = any (%(after)s)

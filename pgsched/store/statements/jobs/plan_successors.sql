@@ -4,8 +4,13 @@
 -- instant of a job among the live rows, by executions_job: where the sweep or another planner was there first, this
 -- fails, and the claim is made again with "on conflict do nothing" behind it. To expect a conflict costs each row a
 -- fifth of its insert.
+-- Plans are kept, and one that was made while there were few jobs must look each up also where there are thousands. So the
+-- planner cannot change the order of this join (the subquery locks), the client comes with the id, which the primary key
+-- and jobs_client both find at once, and the state is compared as text, for no index by the state to be read whole.
 insert into pgsched_internal.executions_{p} (fire_at, scheduled_for, job_id, plan, partition, client_id, target, payload, options, ordering_key)
 select n.fire_at, n.instant, j.id, j.revision, {p}, j.client_id, j.target, j.payload, j.options, j.ordering_key
-  from unnest(%(jobs)s, %(revisions)s, %(instants)s, %(fires)s) as n(id, revision, instant, fire_at)
-  join pgsched.jobs j on j.id = any (array[n.id]) and j.revision = n.revision
- where j.state = 'active' for share of j skip locked
+  from unnest(%(clients)s::text[], %(jobs)s, %(revisions)s, %(instants)s, %(fires)s) as n(client_id, id, revision, instant, fire_at)
+ cross join lateral (
+   select * from pgsched.jobs j
+    where j.client_id = n.client_id and j.id = n.id and j.revision = n.revision and j.state::text = 'active'
+      for share skip locked) j

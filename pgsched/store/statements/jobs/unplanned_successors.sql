@@ -1,6 +1,8 @@
 -- claim: of successors that were to be planned in a partition, those that do not stand though their jobs are as they
--- were: somebody else has locked these. Locks nothing. Indexes: jobs' primary key; executions_job.
+-- were: somebody else has locked these. Locks nothing. Indexes: as plan_successors; executions_job.
 select n.id
-  from unnest(%(jobs)s, %(revisions)s, %(instants)s) as n(id, revision, instant)
-  join pgsched.jobs j on j.id = any (array[n.id]) and j.revision = n.revision and j.state = 'active'
+  from unnest(%(clients)s::text[], %(jobs)s, %(revisions)s, %(instants)s) as n(client_id, id, revision, instant)
+ cross join lateral (select from pgsched.jobs j
+                      where j.client_id = n.client_id and j.id = n.id and j.revision = n.revision
+                        and j.state::text = 'active' offset 0) j
  where not exists (select from pgsched_internal.executions_{p} e where e.job_id = n.id and e.scheduled_for = n.instant)
