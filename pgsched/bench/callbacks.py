@@ -13,7 +13,7 @@ from pgsched.bench.callers import CONNECTIONS, PAYLOAD, call_alone
 from pgsched.bench.crew import crew
 from pgsched.bench.ground import ground
 from pgsched.bench.load import Progress, load, medians, seeded
-from pgsched.bench.receiver import Receiver, receiving
+from pgsched.bench.receiver import CallbackReceiver, receiving
 from pgsched.settings import Settings
 
 _LONGEST = 600
@@ -48,7 +48,12 @@ def run_callbacks(
 
 
 def _round(
-    connection: psycopg.Connection[Any], url: str, receiver: Receiver, count: int, processes: int, progress: Progress
+    connection: psycopg.Connection[Any],
+    url: str,
+    receiver: CallbackReceiver,
+    count: int,
+    processes: int,
+    progress: Progress,
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, bare in (("bare_protocol", True), ("client_alone", False)):
@@ -61,7 +66,7 @@ def _round(
 
 
 def _measure(
-    connection: psycopg.Connection[Any], url: str, receiver: Receiver, count: int, processes: int
+    connection: psycopg.Connection[Any], url: str, receiver: CallbackReceiver, count: int, processes: int
 ) -> dict[str, Any]:
     settings = Settings(
         database_url=url,

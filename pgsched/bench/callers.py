@@ -17,7 +17,7 @@ import httptools
 import uvloop
 
 from pgsched.bench.answers import collect
-from pgsched.bench.receiver import Receiver
+from pgsched.bench.receiver import CallbackReceiver
 from pgsched.delivery.http import HttpChannel
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Succeeded
@@ -39,7 +39,7 @@ class Spent:
     cpu_seconds: float
 
 
-def call_alone(receiver: Receiver, *, count: int, processes: int, bare: bool) -> dict[str, Any]:
+def call_alone(receiver: CallbackReceiver, *, count: int, processes: int, bare: bool) -> dict[str, Any]:
     """Sends count callbacks; tells how many a second, and how many a second of the senders' CPU.
 
     Raises AssertionError when one fails, is lost or comes twice.

@@ -29,7 +29,7 @@ class Received:
 
 
 @dataclass(slots=True)
-class Receiver:
+class CallbackReceiver:
     """The process; ``url`` is where it is to be called."""
 
     url: str
@@ -60,7 +60,7 @@ class Receiver:
 
 
 @contextmanager
-def receiving() -> Iterator[Receiver]:
+def receiving() -> Iterator[CallbackReceiver]:
     """Starts the receiver on a free port of this machine, and ends it."""
     ours, theirs = _context.Pipe()
     process = _context.Process(target=_main, args=(theirs,), daemon=True)
@@ -68,7 +68,7 @@ def receiving() -> Iterator[Receiver]:
     try:
         if not ours.poll(_LONGEST):
             raise AssertionError("the receiver did not start")
-        yield Receiver(f"http://127.0.0.1:{ours.recv()}/callback", ours)
+        yield CallbackReceiver(f"http://127.0.0.1:{ours.recv()}/callback", ours)
     finally:
         process.kill()
         process.join()

@@ -36,7 +36,7 @@ _RULES = {"on_missed": "all", "on_overlap": "allow"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Verdict:
+class _DemoVerdict:
     """The result of the demo."""
 
     value: dict[str, Any]
@@ -69,7 +69,7 @@ def demo(context: click.Context, /) -> None:
     context.exit(0 if verdict.ok else 1)
 
 
-async def _run(settings: Settings, reply: Reply) -> _Verdict:
+async def _run(settings: Settings, reply: Reply) -> _DemoVerdict:
     from pgsched.cli.receiver import Receiver, receiving
 
     arrivals = Receiver()
@@ -161,7 +161,7 @@ async def _show(arrivals: "Receiver", reply: Reply) -> None:
         await asyncio.sleep(0.2 if live else 1)
 
 
-def _judge(arrivals: "Receiver", until: datetime) -> _Verdict:
+def _judge(arrivals: "Receiver", until: datetime) -> _DemoVerdict:
     missing = {name: len(arrivals.missing(name, every, until=until)) for name, (_, _, every) in _JOBS.items()}
     missing["once"] = ONE_SHOTS - len(arrivals.numbers)
     ok = not any(missing.values())
@@ -170,7 +170,7 @@ def _judge(arrivals: "Receiver", until: datetime) -> _Verdict:
         for name in _expected()
     }
     ending = "everything arrived" if ok else f"did not arrive: {missing}"
-    return _Verdict(value={"ok": ok, "arrivals": found}, text=f"{arrivals.rows(_expected())}\n\n{ending}")
+    return _DemoVerdict(value={"ok": ok, "arrivals": found}, text=f"{arrivals.rows(_expected())}\n\n{ending}")
 
 
 def _expected() -> dict[str, str]:

@@ -10,7 +10,7 @@ from functools import partial
 from pgsched.delivery.channel import Verdict, outcome_of
 from pgsched.delivery.places import Places, alone
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Failed, Outcome, Settled
+from pgsched.domain.outcome import AlreadySettled, Failed, Outcome
 from pgsched.domain.policy import Options
 from pgsched.store.core.sessions import Connection, Sessions
 from pgsched.store.ends import called
@@ -40,7 +40,7 @@ class NotifyChannel:
             return outcome_of(error)
         finally:
             self._places.give_back(execution.client_id)
-        return Settled()
+        return AlreadySettled()
 
     async def close(self) -> None:
         await self._sessions.close()

@@ -22,7 +22,7 @@ from pgsched.delivery.steps import ACCOUNT, Steps, begin, charged
 from pgsched.delivery.threads import Threads
 from pgsched.domain.capability import handler_of
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Failed, Outcome, Postponed, Settled, Succeeded, Undeliverable
+from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Postponed, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import InvalidInput
@@ -157,7 +157,7 @@ class PythonChannel:
                 await Steps(self._accounts.of(execution.client_id), called, target=execution.target)
         finally:
             places.give_back(execution.client_id)
-        return Settled()
+        return AlreadySettled()
 
     async def _in_thread(self, handler: Handler, execution: Execution) -> Outcome:
         """Calls the function in a thread, where its payload is decoded and its result encoded, too."""

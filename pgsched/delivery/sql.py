@@ -15,7 +15,7 @@ import psycopg
 from pgsched.delivery.channel import Verdict, outcome_of
 from pgsched.delivery.places import Places, alone
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Failed, Outcome, Settled
+from pgsched.domain.outcome import AlreadySettled, Failed, Outcome
 from pgsched.domain.policy import Options
 from pgsched.store.core.sessions import Connection, Sessions, cut
 from pgsched.store.ends import called
@@ -61,7 +61,7 @@ class SqlChannel:
             return outcome_of(error)
         finally:
             self._places.give_back(execution.client_id)
-        return Settled()
+        return AlreadySettled()
 
     async def close(self) -> None:
         await self._sessions.close()

@@ -67,7 +67,7 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class AlreadySettled:
     """The success is already recorded, in the handler's own transaction."""
 
 
@@ -78,7 +78,7 @@ class Undeliverable:
     capability: str
 
 
-Outcome = Succeeded | Failed | Deferred | Late | Postponed | Released | Settled | Undeliverable
+Outcome = Succeeded | Failed | Deferred | Late | Postponed | Released | AlreadySettled | Undeliverable
 
 
 def is_late(options: Options, attempt: int, age: float) -> bool:

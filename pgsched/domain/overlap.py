@@ -5,7 +5,7 @@ from enum import Enum, auto
 from pgsched.domain.rules import OnOverlap, Rules
 
 
-class Overlap(Enum):
+class OverlapDecision(Enum):
     """``RUN`` beside the earlier run; ``WAIT`` for its end; ``SKIP`` this instant; or ``CANCEL`` the earlier run."""
 
     RUN = auto()
@@ -14,16 +14,16 @@ class Overlap(Enum):
     CANCEL = auto()
 
 
-def decide_overlap(rules: Rules) -> Overlap:
+def decide_overlap(rules: Rules) -> OverlapDecision:
     """With ``after_completion`` an instant counts from the end of the run before it, and so never passes that."""
     if rules.on_overlap is OnOverlap.ALLOW:
-        return Overlap.RUN
+        return OverlapDecision.RUN
     if rules.after_completion:
-        return Overlap.WAIT
+        return OverlapDecision.WAIT
     match rules.on_overlap:
         case OnOverlap.SKIP:
-            return Overlap.SKIP
+            return OverlapDecision.SKIP
         case OnOverlap.CANCEL_RUNNING:
-            return Overlap.CANCEL
+            return OverlapDecision.CANCEL
         case OnOverlap.QUEUE_ONE | OnOverlap.QUEUE_ALL:
-            return Overlap.WAIT
+            return OverlapDecision.WAIT

@@ -8,7 +8,7 @@ from pgsched.delivery.python import App
 from pgsched.events import Events
 from pgsched.scheduler.foundation import Foundation, Trials
 from pgsched.settings import Settings
-from pgsched.store.admin.workers import Worker as Introduced
+from pgsched.store.admin.workers import RegisteredWorker
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.live.warming import warm_claims
 from pgsched.worker.claim.claimer import Claimer
@@ -72,7 +72,7 @@ class Assembly(Foundation):
             ended.connect(self.upkeep.releaser.settled)
         self.upkeep.reaper.seen.connect(self._share)
 
-    def _share(self, alive: Sequence[Introduced]) -> None:
+    def _share(self, alive: Sequence[RegisteredWorker]) -> None:
         self.capabilities.note_others(alive, self.roster.number)
         if self.roster.share(alive):
             self.claimer.reopen()

@@ -43,7 +43,7 @@ from pgsched.worker.run.shares import Shares
 from pgsched.worker.run.stand_in import StandIn
 from pgsched.worker.run.terms import Terms
 from pgsched.worker.run.trial import Trial
-from pgsched.worker.run.watch import Watch
+from pgsched.worker.run.watch import AttemptWatch
 from pgsched.worker.run.witness import Start
 from pgsched.worker.settle.completion import TransactionalCompletion
 from pgsched.worker.settle.settler import SETTLING_PATIENCE, Settler
@@ -152,8 +152,8 @@ class Foundation:
             beginnings=self._beginnings,
         )
 
-    def _make_watch(self, shares: Shares, trials: Trials) -> Watch:
-        return Watch(
+    def _make_watch(self, shares: Shares, trials: Trials) -> AttemptWatch:
+        return AttemptWatch(
             self.events,
             shares,
             stand_in=self._make_stand_in(trials),

@@ -12,7 +12,7 @@ from pgsched.errors import InvalidInput
 from pgsched.events import Events, Field
 from pgsched.service import Service
 from pgsched.store.admin import workers
-from pgsched.store.admin.workers import ClientSettings
+from pgsched.store.admin.workers import WorkerClientSettings
 from pgsched.store.core.connect import Link
 
 _Owner = TypeVar("_Owner", str, int)
@@ -64,7 +64,7 @@ class Directory(Service):
             else:
                 yield owner, (options,)
 
-    def _decoded(self, clients: Sequence[ClientSettings]) -> Iterator[tuple[str, tuple[bytes, ...]]]:
+    def _decoded(self, clients: Sequence[WorkerClientSettings]) -> Iterator[tuple[str, tuple[bytes, ...]]]:
         for client in clients:
             if not client.signing_secrets:
                 continue

@@ -16,7 +16,7 @@ workers get time to extend their leases.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pgsched.store.admin.workers import Worker
+from pgsched.store.admin.workers import RegisteredWorker
 
 _PROMPT = 1.0  # seconds: for an answer, between two turns beyond the planned pause, and between the two clocks
 _GAP = 4.0
@@ -53,7 +53,7 @@ class Liveness:
         """Drops all observations, after something failed or took long."""
         self._steady_since = float("inf")
 
-    def observe(self, found: Iterable[Worker], sent: float, received: float) -> None:
+    def observe(self, found: Iterable[RegisteredWorker], sent: float, received: float) -> None:
         """Takes an answer whose request was sent, and which was received, at these monotonic moments."""
         found = list(found)
         if found:
@@ -99,7 +99,7 @@ class Liveness:
             self._steady_since = received
         self._seen_at, self._now = received, now
 
-    def _sight(self, worker: Worker, before: _Sighting | None) -> _Sighting:
+    def _sight(self, worker: RegisteredWorker, before: _Sighting | None) -> _Sighting:
         at = self._seen_at
         if before is None or before.expires_at != worker.expires_at:
             before = _Sighting(worker.expires_at, at)

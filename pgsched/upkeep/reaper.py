@@ -16,7 +16,7 @@ from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.signals import Signal
 from pgsched.store.admin import workers
-from pgsched.store.admin.workers import Worker
+from pgsched.store.admin.workers import RegisteredWorker
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import looking
@@ -57,7 +57,7 @@ class Reaper(Service):
         """``watching`` is for short statements alone, because a late answer counts as a disturbance."""
         super().__init__(events, watching, link)
         self._watching, self._link, self._host = watching, link, host
-        self.seen: Signal[[Sequence[Worker]]] = Signal()
+        self.seen: Signal[[Sequence[RegisteredWorker]]] = Signal()
         self.reaped: Signal[[]] = Signal()
         self._every = every
         # While an old snapshot is held open, a look at the edges also reads dead entries.
@@ -90,7 +90,7 @@ class Reaper(Service):
         self._ran_out = None
         await super().recover(error)
 
-    async def _judge(self, connection: Connection, found: Sequence[Worker]) -> None:
+    async def _judge(self, connection: Connection, found: Sequence[RegisteredWorker]) -> None:
         if self.liveness.needs_proof:
             await self._prove(connection)
         condemned = set(self.liveness.lost()) - {self._host.number}
@@ -106,7 +106,7 @@ class Reaper(Service):
         else:
             self.liveness.interrupt()
 
-    async def _take_back(self, lost: Sequence[Worker]) -> bool:
+    async def _take_back(self, lost: Sequence[RegisteredWorker]) -> bool:
         """Takes back the next part. Returns whether there may be more."""
         self._begin_walks(lost)
         for id, walk in list(self._walks.items()):
@@ -116,7 +116,7 @@ class Reaper(Service):
                 await self._finish(id, walk)
         return bool(self._walks)
 
-    def _begin_walks(self, lost: Sequence[Worker]) -> None:
+    def _begin_walks(self, lost: Sequence[RegisteredWorker]) -> None:
         now = time.monotonic()
         self._lost = {worker.id: self._lost.get(worker.id, now) for worker in lost}
         self._walks = {id: walk for id, walk in self._walks.items() if id in self._lost or id == _NO_WORKER}

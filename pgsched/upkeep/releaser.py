@@ -29,7 +29,8 @@ class Releaser(Service):
         super().__init__(events, link)
         self._link, self._every = link, every
         self._open = False
-        self._after: dependencies.Place | None = None  # earlier ends may be locked, and must not hold up later ones
+        # Earlier ends may be locked, and must not hold up later ones.
+        self._after: dependencies.ReleasePosition | None = None
         self._swept_to: UUID | None = None
         self._turned_at, self._sweeping = float("-inf"), DutyCycle(_SWEEPING_ONE_IN, every=sweep_every)
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import LONG_AGO
-from pgsched.store.live.parking import Parked
-from pgsched.store.live.reaping import Stretch, reap_others
+from pgsched.store.live.parking import SetAside
+from pgsched.store.live.reaping import ReapRange, reap_others
 
 
 class Walk:
@@ -18,7 +18,7 @@ class Walk:
     def __init__(self, owners: Sequence[int], partitions: Iterable[int], *, ended_by: float, depth: int) -> None:
         self.owners, self.partitions, self.ended_by = list(owners), list(partitions), ended_by
         self.returned = self.failed = 0
-        self.parked: list[Parked] = []
+        self.parked: list[SetAside] = []
         self._depth = depth
         self._marks = dict.fromkeys(self.partitions, LONG_AGO)
 
@@ -31,7 +31,7 @@ class Walk:
         until = time.monotonic() + seconds
         while self._marks and time.monotonic() < until:
             partition, low = next(iter(self._marks.items()))
-            part = Stretch(partition, low, self._depth)
+            part = ReapRange(partition, low, self._depth)
             reaped, parked = await reap_others(connection, part, self.owners, ended_by=self.ended_by)
             self.returned, self.failed = self.returned + reaped.returned, self.failed + reaped.failed
             self.parked += parked

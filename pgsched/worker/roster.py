@@ -92,7 +92,7 @@ class Roster:
         """Says that this worker lives; False when it was declared lost meanwhile."""
         return not self.number or await workers.renew(connection, self.number, self._term)
 
-    def share(self, alive: Sequence[workers.Worker]) -> bool:
+    def share(self, alive: Sequence[workers.RegisteredWorker]) -> bool:
         """Works out this worker's partitions among the workers that serve the same queues; whether other ones are open
         now than before."""
         me = next((worker for worker in alive if worker.id == self.number), None)
@@ -104,7 +104,7 @@ class Roster:
             self.own = [partition for queue in me.served for partition in self._own_of(queue, alive)]
         return self.open != before
 
-    def _own_of(self, queue: int, alive: Sequence[workers.Worker]) -> list[int]:
+    def _own_of(self, queue: int, alive: Sequence[workers.RegisteredWorker]) -> list[int]:
         """Its share among all who serve the queue, and among those who can deliver what not all of them can."""
         peers = {
             worker.id: frozenset(worker.delivers)

@@ -13,7 +13,7 @@ from pgsched.delivery.places import Places
 from pgsched.delivery.python import App, Fail, PythonChannel, Retry
 from pgsched.delivery.threads import THREAD_NAME, Threads
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Failed, Outcome, Postponed, Settled, Succeeded, Undeliverable
+from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Postponed, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
 from pgsched.errors import StaleLease
 from pgsched.events import Events
@@ -121,7 +121,7 @@ async def test_the_connection_is_that_of_the_completion(app: App, threads: Threa
     async def work(payload: Any, connection: Any) -> None:
         got.append((payload, connection))
 
-    assert await run(app, threads, completion=completion) == Settled()
+    assert await run(app, threads, completion=completion) == AlreadySettled()
     assert got == [({"order": 42}, "the connection")]
     assert completion.ended == ["committed"]
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from pgsched.domain.circuit import Window, asked_pause, is_healthy, is_target_fault
-from pgsched.domain.outcome import LONGEST_RETRY_AFTER, Failed, Late, Outcome, Released, Settled, Succeeded
+from pgsched.domain.outcome import LONGEST_RETRY_AFTER, AlreadySettled, Failed, Late, Outcome, Released, Succeeded
 
 MINUTE = timedelta(minutes=1)
 
@@ -36,7 +36,7 @@ def test_a_target_fails_that_failed_often_and_in_half_of_its_attempts(
         (failed(410), False, True),
         (Late(), False, False),
         (Released(), False, False),
-        (Settled(), False, False),
+        (AlreadySettled(), False, False),
     ],
 )
 def test_what_an_outcome_says_of_the_target(outcome: Outcome, ill: bool, well: bool) -> None:

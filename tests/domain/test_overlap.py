@@ -1,23 +1,23 @@
 import pytest
 
-from pgsched.domain.overlap import Overlap, decide_overlap
+from pgsched.domain.overlap import OverlapDecision, decide_overlap
 from pgsched.domain.rules import OnOverlap, Rules
 
 
 @pytest.mark.parametrize(
     ("rule", "decided"),
     [
-        (OnOverlap.ALLOW, Overlap.RUN),
-        (OnOverlap.SKIP, Overlap.SKIP),
-        (OnOverlap.QUEUE_ONE, Overlap.WAIT),
-        (OnOverlap.QUEUE_ALL, Overlap.WAIT),
-        (OnOverlap.CANCEL_RUNNING, Overlap.CANCEL),
+        (OnOverlap.ALLOW, OverlapDecision.RUN),
+        (OnOverlap.SKIP, OverlapDecision.SKIP),
+        (OnOverlap.QUEUE_ONE, OverlapDecision.WAIT),
+        (OnOverlap.QUEUE_ALL, OverlapDecision.WAIT),
+        (OnOverlap.CANCEL_RUNNING, OverlapDecision.CANCEL),
     ],
 )
-def test_the_rule_decides_what_becomes_of_an_instant(rule: OnOverlap, decided: Overlap) -> None:
+def test_the_rule_decides_what_becomes_of_an_instant(rule: OnOverlap, decided: OverlapDecision) -> None:
     assert decide_overlap(Rules(on_overlap=rule)) is decided
 
 
 @pytest.mark.parametrize("rule", [rule for rule in OnOverlap if rule is not OnOverlap.ALLOW])
 def test_an_instant_counted_from_an_end_waits_for_it_whatever_the_rule(rule: OnOverlap) -> None:
-    assert decide_overlap(Rules(on_overlap=rule, after_completion=True)) is Overlap.WAIT
+    assert decide_overlap(Rules(on_overlap=rule, after_completion=True)) is OverlapDecision.WAIT

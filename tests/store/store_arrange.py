@@ -163,5 +163,5 @@ async def reap(worker: Session, partition: int, owners: list[int]) -> tuple[int,
     and how many failed."""
     cursor = await worker.execute("select extract(epoch from clock_timestamp())::float8")
     [now] = await cursor.fetchone() or (0.0,)
-    part = reaping.Stretch(partition, LONG_AGO, 1_000_000)
+    part = reaping.ReapRange(partition, LONG_AGO, 1_000_000)
     return (await reaping.reap(worker, part, owners, ended_by=now))[:2]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from pgsched.store.admin.workers import Worker
+from pgsched.store.admin.workers import RegisteredWorker
 from pgsched.upkeep.liveness import CATCH_UP, Liveness
 
 LEASE = 30.0
@@ -45,8 +45,8 @@ class World:
 
     ends: dict[int, float] = field(default_factory=lambda: {1: 0.0, 2: 0.0})
 
-    def _worker(self, id: int) -> Worker:
-        return Worker(
+    def _worker(self, id: int) -> RegisteredWorker:
+        return RegisteredWorker(
             id=id, queues=[], served=[], paused=[], expires_at=self.ends[id], lease=LEASE, now=self.clock + self.step,
             gone=id == 2 and self.gone, lost=False,
         )  # fmt: skip

@@ -14,7 +14,7 @@ from pgsched.store.core.sql import statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worker:
+class RegisteredWorker:
     """A worker as the others see it. ``served`` and ``paused`` are first partitions of queues; ``delivers`` are its
     capabilities (``domain.capability``); instants are the database's, in seconds.
 
@@ -38,7 +38,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Introduction:
-    """What a worker says of itself (see Worker); ``instance`` is the name that all its sessions carry."""
+    """What a worker says of itself (see RegisteredWorker); ``instance`` is the name that all its sessions carry."""
 
     name: str
     instance: str
@@ -76,14 +76,14 @@ async def retire(connection: AsyncConnection[Any], worker: int) -> None:
     await connection.execute(statement("admin/retire_worker"), {"worker": worker})
 
 
-async def watch(connection: AsyncConnection[Any]) -> list[Worker]:
+async def watch(connection: AsyncConnection[Any]) -> list[RegisteredWorker]:
     """Every registered worker."""
-    async with connection.cursor(row_factory=class_row(Worker)) as cursor:
+    async with connection.cursor(row_factory=class_row(RegisteredWorker)) as cursor:
         await cursor.execute(statement("admin/watch_workers"))
         return await cursor.fetchall()
 
 
-async def declare_lost(connection: AsyncConnection[Any], found: Sequence[Worker]) -> list[int]:
+async def declare_lost(connection: AsyncConnection[Any], found: Sequence[RegisteredWorker]) -> list[int]:
     """Bars these workers from renewing, but those that have done so since they were looked at; returns the barred."""
     parameters = {"workers": [worker.id for worker in found], "ends": [worker.expires_at for worker in found]}
     cursor = await connection.execute(statement("admin/declare_lost"), parameters)
@@ -145,7 +145,7 @@ def check_queues(connection: Connection[Any], queues: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClientSettings:
+class WorkerClientSettings:
     """What a worker must know of a client."""
 
     client_id: str
@@ -156,9 +156,9 @@ class ClientSettings:
     signing_secrets: list[str]
 
 
-async def client_settings(connection: AsyncConnection[Any]) -> list[ClientSettings]:
+async def client_settings(connection: AsyncConnection[Any]) -> list[WorkerClientSettings]:
     """The clients that have settings of their own; on a connection that speaks ``store.core.wire``."""
-    async with connection.cursor(row_factory=class_row(ClientSettings)) as cursor:
+    async with connection.cursor(row_factory=class_row(WorkerClientSettings)) as cursor:
         await cursor.execute(statement("admin/client_settings"), binary=True)
         return await cursor.fetchall()
 

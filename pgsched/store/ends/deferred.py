@@ -21,7 +21,7 @@ _PARTITION_BITS = 15
 _NAMED = b'"deferred"'
 
 
-class Parked(NamedTuple):
+class AcceptedRow(NamedTuple):
     """An execution that its target has for so many seconds."""
 
     id: bytes
@@ -53,7 +53,7 @@ async def with_own_tokens(connection: AsyncConnection[Any], rows: list[Execution
     return [row._replace(token=own[row.id]) if row.id in own else row for row in rows]
 
 
-async def park(connection: AsyncConnection[Any], partition: int, rows: Sequence[Parked]) -> None:
+async def park(connection: AsyncConnection[Any], partition: int, rows: Sequence[AcceptedRow]) -> None:
     """Leaves rows to their targets. One that was completed before its answer came is gone by now, as it should be."""
     ids, tokens, seconds = zip(*rows, strict=True)
     parameters = {"ids": Uuids(ids), "tokens": Tokens(tokens), "seconds": list(seconds)}

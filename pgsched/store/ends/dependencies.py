@@ -31,29 +31,31 @@ async def record_results(connection: Connection, *, most: int) -> int:
     return row[0] if row else 0
 
 
-class Place(NamedTuple):
+class ReleasePosition(NamedTuple):
     """An end, and behind which of those that wait for it to go on: None where all of them were looked at."""
 
     end: UUID
     behind: UUID | None = None
 
 
-class Released(NamedTuple):
+class ReleaseReport(NamedTuple):
     """How many ends were noted with all that wait for them, how many executions were released or skipped, and where
     to go on if there may be more."""
 
     noted: int = 0
     decided: int = 0
-    read_to: Place | None = None
+    read_to: ReleasePosition | None = None
 
 
-async def release(connection: Connection, *, most: int, after: Place | None = None) -> Released:
+async def release(connection: Connection, *, most: int, after: ReleasePosition | None = None) -> ReleaseReport:
     """Releases or skips what waited for executions that have ended, looking at so many ends, and at so many that wait
     for them as is quickly done."""
     parameters = {"most": most, "after": after and after.end, "behind": after and after.behind}
     cursor = await connection.execute(statement("ends/release_dependents"), parameters)
     noted, decided, end, behind = await cursor.fetchone() or (0, 0, None, None)
-    return Released(noted, decided, Place(_uuid(end), _uuid(behind) if behind else None) if end else None)
+    return ReleaseReport(
+        noted, decided, ReleasePosition(_uuid(end), _uuid(behind) if behind else None) if end else None
+    )
 
 
 def _uuid(found: UUID | bytes) -> UUID:

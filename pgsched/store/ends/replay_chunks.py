@@ -16,7 +16,7 @@ from pgsched.store.core.sql import statement
 MOST = 50
 
 
-class Chunk(NamedTuple):
+class ReplayChunk(NamedTuple):
     """What became of one turn at a replay. ``more``: the next chunk need not wait."""
 
     replayed: int
@@ -39,6 +39,6 @@ async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) 
     return (await connection.execute(statement("ends/give_up_replay"), parameters)).rowcount > 0
 
 
-async def advance(connection: AsyncConnection[Any], id: UUID) -> Chunk:
+async def advance(connection: AsyncConnection[Any], id: UUID) -> ReplayChunk:
     """Replays the next ones. Nothing while those before are still ahead, and where another worker has it in hand."""
-    return Chunk._make(await first(connection, "ends/advance_replay", replay=id, most=MOST) or (0, False, False))
+    return ReplayChunk._make(await first(connection, "ends/advance_replay", replay=id, most=MOST) or (0, False, False))

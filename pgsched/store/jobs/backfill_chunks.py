@@ -56,7 +56,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
+class BackfillChunk:
     """What became of one turn at a backfill. ``more``: the next chunk need not wait."""
 
     planned: int = 0
@@ -74,7 +74,7 @@ async def any_active(connection: AsyncConnection[Any]) -> bool:
     return bool(await value(connection, "jobs/any_backfill"))
 
 
-async def plan_chunk(connection: AsyncConnection[Any], id: UUID, *, most: int) -> Chunk:
+async def plan_chunk(connection: AsyncConnection[Any], id: UUID, *, most: int) -> BackfillChunk:
     """Accounts for at most ``most`` instants of a backfill, in one transaction.
 
     Plans nothing while the rows planned before are still ahead, while other rows of the partition are late, and where
@@ -83,20 +83,20 @@ async def plan_chunk(connection: AsyncConnection[Any], id: UUID, *, most: int) -
     async with connection.transaction():
         taken = await _take(connection, id)
         if taken is None:
-            return Chunk()
+            return BackfillChunk()
         if taken.job_state == "cancelled":
             await cancel(connection, id, actor=_ENDED_BY)
-            return Chunk(finished=True)
+            return BackfillChunk(finished=True)
         if taken.all_planned:
-            return Chunk(finished=await _finish(connection, id))
+            return BackfillChunk(finished=await _finish(connection, id))
         if taken.behind or not taken.room:
-            return Chunk()
+            return BackfillChunk()
         try:
             recurrence = await recurrence_of(connection, taken.job_id)
             return await _plan(connection, taken, recurrence, most)
         except (InvalidSchedule, OverflowError) as error:
             await give_up(connection, id, error)
-            return Chunk(finished=True, fault=str(error))
+            return BackfillChunk(finished=True, fault=str(error))
 
 
 async def give_up(connection: AsyncConnection[Any], id: UUID, error: Exception) -> bool:
@@ -113,7 +113,7 @@ async def _take(connection: AsyncConnection[Any], id: UUID) -> Taken | None:
     return found[0] if found else None
 
 
-async def _plan(connection: AsyncConnection[Any], taken: Taken, recurrence: Recurrence, most: int) -> Chunk:
+async def _plan(connection: AsyncConnection[Any], taken: Taken, recurrence: Recurrence, most: int) -> BackfillChunk:
     asked = await asyncio.to_thread(taken.instants_after, recurrence, most)
     run = await _taken_instants(connection, taken.job_id, asked)
     fresh = [at for at in asked if at not in run]
@@ -134,7 +134,7 @@ async def _plan(connection: AsyncConnection[Any], taken: Taken, recurrence: Recu
             "instants": instants,
         },
     )
-    return Chunk(planned=planned, more=len(fresh) < taken.room)
+    return BackfillChunk(planned=planned, more=len(fresh) < taken.room)
 
 
 async def _taken_instants(

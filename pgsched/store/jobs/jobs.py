@@ -36,7 +36,7 @@ _AT_ONCE = 100  # jobs of which is asked together what they have
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job(Definition):
+class PlannedJob(Definition):
     """What planning needs of a recurring definition.
 
     ``accounted_to``: the instants up to it have their account, those that come later are what is planned.
@@ -69,7 +69,7 @@ class _Plan:
     ended: str | None = None
 
 
-class Planned(NamedTuple):
+class PlanReport(NamedTuple):
     """How many jobs were taken up, (id, reason) of those whose schedule makes no sense, and whether there are more."""
 
     jobs: int
@@ -77,21 +77,21 @@ class Planned(NamedTuple):
     more: bool
 
 
-async def plan_jobs(connection: AsyncConnection[Any], *, batch: int, seconds: float = 0.2) -> Planned:
+async def plan_jobs(connection: AsyncConnection[Any], *, batch: int, seconds: float = 0.2) -> PlanReport:
     """Plans jobs that are new or were edited, in one transaction, for about so long; clients take turns."""
     ids = await column(connection, "jobs/unplanned_jobs", batch=batch)
     if not ids:
-        return Planned(0, [], False)
+        return PlanReport(0, [], False)
     until = time.monotonic() + seconds
     try:
         async with connection.transaction():
-            jobs = await rows(connection, Job, "jobs/jobs_to_plan", jobs=ids)
+            jobs = await rows(connection, PlannedJob, "jobs/jobs_to_plan", jobs=ids)
             taken, invalid = await _plan(connection, jobs, until)
     except Exception as error:
         if not is_of_a_row(error):
             raise
         taken, invalid = await _plan_apart(connection, ids, seconds)
-    return Planned(taken, invalid, taken > 0 and (taken < len(ids) or taken == batch))
+    return PlanReport(taken, invalid, taken > 0 and (taken < len(ids) or taken == batch))
 
 
 async def _plan_apart(
@@ -143,12 +143,12 @@ async def repair_jobs(connection: AsyncConnection[Any], *, after: UUID = FIRST, 
 
 
 async def _plan_one(connection: AsyncConnection[Any], id: UUID) -> list[tuple[Any, str]]:
-    _, invalid = await _plan(connection, await rows(connection, Job, "jobs/jobs_to_plan", jobs=[id]), inf)
+    _, invalid = await _plan(connection, await rows(connection, PlannedJob, "jobs/jobs_to_plan", jobs=[id]), inf)
     return invalid
 
 
 async def _plan(
-    connection: AsyncConnection[Any], jobs: Sequence[Job], until: float
+    connection: AsyncConnection[Any], jobs: Sequence[PlannedJob], until: float
 ) -> tuple[int, list[tuple[Any, str]]]:
     """Returns how many there was time for, and (id, reason) of those whose schedule makes no sense."""
     plans: dict[UUID, _Plan] = {}
@@ -174,7 +174,7 @@ async def _plan(
     return len(jobs), invalid
 
 
-async def _plan_of(connection: AsyncConnection[Any], job: Job, taken: Collection[datetime]) -> _Plan:
+async def _plan_of(connection: AsyncConnection[Any], job: PlannedJob, taken: Collection[datetime]) -> _Plan:
     """Raises InvalidSchedule."""
     rules = job.parsed()
     # An interval by itself takes no time: thousands of those that came at once need no thread each.
@@ -221,7 +221,9 @@ def _without_row(
     return tuple(found)
 
 
-async def _taken(connection: AsyncConnection[Any], begins: Sequence[tuple[Job, datetime]]) -> dict[UUID, set[datetime]]:
+async def _taken(
+    connection: AsyncConnection[Any], begins: Sequence[tuple[PlannedJob, datetime]]
+) -> dict[UUID, set[datetime]]:
     """The instants later than its ``begin`` that each job has a row for, or had, by the jobs' ids."""
     parameters = {
         "jobs": [job.id for job, _ in begins],
@@ -234,7 +236,7 @@ async def _taken(connection: AsyncConnection[Any], begins: Sequence[tuple[Job, d
     return found
 
 
-async def _last_end(connection: AsyncConnection[Any], job: Job) -> datetime:
+async def _last_end(connection: AsyncConnection[Any], job: PlannedJob) -> datetime:
     """What is counted from the end of a run is so after an edit too, however often there is one."""
     ended: datetime | None = await value(connection, "jobs/plan_from_end", job=job.id)
     return ended or job.accounted_to

@@ -26,7 +26,7 @@ from pgsched.store.jobs.definitions import ClaimedDefinition
 _SECONDS = 0.1  # of computing
 
 
-class Changed(NamedTuple):
+class ReckonedChanges(NamedTuple):
     """The rows whose jobs were changed since they were planned, with what a job had missed when it was cancelled; and
     those whose jobs somebody else has locked, so that nothing can be said of them."""
 
@@ -34,7 +34,7 @@ class Changed(NamedTuple):
     locked: frozenset[bytes]
 
 
-NOTHING_CHANGED = Changed({}, frozenset())
+NOTHING_CHANGED = ReckonedChanges({}, frozenset())
 
 
 class Reckoned(NamedTuple):
@@ -87,7 +87,7 @@ async def reckon_rows(
     return found, left
 
 
-async def changed_since(connection: AsyncConnection[Any], reckoned: Sequence[Reckoned], now: int) -> Changed:
+async def changed_since(connection: AsyncConnection[Any], reckoned: Sequence[Reckoned], now: int) -> ReckonedChanges:
     """Locks the jobs of which more is asked than a successor, those that nobody else has locked.
 
     Where nothing has passed since the row's instant there is no need to look: its successor is not inserted.
@@ -106,7 +106,7 @@ async def changed_since(connection: AsyncConnection[Any], reckoned: Sequence[Rec
         if not unchanged
     }
     held = {id for id, _, _ in found}
-    return Changed(changed, frozenset(one.row.id for id, one in behind.items() if id not in held))
+    return ReckonedChanges(changed, frozenset(one.row.id for id, one in behind.items() if id not in held))
 
 
 def _is_to_be_looked_at(one: Reckoned, now: int) -> bool:

@@ -17,7 +17,7 @@ from pgsched.store.core.wire import Instants, to_datetime, to_instant
 _Slot = tuple[int, int]
 
 
-class Job(Protocol):
+class Startable(Protocol):
     """The attributes of a job that decide when its rows start."""
 
     @property
@@ -29,7 +29,7 @@ class Job(Protocol):
 class Planning(NamedTuple):
     """A row that is to stand in a partition for an instant of its job; a wire count."""
 
-    job: Job
+    job: Startable
     partition: int
     instant: int
 

@@ -20,7 +20,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.overlap import Overlap, decide_overlap
+from pgsched.domain.overlap import OverlapDecision, decide_overlap
 from pgsched.domain.reckoning import Reckoning, SkippedRange
 from pgsched.domain.rules import Rules
 from pgsched.store.core.sql import statement_in
@@ -29,7 +29,7 @@ from pgsched.store.ends.ends import finish_jobs, skip_claimed, skip_further
 from pgsched.store.jobs.definitions import ClaimedDefinition, Definitions, was_put_off
 from pgsched.store.jobs.earlier import cancel_earlier, earlier_runs, marked_busy, queue
 from pgsched.store.jobs.following import count_runs, plan_completions
-from pgsched.store.jobs.reckoned import Changed, Reckoned, changed_since, reckon_rows
+from pgsched.store.jobs.reckoned import Reckoned, ReckonedChanges, changed_since, reckon_rows
 from pgsched.store.jobs.starts import Planning, starts_of
 from pgsched.store.live.putting_off import PutOff, put_off
 
@@ -133,7 +133,7 @@ def _put_off(turn: _Turn, row: Execution, rules: Rules) -> None:
     turn.locked.append(PutOff(row, not was_put_off(row, rules)))
 
 
-def _run_of(turn: _Turn, one: Reckoned, changed: Changed, now: int) -> _Run | None:
+def _run_of(turn: _Turn, one: Reckoned, changed: ReckonedChanges, now: int) -> _Run | None:
     """The run that a claimed row means; None where it does not run."""
     row, definition, rules, reckoned = one
     if row.id in changed.locked:
@@ -171,14 +171,14 @@ def _follow(turn: _Turn, run: _Run) -> None:
 
 async def _unhindered(connection: AsyncConnection[Any], turn: _Turn, runs: list[_Run]) -> list[_Run]:
     """Those that run now. The others have an earlier run of their job before them, and are dealt with."""
-    wary = [run for run in runs if decide_overlap(run.rules) is not Overlap.RUN]
+    wary = [run for run in runs if decide_overlap(run.rules) is not OverlapDecision.RUN]
     hindered = await earlier_runs(connection, [run.row for run in wary])
     if not hindered:
         return runs
     # Earlier runs are locked in one order by all who do.
     runs = sorted(runs, key=lambda run: (run.row.partition, hindered.get(run.row.id, b"")))
     decided = {run.row.id: decide_overlap(run.rules) for run in wary if run.row.id in hindered}
-    queued = [run for run in runs if decided.get(run.row.id) is Overlap.WAIT]
+    queued = [run for run in runs if decided.get(run.row.id) is OverlapDecision.WAIT]
     waiting = await _queue(connection, turn, [(run, hindered[run.row.id]) for run in queued])
     turn.idle |= waiting
     turn.further += [
@@ -189,10 +189,10 @@ async def _unhindered(connection: AsyncConnection[Any], turn: _Turn, runs: list[
         if run.row.id in turn.idle:
             continue
         overlap = decided.get(run.row.id)
-        if overlap is Overlap.SKIP:
+        if overlap is OverlapDecision.SKIP:
             nominal = run.row.nominal
             _skip(turn, run, (SkippedRange(first=nominal, last=nominal, count=1, reason="overlap"), *run.passed))
-        elif overlap is Overlap.CANCEL and not await cancel_earlier(connection, run.row):
+        elif overlap is OverlapDecision.CANCEL and not await cancel_earlier(connection, run.row):
             _put_off(turn, run.row, run.rules)
         else:
             free.append(run)

@@ -9,9 +9,9 @@ from pgsched.store.core.isolation import is_of_a_row
 from pgsched.store.core.sql import statement
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Admit, Claimed, How, Lease, Share
-from pgsched.store.live.parking import Parked
+from pgsched.store.live.parking import SetAside
 from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
-from pgsched.store.live.sifting import Place, lease_rows, lock_due, sift
+from pgsched.store.live.sifting import RowPlace, lease_rows, lock_due, sift
 
 _TRIES = 3
 
@@ -26,7 +26,7 @@ async def claim(
     row_filter: RowFilter = ALL_ROWS,
 ) -> Claimed:
     """``executions.claim``; where a row is at fault, it is put away first, and named in the answer."""
-    parked: list[Parked] = []
+    parked: list[SetAside] = []
     for _ in range(_TRIES - 1):
         try:
             answer = await executions.claim(connection, lease, shares, now=now, admit=admit, row_filter=row_filter)
@@ -50,29 +50,29 @@ async def sift_held(
     *,
     batch: int,
     attempt: Callable[[list[Execution]], Awaitable[object]],
-) -> list[Parked]:
+) -> list[SetAside]:
     """Puts away what a gate holds and cannot be claimed from it, or with which the attempt fails that follows."""
 
-    async def lock() -> list[Place]:
+    async def lock() -> list[RowPlace]:
         parameters = {"gate": gate, "partitions": list(partitions), "batch": batch}
         cursor = await connection.execute(statement("live/held_rows"), parameters, binary=True)
-        return [Place(*row) for row in await cursor.fetchall()]
+        return [RowPlace(*row) for row in await cursor.fetchall()]
 
-    async def try_out(places: Sequence[Place]) -> None:
+    async def try_out(places: Sequence[RowPlace]) -> None:
         await attempt(await lease_rows(connection, lease, places))
 
     return await sift(connection, lock, try_out)
 
 
-async def _sift(connection: Connection, lease: Lease, shares: Sequence[Share], how: How) -> list[Parked]:
-    async def lock() -> list[Place]:
-        places: list[Place] = []
+async def _sift(connection: Connection, lease: Lease, shares: Sequence[Share], how: How) -> list[SetAside]:
+    async def lock() -> list[RowPlace]:
+        places: list[RowPlace] = []
         for share in shares:
             named = how.row_filter.parameters_in(share.partition)
             places += await lock_due(connection, lease, [share], how.row_filter.condition, named, how.row_filter.order)
         return places
 
-    async def attempt(places: Sequence[Place]) -> None:
+    async def attempt(places: Sequence[RowPlace]) -> None:
         await executions.carry_on(connection, lease, await lease_rows(connection, lease, places), how)
 
     return await sift(connection, lock, attempt, ahead=lease.ahead)

@@ -16,7 +16,7 @@ from pgsched.store.core.wire import LONG_AGO, Instant, Tokens, Uuids
 from pgsched.store.ends.deferred import with_own_tokens
 from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.jobs.successors import NOTHING_PLANNED, plan_successors
-from pgsched.store.live.parking import Parked
+from pgsched.store.live.parking import SetAside
 from pgsched.store.live.row_filter import ALL_ROWS, PLAIN, RowFilter
 
 Answer = AsyncCursor[tuple[Any, ...]]
@@ -53,7 +53,7 @@ class Claimed(NamedTuple):
     rows: list[Execution]
     planned: dict[int, int]
     sure_until: float = float("inf")
-    parked: tuple[Parked, ...] = ()
+    parked: tuple[SetAside, ...] = ()
     statements: int = 0
 
 
@@ -233,7 +233,7 @@ async def settle_finished(connection: Connection, partition: int, rows: Sequence
     )
 
 
-class Postponed(NamedTuple):
+class PostponedRow(NamedTuple):
     """A row that waits for so many seconds without having been tried, and why, if its owner is to know."""
 
     id: bytes
@@ -242,7 +242,7 @@ class Postponed(NamedTuple):
     reason: str | None = None
 
 
-async def postpone(connection: Connection, partition: int, rows: Sequence[Postponed]) -> Answer:
+async def postpone(connection: Connection, partition: int, rows: Sequence[PostponedRow]) -> Answer:
     """Puts rows off as if they had not been claimed. The answer's rowcount: how many were this worker's."""
     ids, tokens, seconds, reasons = zip(*rows, strict=True)
     parameters = {"ids": Uuids(ids), "tokens": Tokens(tokens), "seconds": list(seconds), "reasons": list(reasons)}

@@ -34,7 +34,7 @@ async def next_due(
     return Next({row[0]: row[1] for row in rows if row[1] is not None}, rows[-1][2], rows[-1][3] > _FILLING)
 
 
-class Stretch(NamedTuple):
+class WaitingRange(NamedTuple):
     """A part of what waits in a partition; instants are wire counts. ``first`` is that of the earliest row that is not
     passed over, if there is one, ``read_to`` where the part ends if there may be more behind it."""
 
@@ -44,12 +44,12 @@ class Stretch(NamedTuple):
 
 async def peek(
     connection: Connection, partition: int, low: int, *, until: int, most: int, row_filter: RowFilter
-) -> Stretch:
+) -> WaitingRange:
     """Looks for rows that are not passed over among the next ``most`` waiting ones from ``low`` to ``until``."""
     parameters = {"low": Instant(low), "until": Instant(until), "most": most} | row_filter.parameters_in(partition)
     text = statement_in("live/peek", partition, row_filter.condition)
     cursor = await connection.execute(text, parameters, binary=True)
-    return Stretch._make(await cursor.fetchone() or (None, None))
+    return WaitingRange._make(await cursor.fetchone() or (None, None))
 
 
 class Edge(NamedTuple):

@@ -15,7 +15,7 @@ from pgsched.store.core.sql import statement_in
 How = Literal["held", "failed", "gone", "left"]
 
 
-class Parked(NamedTuple):
+class SetAside(NamedTuple):
     """A row that was put away: ``held``; or ended as ``failed``, since it could not be held; ``gone`` where another was
     quicker; or ``left`` where it stands, since the database refuses whatever is done to it."""
 
@@ -34,7 +34,7 @@ async def park(
     token: int | None = None,
     with_job: bool = True,
     before: str = "",
-) -> Parked:
+) -> SetAside:
     """Puts a row away; ``token`` is that of its lease, None for one that waits. ``before`` goes before the reason.
 
     Raises what is no row's fault, and what says that somebody holds the row.
@@ -49,11 +49,11 @@ async def park(
         try:
             async with connection.transaction():
                 cursor = await connection.execute(statement_in(name, partition), parameters)
-                return Parked(id, partition, how if cursor.rowcount else "gone", reason)
+                return SetAside(id, partition, how if cursor.rowcount else "gone", reason)
         except psycopg.Error as refused:
             if is_a_lock(refused) or not is_of_a_row(refused):
                 raise
-    return Parked(id, partition, "left", reason)
+    return SetAside(id, partition, "left", reason)
 
 
 async def hold_for_good(

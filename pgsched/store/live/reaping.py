@@ -8,10 +8,10 @@ from pgsched.store.core.connect import Connection
 from pgsched.store.core.isolation import by_halves, is_a_lock, is_of_a_row
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import Instant
-from pgsched.store.live.parking import Parked, park
+from pgsched.store.live.parking import SetAside, park
 
 
-class Stretch(NamedTuple):
+class ReapRange(NamedTuple):
     """A part of what is due in a partition: what begins behind ``low`` (wire count), ``depth`` rows of it."""
 
     partition: int
@@ -29,7 +29,7 @@ class Reaped(NamedTuple):
 
 async def reap(
     connection: Connection,
-    where: Stretch,
+    where: ReapRange,
     owners: Sequence[int],
     *,
     ended_by: float,
@@ -48,8 +48,8 @@ async def reap(
 
 
 async def reap_others(
-    connection: Connection, where: Stretch, owners: Sequence[int], *, ended_by: float
-) -> tuple[Reaped, list[Parked]]:
+    connection: Connection, where: ReapRange, owners: Sequence[int], *, ended_by: float
+) -> tuple[Reaped, list[SetAside]]:
     """``reap``; a row for whose sake it fails is parked. What it did, and which are parked; after a failure
     the part is to be read once more. The connection speaks ``store.core.wire``."""
     try:
@@ -64,7 +64,7 @@ async def reap_others(
             found = await reap(connection, where, owners, ended_by=ended_by, only=ids)
         counts.append(found)
 
-    parked: list[Parked] = []
+    parked: list[SetAside] = []
     async with connection.transaction():
         tokens = await _lock(connection, where, owners, ended_by)
         for id, why in (await by_halves(list(tokens), work)).culprits:
@@ -74,7 +74,7 @@ async def reap_others(
     return Reaped(returned, failed, where.low), parked
 
 
-async def _lock(connection: Connection, where: Stretch, owners: Sequence[int], ended_by: float) -> dict[bytes, int]:
+async def _lock(connection: Connection, where: ReapRange, owners: Sequence[int], ended_by: float) -> dict[bytes, int]:
     """What is to be taken back, with its tokens."""
     parameters = {
         "partition": where.partition, "low": Instant(where.low), "owners": list(owners), "ended_by": ended_by,

@@ -20,14 +20,14 @@ from pgsched.store.core.isolation import Culprit, by_halves, is_a_lock, is_of_a_
 from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import Instant, Uuids
 from pgsched.store.live.executions import Lease, Share
-from pgsched.store.live.parking import Parked, park
+from pgsched.store.live.parking import SetAside, park
 
 Connection = AsyncConnection[Any]
 _NO_TIME = timedelta(0)
 _QUICK, _PATIENT = "500ms", "5s"
 
 
-class Place(NamedTuple):
+class RowPlace(NamedTuple):
     """Where a row is that may be at fault."""
 
     partition: int
@@ -36,21 +36,21 @@ class Place(NamedTuple):
 
 async def sift(
     connection: Connection,
-    lock: Callable[[], Awaitable[list[Place]]],
-    attempt: Callable[[Sequence[Place]], Awaitable[object]],
+    lock: Callable[[], Awaitable[list[RowPlace]]],
+    attempt: Callable[[Sequence[RowPlace]], Awaitable[object]],
     *,
     ahead: timedelta = _NO_TIME,
-) -> list[Parked]:
+) -> list[SetAside]:
     """Puts those of the locked rows away with which an attempt fails; those that were parked.
 
     Raises what is no row's fault.
     """
 
-    async def try_out(part: Sequence[Place]) -> None:
+    async def try_out(part: Sequence[RowPlace]) -> None:
         async with connection.transaction(force_rollback=True):
             await attempt(part)
 
-    parked: list[Parked] = []
+    parked: list[SetAside] = []
     async with connection.transaction():
         await connection.execute(statement("live/be_quick"), {"limit": _QUICK})
         culprits = (await by_halves(await lock(), try_out)).culprits
@@ -71,9 +71,9 @@ async def lock_due(
     passing: LiteralString,
     named: Mapping[str, Any],
     order: LiteralString = "",
-) -> list[Place]:
+) -> list[RowPlace]:
     """The due rows that a claim would take; a partition in which they cannot even be locked has none."""
-    places: list[Place] = []
+    places: list[RowPlace] = []
     for share in shares:
         if share.batch <= 0:
             continue
@@ -82,14 +82,14 @@ async def lock_due(
             async with connection.transaction():
                 text = statement_in("live/due_rows", share.partition, passing, order)
                 cursor = await connection.execute(text, parameters, binary=True)
-                places += [Place(share.partition, row[0]) for row in await cursor.fetchall()]
+                places += [RowPlace(share.partition, row[0]) for row in await cursor.fetchall()]
         except psycopg.Error as error:
             if not is_of_a_row(error):
                 raise
     return places
 
 
-async def lease_rows(connection: Connection, lease: Lease, places: Sequence[Place]) -> list[Execution]:
+async def lease_rows(connection: Connection, lease: Lease, places: Sequence[RowPlace]) -> list[Execution]:
     """Leases rows where they are."""
     partitions: dict[int, list[bytes]] = defaultdict(list)
     for place in places:
@@ -102,7 +102,7 @@ async def lease_rows(connection: Connection, lease: Lease, places: Sequence[Plac
     return rows
 
 
-async def _put_off(connection: Connection, place: Place, ahead: timedelta) -> bool:
+async def _put_off(connection: Connection, place: RowPlace, ahead: timedelta) -> bool:
     """Whether it could be."""
     try:
         async with connection.transaction():
@@ -115,5 +115,5 @@ async def _put_off(connection: Connection, place: Place, ahead: timedelta) -> bo
     return True
 
 
-async def _park(connection: Connection, culprit: Culprit[Place]) -> Parked:
+async def _park(connection: Connection, culprit: Culprit[RowPlace]) -> SetAside:
     return await park(connection, culprit.row.partition, culprit.row.id, culprit.error)

@@ -33,7 +33,7 @@ class LivingWorker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undeliverable:
+class UndeliverableCount:
     """A capability that executions wait for: how many do, counted up to a bound, and the workers that have it now."""
 
     needs: str
@@ -84,9 +84,9 @@ async def living_workers(connection: AsyncConnection[Any]) -> list[LivingWorker]
     return await rows(connection, LivingWorker, "lookup/living_workers")
 
 
-async def undeliverable(connection: AsyncConnection[Any]) -> list[Undeliverable]:
+async def undeliverable(connection: AsyncConnection[Any]) -> list[UndeliverableCount]:
     """At most twenty capabilities that executions wait for."""
-    return await rows(connection, Undeliverable, "lookup/undeliverable")
+    return await rows(connection, UndeliverableCount, "lookup/undeliverable")
 
 
 async def prepared_transactions(connection: AsyncConnection[Any]) -> list[PreparedTransaction]:

@@ -19,8 +19,8 @@ from pgsched.store.core.wire import Instant
 from pgsched.store.jobs.successors import plan_successors
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group, Lease, Share
-from pgsched.store.live.parking import Parked
-from pgsched.store.live.sifting import Place, lease_rows, lock_due, sift
+from pgsched.store.live.parking import SetAside
+from pgsched.store.live.sifting import RowPlace, lease_rows, lock_due, sift
 
 _PLANNED: LiteralString = "\n            and due.plan > 0"
 
@@ -49,7 +49,7 @@ async def pass_on(connection: AsyncConnection[Any], lease: Lease, what: Passing,
 
 async def pass_on_without(
     connection: AsyncConnection[Any], lease: Lease, what: Passing, *, now: int
-) -> tuple[int, list[Parked]]:
+) -> tuple[int, list[SetAside]]:
     """The same, without the rows for whose sake it fails; those that were parked."""
     try:
         return await pass_on(connection, lease, what, now=now), []
@@ -57,7 +57,7 @@ async def pass_on_without(
         if not is_of_a_row(error):
             raise
 
-    async def attempt(places: Sequence[Place]) -> None:
+    async def attempt(places: Sequence[RowPlace]) -> None:
         rows = await lease_rows(connection, lease, places)
         first = [row for row in rows if row.attempt == 1]
         planned = await plan_successors(connection, first, lease.definitions, now=now, ahead=lease.ahead, again=True)

@@ -32,7 +32,7 @@ from pgsched.worker.claim.selection import Selection
 from pgsched.worker.claim.sight import Sight
 from pgsched.worker.claim.stride import Stride
 from pgsched.worker.claim.wanted import HELP_AFTER, LOOK_AGAIN, Wanted
-from pgsched.worker.claim.watch import Watch
+from pgsched.worker.claim.watch import QueueWatch
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.roster import Roster
@@ -73,7 +73,7 @@ class Claimer(Service):
         self._poll = poll.total_seconds()
         self._supplied, self._admission, self._fairness, self._rear = supplied, admission, fairness, rear
         self._selection = selection
-        self._sight, self._watch, self._stride = Sight(), Watch(), Stride()
+        self._sight, self._watch, self._stride = Sight(), QueueWatch(), Stride()
         self._front = Front(self._sight, rear, roster, clock)
         self._wanted = Wanted(self._sight, roster, clock, ahead=self._ahead_us)
         self._looked_at = self._claimed_at = self._swept_at = float("-inf")

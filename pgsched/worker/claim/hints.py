@@ -19,7 +19,7 @@ _FAR_BACK = 10_000_000  # microseconds: what is older lies behind rows that have
 _MOST_ENDED = 10_000
 
 
-class Pace:
+class Throttle:
     """Calls ``pass_on`` soon after each ``wake``: at once, or ``apart`` seconds after the last time."""
 
     def __init__(self, apart: float, pass_on: Callable[[], None], *, at_once: int = 1, within: float = 0.0) -> None:
@@ -50,7 +50,7 @@ class Pace:
             self._timer = None
 
 
-class Reading:
+class ReadBudget:
     """How much may be read in a while."""
 
     def __init__(self) -> None:
@@ -80,16 +80,16 @@ class Hints:
         now: Callable[[], int],
     ) -> None:
         self._expect, self._rung, self._look, self._ended, self._now = expect, rung, look, ended, now
-        self._words = {word: Pace(_WORDS_APART, wake) for word, wake in changed.items()}
+        self._words = {word: Throttle(_WORDS_APART, wake) for word, wake in changed.items()}
         self._rows: dict[int, int] = {}
         self._rings = 0
         self._unread = False
         self._far_back: dict[int, int] = {}
         self._ids: set[bytes] = set()
-        self._near = Pace(_APART, self._pass_on_rows, at_once=_AT_ONCE, within=_WITHIN)
-        self._far = Pace(_FAR_BACK_APART, self._pass_on_far_back)
-        self._ends = Pace(_WORDS_APART, self._pass_on_ended)
-        self._tellings, self._stops = Reading(), Reading()
+        self._near = Throttle(_APART, self._pass_on_rows, at_once=_AT_ONCE, within=_WITHIN)
+        self._far = Throttle(_FAR_BACK_APART, self._pass_on_far_back)
+        self._ends = Throttle(_WORDS_APART, self._pass_on_ended)
+        self._tellings, self._stops = ReadBudget(), ReadBudget()
 
     def take(self, payload: str) -> None:
         """A notification came."""

@@ -16,7 +16,7 @@ from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.live import careful, executions, unanswered
 from pgsched.store.live.executions import Admit, Claimed, Lease, Share
-from pgsched.store.live.parking import Parked
+from pgsched.store.live.parking import SetAside
 from pgsched.store.live.row_filter import RowFilter
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.roster import Roster
@@ -86,7 +86,7 @@ class Leases:
                 seconds = time.monotonic() - asked_at
                 observer.claimed(BatchClaimed(rows=len(rows), statements=statements, seconds=seconds, at_once=at_once))
 
-    def tell(self, parked: Iterable[Parked]) -> None:
+    def tell(self, parked: Iterable[SetAside]) -> None:
         """Rows were put away for whose sake a claim failed. What the database lets nobody do anything with is read
         past."""
         for one in parked:

@@ -24,7 +24,7 @@ _AFTERGLOW, _AFTERGLOW_INTERVAL = 1.0, 0.05
 _KEPT = 0.4  # seconds after which a worker says again that it is on watch: writers believe it for 1.5
 
 
-class Watch:
+class QueueWatch:
     """Whether this worker is on watch, and whether it should be."""
 
     def __init__(self) -> None:

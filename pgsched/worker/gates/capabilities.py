@@ -21,7 +21,7 @@ from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.signals import Signal
 from pgsched.store.admin import workers
-from pgsched.store.admin.workers import Worker
+from pgsched.store.admin.workers import RegisteredWorker
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import gates
 from pgsched.worker.gates.round import Round
@@ -76,7 +76,7 @@ class Capabilities(Service):
         # Clients with a role of their own have their functions called by any worker: only the call itself can tell.
         return None if needed is None or needed == SQL or needed in self.mine else WORKER + needed
 
-    def note_others(self, alive: Sequence[Worker], number: int) -> None:
+    def note_others(self, alive: Sequence[RegisteredWorker], number: int) -> None:
         """Takes what the living workers can deliver."""
         peers: dict[int, list[frozenset[str]]] = {}
         for worker in alive:
@@ -96,7 +96,7 @@ class Capabilities(Service):
         if others != self._others:
             self._others, self._changed_at = others, time.monotonic()
 
-    def _to_try(self, alive: Sequence[Worker], number: int) -> frozenset[str]:
+    def _to_try(self, alive: Sequence[RegisteredWorker], number: int) -> frozenset[str]:
         """Where several could, the first of those that serve all this worker's queues does."""
         me = next((worker for worker in alive if worker.id == number), None)
         if me is None or not me.tries:

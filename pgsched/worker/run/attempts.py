@@ -24,7 +24,7 @@ from pgsched.events import Events
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.run.beginnings import Beginnings
 from pgsched.worker.run.lane import Lane
-from pgsched.worker.run.pace import WEIGHT, Pace
+from pgsched.worker.run.pace import WEIGHT, AttemptPace
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.shares import Shares
 from pgsched.worker.run.tenure import Tenure
@@ -68,7 +68,7 @@ class Attempts:
         equipment: Equipment,
         *,
         tenure: Tenure,
-        pace: Pace,
+        pace: AttemptPace,
         waiting: Waiting,
         doubt: Callable[[Execution], None],
     ) -> None:

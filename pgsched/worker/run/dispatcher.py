@@ -23,7 +23,7 @@ from pgsched.signals import Signal
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.run.attempts import Attempts, Equipment, ended_by_drain
 from pgsched.worker.run.lane import Lane
-from pgsched.worker.run.pace import Pace
+from pgsched.worker.run.pace import AttemptPace
 from pgsched.worker.run.putting_off import PuttingOff
 from pgsched.worker.run.rounds import Rounds
 from pgsched.worker.run.stand_in import Hand
@@ -31,7 +31,7 @@ from pgsched.worker.run.tenure import Tenure
 from pgsched.worker.run.terms import DEFAULT
 from pgsched.worker.run.upcoming import Upcoming
 from pgsched.worker.run.waiting import Waiting
-from pgsched.worker.run.watch import Watch, Watched
+from pgsched.worker.run.watch import AttemptWatch, Watched
 
 _ROWS_BEFORE_YIELDING = 128
 _DEAF_AFTER = 5.0
@@ -48,7 +48,7 @@ class Dispatcher:
         *,
         concurrency: int,
         ahead: float,
-        watch: Watch | None = None,
+        watch: AttemptWatch | None = None,
     ) -> None:
         events, shares, payloads = equipment.events, equipment.shares, equipment.payloads
         self._clock, self._settle, self.in_hand = clock, equipment.settle, equipment.in_hand
@@ -56,7 +56,7 @@ class Dispatcher:
         self.in_hand.left.connect(payloads.note_left)
         self.in_hand.eased.connect(self._look_for_room)
         self.concurrency = concurrency
-        self._pace = Pace(concurrency=concurrency, ahead=ahead)
+        self._pace = AttemptPace(concurrency=concurrency, ahead=ahead)
         self._events, self._payloads, self.shares = events, payloads, shares
         self._waiting = Waiting(self._resume)
         self._putting_off = PuttingOff(self._waiting, self._settle, events)
@@ -64,7 +64,7 @@ class Dispatcher:
         self._rounds = Rounds(lambda: shares.wanted)
         self._ready = self._rounds.now
         self._upcoming = Upcoming(clock, ahead=ahead, due=self._rounds.add, rung=self._wake_lane)
-        self._watch = watch or Watch(events, shares)
+        self._watch = watch or AttemptWatch(events, shares)
         self._lanes = [Lane() for _ in range(concurrency)]
         self._idle: list[Lane] = []
         shares.idle = self._idle.__len__

@@ -6,7 +6,7 @@ _QUICKEST = 1e-5
 _MOST_WAITING = 4_000
 
 
-class Pace:
+class AttemptPace:
     """``typical`` is how many seconds an attempt takes; the last ones count most."""
 
     def __init__(self, *, concurrency: int, ahead: float) -> None:

@@ -20,7 +20,7 @@ _CLOCK_OF = getattr(time, "pthread_getcpuclockid", None)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TimeUsed:
     """How much time has passed, in all: on the clock, of processors in the loop's thread and in the whole process, and
     in the functions of each client."""
 
@@ -29,7 +29,7 @@ class Reading:
     process: float
     functions: Mapping[str, float]
 
-    def is_contended(self, before: "Reading") -> bool:
+    def is_contended(self, before: "TimeUsed") -> bool:
         """Whether threads computed since, and the loop had to wait for the interpreter's lock."""
         process, loop = self.process - before.process, self.loop - before.loop
         return process - loop > max(process / 2, (self.now - before.now) / _NEGLIGIBLE)
@@ -62,7 +62,7 @@ class ProcessTime:
                 target = self._accounts.of(client).target or None
                 self._events.emit("loop.shared", client=client, target=target, advice=_ADVICE)
 
-    def count(self, before: Reading, after: Reading) -> None:
+    def count(self, before: TimeUsed, after: TimeUsed) -> None:
         """Charges what threads have kept from the loop between two looks."""
         passed = after.now - before.now
         if after.is_contended(before):
@@ -84,10 +84,10 @@ class ProcessTime:
             accounts.forgive(after.now - before.now)
             before = after
 
-    def _read(self, clock: int | None) -> Reading:
+    def _read(self, clock: int | None) -> TimeUsed:
         in_loop = time.clock_gettime(clock) if clock is not None else 0.0
         in_all = time.process_time() if clock is not None else 0.0
-        return Reading(time.monotonic(), in_loop, in_all, self._functions() if self._accounts.wanted else {})
+        return TimeUsed(time.monotonic(), in_loop, in_all, self._functions() if self._accounts.wanted else {})
 
 
 _ADVICE = "do not block the event loop: write def for what blocks, and start a process for what computes"

@@ -32,7 +32,7 @@ class Watched:
     look: Callable[[float], None]
 
 
-class Watch:
+class AttemptWatch:
     """``functions`` answers with the processor's time that functions of each client have had in threads, and
     ``beaten`` is called at each beat of the loop."""
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from pgsched.domain.execution import Execution
 from pgsched.store.core.isolation import clean
-from pgsched.store.ends.deferred import Parked
+from pgsched.store.ends.deferred import AcceptedRow
 from pgsched.store.gates.gates import HeldRow
-from pgsched.store.live.executions import Finished, Group, Postponed
+from pgsched.store.live.executions import Finished, Group, PostponedRow
 
 ByPartition = dict[int, Group]
-_Answers = dict[int, list[Any]]  # of Finished, Postponed, Parked or HeldRow
+_Answers = dict[int, list[Any]]  # of Finished, PostponedRow, AcceptedRow or HeldRow
 
 
 class Batch:
@@ -25,8 +25,8 @@ class Batch:
         self.released: ByPartition = {}
         self.cut_short: ByPartition = {}
         self.finished: dict[int, list[Finished]] = {}
-        self.postponed: dict[int, list[Postponed]] = {}
-        self.parked: dict[int, list[Parked]] = {}
+        self.postponed: dict[int, list[PostponedRow]] = {}
+        self.parked: dict[int, list[AcceptedRow]] = {}
         self.held: dict[int, list[HeldRow]] = {}
         self.returning: dict[int, int] = {}
         self.keys: dict[bytes, tuple[int, str, str]] = {}
@@ -64,11 +64,13 @@ class Batch:
 
     def postpone(self, row: Execution, after: timedelta, reason: str | None) -> None:
         self.count += 1
-        self.postponed.setdefault(row.partition, []).append(Postponed(row.id, row.token, after.total_seconds(), reason))
+        self.postponed.setdefault(row.partition, []).append(
+            PostponedRow(row.id, row.token, after.total_seconds(), reason)
+        )
 
     def park(self, row: Execution, seconds: float) -> None:
         self.count += 1
-        self.parked.setdefault(row.partition, []).append(Parked(row.id, row.token, seconds))
+        self.parked.setdefault(row.partition, []).append(AcceptedRow(row.id, row.token, seconds))
 
     def hold(self, row: Execution, gate: str) -> None:
         """Has it wait behind a gate."""

@@ -20,6 +20,7 @@ from typing import LiteralString, assert_never
 from pgsched.domain.capability import WORKER
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import (
+    AlreadySettled,
     Deferred,
     Failed,
     Late,
@@ -32,7 +33,6 @@ from pgsched.domain.outcome import (
     json_text,
     longest_deferred,
 )
-from pgsched.domain.outcome import Settled as SettledAlready
 from pgsched.domain.policy import Options
 from pgsched.events import Events
 from pgsched.observer import BatchDelivered, BatchSettled
@@ -47,7 +47,7 @@ from pgsched.worker.gates.circuits import Circuits
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.roster import Roster
 from pgsched.worker.settle.batch import Batch
-from pgsched.worker.settle.settling import Settled, Turn, Wary, let_turns, settle
+from pgsched.worker.settle.settling import SettleReport, Turn, Wary, let_turns, settle
 
 SETTLING_PATIENCE: LiteralString = "50ms"
 """How long a batch waits for a row that somebody else has locked, before it is settled without it."""
@@ -151,7 +151,7 @@ class Settler(Service):
             case Undeliverable(capability=capability):
                 batch.hold(row, WORKER + capability)
                 self.held(WORKER + capability)
-            case SettledAlready():
+            case AlreadySettled():
                 self._in_hand.leave([(row.id, row.token)])
                 self.ended()
             case _:
@@ -195,7 +195,7 @@ class Settler(Service):
 
     async def _send(self, batch: Batch) -> None:
         connection, started = await self._link.get(), time.monotonic()
-        settled: Settled | None = None
+        settled: SettleReport | None = None
         if time.monotonic() >= self._wary_until:
             try:
                 settled = await settle(connection, batch, self._roster.number)
@@ -214,7 +214,7 @@ class Settler(Service):
         full = batch.count >= self._batch
         self._window = min(_LONGEST_WINDOW, self._window * 2) if batch.count > 8 and not full else _SHORTEST_WINDOW
 
-    def _keep_apart(self, batch: Batch, settled: Settled) -> None:
+    def _keep_apart(self, batch: Batch, settled: SettleReport) -> None:
         """What somebody else has locked, and those whose turn could not be told, are tried again in a moment."""
         self._turns |= settled.turns
         if settled.locked or settled.turns:
@@ -239,7 +239,7 @@ class Settler(Service):
             self._note(batch.only({id for id, _ in batch.rows()} - settled.locked), settled, started)
         return self._again.pause if self._locked.count or self._turns else 60.0
 
-    def _note(self, batch: Batch, settled: Settled, started: float) -> None:
+    def _note(self, batch: Batch, settled: SettleReport, started: float) -> None:
         """These rows are out of this worker's hands."""
         self.settled_count += settled.count
         for observer in self.events.observers if batch.count else ():

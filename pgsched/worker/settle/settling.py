@@ -19,7 +19,7 @@ from pgsched.store.ends import deferred
 from pgsched.store.gates import gates
 from pgsched.store.gates.ordering import let_next
 from pgsched.store.live import executions, settling
-from pgsched.store.live.parking import Parked, park
+from pgsched.store.live.parking import SetAside, park
 from pgsched.worker.settle.batch import Batch
 
 Turn = tuple[int, str, str]
@@ -27,7 +27,7 @@ Turn = tuple[int, str, str]
 
 
 @dataclass(slots=True)
-class Settled:
+class SettleReport:
     """What became of a batch: how many rows came to what, and by how many statements; what was locked by others, or
     refused; whose turn it may be now that nobody could say; and the instants, by partition, at which those fire that
     are to be tried again, or whose turn it is."""
@@ -35,7 +35,7 @@ class Settled:
     outcomes: Counter[str] = field(default_factory=Counter)
     statements: int = 0
     locked: set[bytes] = field(default_factory=set)
-    parked: list[Parked] = field(default_factory=list)
+    parked: list[SetAside] = field(default_factory=list)
     turns: set[Turn] = field(default_factory=set)
     fires: list[tuple[int, int]] = field(default_factory=list)
 
@@ -44,16 +44,16 @@ class Settled:
         """How many rows were settled."""
         return self.outcomes.total()
 
-    def add(self, other: "Settled") -> None:
+    def add(self, other: "SettleReport") -> None:
         """Takes over what became of a part."""
         self.outcomes.update(other.outcomes)
         self.statements += other.statements
         self.fires += other.fires
 
 
-async def settle(connection: Connection, batch: Batch, owner: int, *, turns: bool = True) -> Settled:
+async def settle(connection: Connection, batch: Batch, owner: int, *, turns: bool = True) -> SettleReport:
     """Sends the statements of a batch together; they are committed together."""
-    settled = Settled()
+    settled = SettleReport()
     moved: list[tuple[str, AsyncCursor[tuple[Any, ...]]]] = []
     finished: dict[int, AsyncCursor[tuple[Any, ...]]] = {}
     async with connection.pipeline():
@@ -96,9 +96,9 @@ class Wary:
 
     def __init__(self, connection: Connection, batch: Batch, owner: int) -> None:
         self._connection, self._batch, self._owner = connection, batch, owner
-        self._settled = Settled()
+        self._settled = SettleReport()
 
-    async def settle(self) -> Settled:
+    async def settle(self) -> SettleReport:
         """Raises what is no row's fault; what had been settled by then is refused when it is sent again."""
         parted = await by_halves([id for id, _ in self._batch.rows()], self._work)
         self._settled.locked.update(parted.untried)

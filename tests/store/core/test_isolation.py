@@ -15,7 +15,7 @@ from pgsched.store.ends import dependencies
 from pgsched.store.jobs import jobs, sweeping
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group, Lease, Share
-from pgsched.store.live.reaping import Stretch, reap_others
+from pgsched.store.live.reaping import ReapRange, reap_others
 from pgsched.store.pull import pulled
 from pgsched.store.pull.pulled import Passing
 from pgsched.upkeep.backfiller import Backfiller
@@ -95,7 +95,7 @@ async def test_a_row_that_cannot_be_taken_back_is_parked_and_the_others_are_take
         " check (target <> 'python:odd' or lease_token is not null or fire_at = 'infinity')"
     )
     try:
-        part = Stretch(rows[0].partition, LONG_AGO, 100)
+        part = ReapRange(rows[0].partition, LONG_AGO, 100)
         (returned, failed, again), parked = await reap_others(worker, part, [5], ended_by=0.0)
     finally:
         db.execute("alter table pgsched.executions drop constraint odd")
@@ -160,7 +160,7 @@ async def test_whoever_waits_is_released_beside_any_number_whom_somebody_has_loc
         holder.execute("select from pgsched.executions where id = any (%s) for update", [held])
         for id in [*before, first]:
             call(db, "cancel", id=id)
-        after: dependencies.Place | None = None
+        after: dependencies.ReleasePosition | None = None
         for _ in range(4):
             _, _, after = await dependencies.release(worker, most=5, after=after)
         assert status(db, following) == "scheduled"

@@ -6,7 +6,7 @@ from uuid import UUID
 from pgsched.store.core import connect
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.jobs import backfill_chunks, backfills
-from pgsched.store.jobs.backfill_chunks import Chunk
+from pgsched.store.jobs.backfill_chunks import BackfillChunk
 from pgsched.store.jobs.backfills import Backfill
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Lease, Share
@@ -23,7 +23,7 @@ def start(db: Connection, job: UUID, *, hours: int = 24, rate: float = 10) -> UU
     return id
 
 
-async def plan(planning: connect.Connection, id: UUID, *, most: int = 250) -> Chunk:
+async def plan(planning: connect.Connection, id: UUID, *, most: int = 250) -> BackfillChunk:
     return await backfill_chunks.plan_chunk(planning, id, most=most)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from pgsched.store.core import connect
 from pgsched.store.jobs import backfills
-from pgsched.store.jobs.backfill_chunks import Chunk
+from pgsched.store.jobs.backfill_chunks import BackfillChunk
 from pgsched.store.jobs.backfills import Backfilled, Range
 from tests.store.jobs.backfill_arrange import HOUR, MARCH, plan, planned, progress, ran, run_pace, start
 from tests.store.store_arrange import Connection, call, column, finish, row, schedule, value
@@ -71,8 +71,8 @@ async def test_what_is_passed_over_takes_nothing_of_its_pace(
     for hour in range(6):
         ran(db, hourly, hour)
     id = start(db, hourly, rate=1)
-    assert await plan(planning, id, most=4) == Chunk(planned=0, more=True)
-    assert await plan(planning, id, most=4) == Chunk(planned=2, more=False)
+    assert await plan(planning, id, most=4) == BackfillChunk(planned=0, more=True)
+    assert await plan(planning, id, most=4) == BackfillChunk(planned=2, more=False)
     assert planned(db, hourly) == [6, 7]
 
 

@@ -9,7 +9,7 @@ import pytest
 from pgsched.events import Events, Field
 from pgsched.store.core import connect
 from pgsched.store.core.connect import Link
-from pgsched.store.jobs.backfill_chunks import Chunk
+from pgsched.store.jobs.backfill_chunks import BackfillChunk
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group
 from pgsched.upkeep.backfiller import Backfiller
@@ -26,7 +26,7 @@ async def test_late_rows_of_the_partition_go_first(db: Connection, hourly: UUID,
         "insert into pgsched.executions (fire_at, partition, target) select now() - interval '5 seconds',"
         " pgsched_internal.partition_of(j), 'python:x' from pgsched.jobs j returning id",
     )
-    assert await plan(planning, id) == Chunk()
+    assert await plan(planning, id) == BackfillChunk()
     lease(db, late)
     assert (await plan(planning, id)).planned == 20
 
@@ -57,7 +57,7 @@ async def test_a_backfill_that_another_worker_has_in_hand_is_left_to_it(
     id = start(db, hourly)
     with psycopg.connect(store_url) as other:
         other.execute("select from pgsched.backfills where id = %s for update", [id])
-        assert await plan(planning, id) == Chunk()
+        assert await plan(planning, id) == BackfillChunk()
     assert (await plan(planning, id)).planned == 20
 
 

@@ -16,7 +16,7 @@ from pgsched.delivery.python import App
 from pgsched.scheduler import Worker
 from pgsched.store.core.connect import Connection as Session
 from pgsched.store.core.connect import connect as session
-from pgsched.worker.claim.watch import Watch
+from pgsched.worker.claim.watch import QueueWatch
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 POLL = 30.0
@@ -282,7 +282,7 @@ async def sessions(database_url: str) -> AsyncIterator[tuple[Session, Session]]:
 async def test_one_that_finds_the_watch_taken_is_called_anew_only_by_new_rings(
     sessions: tuple[Session, Session],
 ) -> None:
-    mine, yours = Watch(), Watch()
+    mine, yours = QueueWatch(), QueueWatch()
     await mine.enter(sessions[0], 1, range(16))
     for _ in range(RINGS):
         yours.ring()
@@ -295,6 +295,6 @@ async def test_one_that_finds_the_watch_taken_is_called_anew_only_by_new_rings(
 
 
 def test_a_claim_that_took_long_is_followed_by_another_soon_all_the_same() -> None:
-    kept = Watch()
+    kept = QueueWatch()
     kept.found(100, 0.3)
     assert kept.interval <= 0.02

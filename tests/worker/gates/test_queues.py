@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pgsched.delivery.python import App
-from pgsched.store.admin.workers import Worker as Seen
+from pgsched.store.admin.workers import RegisteredWorker as Seen
 from pgsched.worker.claim.fairness import Backlog
 from pgsched.worker.roster import Roster
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value

@@ -8,7 +8,7 @@ from pgsched.delivery.accounts import PERIOD, Accounts
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.events import Events
-from pgsched.worker.run.process_time import ProcessTime, Reading
+from pgsched.worker.run.process_time import ProcessTime, TimeUsed
 from pgsched.worker.run.shares import Shares
 from tests.delivery.receiver import execution
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
@@ -42,7 +42,7 @@ class Held:
         self.accounts.count(self.accounts.of(client), ended or self.accounts.turned_at, passed, before)
 
     def threads(self, passed: float, *, loop: float = 0.0, others: float = 0.0, **used: float) -> None:
-        self.time.count(Reading(0.0, 0.0, 0.0, {}), Reading(passed, loop, loop + others, used))
+        self.time.count(TimeUsed(0.0, 0.0, 0.0, {}), TimeUsed(passed, loop, loop + others, used))
 
     @property
     def owed(self) -> dict[str, float]:

@@ -6,7 +6,7 @@ from pgsched.delivery.accounts import Accounts
 from pgsched.events import Events
 from pgsched.worker.run.lane import Lane
 from pgsched.worker.run.shares import Shares
-from pgsched.worker.run.watch import Watch
+from pgsched.worker.run.watch import AttemptWatch
 from tests.delivery.receiver import execution
 
 
@@ -24,13 +24,13 @@ def accounts() -> Accounts:
 
 
 @pytest.fixture
-def watch(accounts: Accounts) -> Watch:
+def watch(accounts: Accounts) -> AttemptWatch:
     shares = Shares(lanes=1, is_wanted=lambda: True, relieved=lambda: None)
-    return Watch(Events(), shares, accounts=accounts)
+    return AttemptWatch(Events(), shares, accounts=accounts)
 
 
 async def test_it_has_as_much_longer_as_its_client_s_steps_wait_for_their_turns(
-    watch: Watch, lane: Lane, accounts: Accounts
+    watch: AttemptWatch, lane: Lane, accounts: Accounts
 ) -> None:
     account = accounts.of("mallory")
     accounts.charge(account, 5.0)
@@ -42,7 +42,7 @@ async def test_it_has_as_much_longer_as_its_client_s_steps_wait_for_their_turns(
     assert lane.expires == 20.0
 
 
-async def test_it_has_no_longer_where_none_of_them_waits(watch: Watch, lane: Lane, accounts: Accounts) -> None:
+async def test_it_has_no_longer_where_none_of_them_waits(watch: AttemptWatch, lane: Lane, accounts: Accounts) -> None:
     accounts.charge(accounts.of("mallory"), 5.0)
     watch.look_at([lane], 5.0, passed=3.0)
     assert lane.expires == 10.0
