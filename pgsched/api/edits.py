@@ -16,8 +16,8 @@ from pgsched.domain.preview import preview
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.spread import identity_of
 from pgsched.store.jobs import edits
-from pgsched.store.jobs.edits import EditPreview
 from pgsched.store.lookup import listings
+from pgsched.store.lookup.rows import EditPreview
 
 _LATER = Example(
     summary="An hour later, and not on holidays",

@@ -32,8 +32,7 @@ from pgsched.store.gates.blocked_keys import BlockedKey
 from pgsched.store.gates.limits import LimitRow
 from pgsched.store.gates.targets import Sidelined
 from pgsched.store.jobs.backfills import Backfill, Backfilled
-from pgsched.store.jobs.edits import EditPreview
-from pgsched.store.lookup.rows import Attempt, DeadLetter, Execution
+from pgsched.store.lookup.rows import Attempt, DeadLetter, EditPreview, Execution
 from pgsched.store.pull.messages import Message
 from pgsched.store.schedule.calls import Placed
 

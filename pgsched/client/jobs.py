@@ -10,7 +10,7 @@ from pgsched.client.methods import method, pages
 from pgsched.client.requests import Call, Id, Instant, between, body, check_names, identity, path, present
 from pgsched.domain.schedule import Fire
 from pgsched.store.jobs.backfills import Backfill, Backfilled
-from pgsched.store.jobs.edits import EditPreview
+from pgsched.store.lookup.rows import EditPreview
 from pgsched.store.schedule.order import check_given, names_after
 
 _TIMING = ("at", "delay", "cron", "every", "timezone", "gap", "overlap", "anchor")

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,16 +16,8 @@ from pgsched.errors import InvalidSchedule, NotFound
 from pgsched.store.core.text import check_text
 from pgsched.store.jobs.jobs import plan_job
 from pgsched.store.lookup.listings import get_edited_job, get_job, time_of
-from pgsched.store.lookup.rows import JobRow
+from pgsched.store.lookup.rows import EditPreview, JobRow
 from pgsched.store.schedule import calls
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditPreview:
-    """The next instants of a job as it is, and as it would be."""
-
-    before: list[Fire]
-    after: list[Fire]
 
 
 def changes_of(given: Mapping[str, Any]) -> str:

@@ -100,6 +100,14 @@ class DeadLetter:
     expires_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditPreview:
+    """The next instants of a job as it is, and as it would be."""
+
+    before: list[Fire]
+    after: list[Fire]
+
+
 @dataclass(frozen=True, kw_only=True)
 class JobRow(Definition):
     """A recurring definition."""

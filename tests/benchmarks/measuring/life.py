@@ -61,7 +61,7 @@ class Life:
     async def settle_discarded(self, number: int) -> int:
         """Deletes one batch."""
         answers = await executions.settle_discarded(self._connection, self.claimed[number])
-        return sum([row[0] for answer in answers for row in await answer.fetchall()])
+        return sum(answer.rowcount for answer in answers)
 
     def _rows(self, number: int) -> Counter[int]:
         if self.spread:

@@ -193,6 +193,7 @@ async def test_where_there_is_one_client_its_handlers_have_all_the_time(
     assert not recorder.named("loop.shared")
 
 
+@pytest.mark.timed
 async def test_who_computes_in_threads_begins_nothing_more_until_others_had_their_part(
     db: Connection, running: Running, recorder: Recorder
 ) -> None:
