@@ -46,6 +46,8 @@ class _Patient(HttpToolsProtocol):
 
     def timeout_keep_alive_handler(self) -> None:
         """uvicorn's, after each of its few seconds in which nothing was asked: then it would close the connection."""
+        if self.transport.is_closing():  # it broke: uvicorn leaves its timer where an error has ended a connection
+            return
         self._looks += 1
         idle = self._looks * self.timeout_keep_alive
         if idle < _IDLE and len(self.connections) <= _MANY and not self._leaves_unread():

@@ -8,6 +8,8 @@ from pathlib import Path
 
 ELSEWHERE = "elsewhere"
 """The process of what is no call of a handler."""
+SETTLED_AFTER = 1.3
+"""Seconds after which nothing that is looked at was scheduled before."""
 _RECORDED_AFTER = 1.0
 """Seconds within which the end of what has begun is on record, on a machine of two cores."""
 
@@ -111,9 +113,11 @@ class Account:
         return found + [f"the job's run of {instant}" for instant, runs in ledger.ticks.items() if len(runs) > 1]
 
     def is_served(self, since: float) -> bool:
-        """Whether the client schedules again, also over REST, and all that it has scheduled since then has begun."""
+        """Whether the client schedules again, also over REST, and all that it has scheduled since then has begun.
+
+        What it has scheduled in the last second tells, so whoever has hurt it waits for ``SETTLED_AFTER`` first."""
         now = time.time()
-        lately = self.within(now - 1.3, now - 0.3)
+        lately = self.within(now - SETTLED_AFTER, now - 0.3)
         return len(lately) > 15 and not self.missing(self.within(since, now - 0.3))
 
     def lateness(self, ids: dict[str, Promise], *, now: float) -> list[float]:

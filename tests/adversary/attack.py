@@ -14,6 +14,7 @@ from typing import Any, Self
 import httpx
 import psycopg
 
+from tests.adversary.account import SETTLED_AFTER
 from tests.adversary.every_way import EveryWay
 from tests.adversary.house import Connection, House
 
@@ -129,7 +130,7 @@ class Means:
             "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'pgsched%'"
         )
         deadline = time.monotonic() + 20
-        time.sleep(1.0)
+        time.sleep(SETTLED_AFTER)
         while not self.house.account.is_served(time.time() - 5) and time.monotonic() < deadline:
             time.sleep(0.1)
 
