@@ -9,7 +9,6 @@ PYTEST_ARGS ?=
 EVERYWHERE := -n auto --dist worksteal
 # Many tests wait for a second to pass or for a process to start: two more than there are cores leave none idle.
 AND_TWO := -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 2)') --dist worksteal
-AND_ONE := -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist worksteal
 # The tests start hundreds of processes; without bytecode each would compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
 ARGS ?=
@@ -46,7 +45,7 @@ imports: $(VENV)/.dev
 test-18: $(VENV)/.dev
 	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(AND_TWO) -m "not timed and not attack" $(PYTEST_ARGS)
 	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest -m timed tests/worker $(PYTEST_ARGS)
-	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest $(AND_ONE) -m attack tests/adversary $(PYTEST_ARGS)
+	PGSCHED_TEST_POSTGRES=18 $(BIN)/pytest -n 2 --dist worksteal -m attack tests/adversary $(PYTEST_ARGS)
 
 test-15: $(VENV)/.dev
 	found="$$($(BIN)/python -m tests.programs.postgresql 15)" && export PATH="$$found:$$PATH" PGSCHED_TEST_POSTGRES=15 && \

@@ -162,7 +162,7 @@ def all_connections_are_taken(means: Means) -> None:
     _take_connections(means)
 
 
-@attack(seconds=3.0, recovers_within=5.0 + _REQUESTS_WAIT)
+@attack(seconds=3.0, recovers_within=5.0 + 3 * _REQUESTS_WAIT)
 def all_connections_are_taken_and_everybody_is_cut_off(means: Means) -> None:
     """What workers, API and the first client had is the attacker's before they have reconnected. A request of the first
     client waits for a connection as long as the API lets it, and the client for its answer."""
