@@ -2,6 +2,10 @@
 -- caller's transaction ends, and the table of locks is everybody's: so what is looked through in vain is looked through in
 -- a block that is undone, which gives its locks back, and an id that we make says which partition to look into first.
 
+-- A statement that a session has run five times is also planned for all partitions at once, to see whether that plan could be
+-- kept, and to plan is to lock. So whatever a client's verb runs on executions or history is planned for its values each
+-- time (plan_cache_mode), which is what it would come to in any case.
+
 -- As pgsched.new_id(), but of its 62 random bits the first is set and the next fifteen are the partition.
 create or replace function pgsched_internal.new_id_in(partition smallint) returns uuid language sql volatile parallel safe
   return ('0' || overlay(to_hex((date_part('epoch', clock_timestamp()) * 4096000)::bigint) placing '7' from 12 for 0)

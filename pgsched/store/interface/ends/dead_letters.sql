@@ -193,7 +193,7 @@ work is under way or was done since. PS001 for a target that does not go with it
 create or replace function pgsched.replay(
   id uuid, target text default null, payload jsonb default null, options jsonb default null, note text default null,
   actor text default null
-) returns uuid language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+) returns uuid language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   letter constant pgsched.history := pgsched_internal.lock_dead_letter(replay.id);
   ended pgsched.execution_status;
@@ -232,7 +232,7 @@ its queue, PS010 for an unknown id, PS011 for one that has not failed, was disca
 whose work is under way or was done since.';
 
 create or replace function pgsched.discard(id uuid, note text default null, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   letter constant pgsched.history := pgsched_internal.lock_dead_letter(discard.id);
 begin

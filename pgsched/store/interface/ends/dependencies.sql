@@ -139,7 +139,7 @@ comment on function pgsched_internal.mark_ends(integer)
 -- for a client's by one transaction at a time: neither of two would see what the other adds.
 create or replace function pgsched.wait_for(
   execution_id uuid, after_id uuid, outcome text default 'success', delay interval default null
-) returns boolean language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+) returns boolean language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   waiting pgsched.executions;
 begin
@@ -190,7 +190,7 @@ comment on function pgsched_internal.check_ended(uuid, text)
 create or replace function pgsched_internal.schedule_after(
   target text, payload jsonb, fire_at timestamptz, client text, key text, ordering_key text, queue text, options jsonb,
   on_conflict text, after text[], after_outcome text
-) returns pgsched_internal.placement language plpgsql volatile as $$
+) returns pgsched_internal.placement language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
   told constant text := coalesce(nullif(current_setting('pgsched.notify', true), ''), 'on');
   instant constant timestamptz := coalesce(schedule_after.fire_at, pgsched.now());

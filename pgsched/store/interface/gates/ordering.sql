@@ -97,7 +97,7 @@ comment on function pgsched_internal.block_key(smallint, text, text, uuid, text)
   is 'Has an ordering key wait until somebody decides, since this execution of it failed for good.';
 
 create or replace function pgsched.unblock(client text, ordering_key text, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   freed pgsched.blocked_keys;
   any_freed boolean := false;

@@ -70,7 +70,7 @@ comment on function pgsched_internal.lock_backfilled(smallint, uuid, timestamptz
   is 'Locks the rows of a backfill that wait in a partition; passes over what somebody has at this moment.';
 
 create or replace function pgsched.cancel_backfill(id uuid, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   asked pgsched.backfills;
   waiting pgsched.executions;

@@ -55,7 +55,7 @@ comment on function pgsched_internal.has_ended(uuid)
   is 'Whether history knows an execution of a client that the session acts for.';
 
 create or replace function pgsched.cancel(id uuid, note text default null, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   waiting pgsched.executions;
   job pgsched.jobs;
@@ -98,7 +98,7 @@ comment on function pgsched.cancel(uuid, text, text)
 unknown id, PS011 for an execution that is running.';
 
 create or replace function pgsched.cancel(client text, key text, note text default null, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   held pgsched_internal.keys;
 begin
@@ -116,7 +116,7 @@ end $$;
 comment on function pgsched.cancel(text, text, text, text) is 'Cancels what a client has under a key, as pgsched.cancel(id) does.';
 
 create or replace function pgsched.reschedule(id uuid, fire_at timestamptz, actor text default null) returns void
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   waiting pgsched.executions;
 begin
@@ -153,7 +153,8 @@ end $$;
 comment on function pgsched.reschedule(uuid, timestamptz, text)
   is 'Moves a waiting one-shot to another instant, whatever it waited for; PS010 for an unknown id, PS011 for one that is running, ended or a job''s.';
 
-create or replace function pgsched.trigger(job_id uuid, actor text default null) returns uuid language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+create or replace function pgsched.trigger(job_id uuid, actor text default null) returns uuid
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   instant timestamptz := pgsched.now() + (clock_timestamp() - now());  -- twice in a transaction is two runs
   job pgsched.jobs;
@@ -181,7 +182,7 @@ comment on function pgsched.trigger(uuid, text)
   is 'Runs a job now, besides its schedule and also while it is paused or finished; returns the execution''s id.';
 
 create or replace function pgsched.pause(job_id uuid, note text default null, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   job constant pgsched.jobs := pgsched_internal.lock_job(pause.job_id);
 begin
@@ -205,7 +206,7 @@ comment on function pgsched.pause(uuid, text, text)
   is 'Pauses a job: nothing more is planned until it is resumed; what is running goes on. False if it was paused before.';
 
 create or replace function pgsched.resume(job_id uuid, note text default null, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   job constant pgsched.jobs := pgsched_internal.lock_job(resume.job_id);
 begin

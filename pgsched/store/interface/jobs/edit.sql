@@ -92,7 +92,7 @@ $$;
 comment on function pgsched_internal.moves_instants(pgsched.jobs, pgsched.jobs) is 'Whether an edit has to do with when the job fires.';
 
 create or replace function pgsched.edit(job_id uuid, changes jsonb, actor text default null) returns boolean
-  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   before constant pgsched.jobs := pgsched_internal.lock_job(edit.job_id);
   after pgsched.jobs;

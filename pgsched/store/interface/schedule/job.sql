@@ -61,7 +61,7 @@ comment on function pgsched_internal.put_job(uuid, text, jsonb, text, interval, 
 create or replace function pgsched_internal.schedule_job(
   target text, payload jsonb, cron text, every interval, timezone text, client text, key text, ordering_key text,
   queue text, options jsonb, on_conflict text, rules jsonb, labels jsonb, gap text, overlap text
-) returns pgsched_internal.placement language plpgsql volatile as $$
+) returns pgsched_internal.placement language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
   new_id constant uuid := pgsched.new_id();
   held pgsched_internal.keys;

@@ -14,7 +14,7 @@ comment on function pgsched_internal.left_as_it_is(pgsched_internal.keys, pgsche
 
 create or replace function pgsched_internal.replace_waiting(
   there pgsched.executions, target text, payload jsonb, fire_at timestamptz, options jsonb
-) returns void language plpgsql volatile as $$
+) returns void language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 begin
   update pgsched.executions e
      set fire_at = replace_waiting.fire_at, scheduled_for = null, attempt = 0, gate = null, reason = null, target = replace_waiting.target,
@@ -88,7 +88,7 @@ comment on function pgsched_internal.ended_under(pgsched_internal.keys, text, te
 create or replace function pgsched_internal.schedule_under(
   held pgsched_internal.keys, new_id uuid, home smallint, target text, payload jsonb, fire_at timestamptz, client text, key text,
   ordering_key text, queue text, options jsonb, on_conflict text
-) returns pgsched_internal.placement language plpgsql volatile as $$
+) returns pgsched_internal.placement language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
   there constant pgsched.executions := pgsched_internal.lock_under(held, on_conflict);
   debounces constant boolean := on_conflict = 'debounce';

@@ -74,7 +74,7 @@ comment on function pgsched_internal.take_key(text, text, uuid, smallint)
 -- What ended under a key answers for it where it succeeded and its retention has not passed. Days are named as constants,
 -- so that no others are opened, and the block gives the locks on them back.
 create or replace function pgsched_internal.succeeded_lately(client text, key text, id uuid default null, out succeeded uuid)
-  language plpgsql volatile as $$
+  language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
   latest constant timestamptz := greatest(clock_timestamp(), pgsched.now()) + interval '1 minute';
   retention constant interval := pgsched_internal.key_retention();
@@ -145,7 +145,7 @@ create or replace trigger jobs_keys after insert on pgsched.jobs
 
 -- A row of keys is looked at once what it stands for is due to be forgotten: later again where that lives, or has not ended
 -- a retention ago.
-create or replace function pgsched_internal.tidy_keys(most integer) returns integer language plpgsql volatile as $$
+create or replace function pgsched_internal.tidy_keys(most integer) returns integer language plpgsql volatile set plan_cache_mode = force_custom_plan as $$
 declare
   kept constant interval := greatest(interval '24 hours', pgsched_internal.key_retention());
   due constant pgsched_internal.keys[] := array(
