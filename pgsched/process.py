@@ -150,21 +150,9 @@ def run_worker(
     Unavailable or psycopg's OperationalError when the database cannot be reached at the start; afterwards it may come
     and go.
     """
-    if settings.database_url is None:
-        raise InvalidSettings("no database is named: set database_url, or PGSCHED_DATABASE_URL")
-    with transaction(settings.database_url) as connection:
-        check_schema(connection)
-        check_not_following(connection)
-        check_queues(connection, settings.queue_names)
-    asyncio.run(check_sessions(settings.database_url))
+    url = _checked_database(settings)
     forks.guard()
-    sys.setswitchinterval(_SWITCH_INTERVAL)
-    # Rows live for milliseconds, objects made at the start for ever. Rare collections of young objects keep pauses
-    # short.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
-
+    _tune_interpreter()
     events = events or Events()
     ending = Ending(events, after=settings.blocked_timeout + settings.lease) if settings.blocked_timeout else None
 
@@ -173,4 +161,25 @@ def run_worker(
         return Worker(settings, app=app, events=events, trials=trials)
 
     over = functools.partial(alone, None) if alone else lambda: None
-    _runner()(_run(settings.database_url, make, ready=ready, over=over, orders=orders, ending=ending))
+    _runner()(_run(url, make, ready=ready, over=over, orders=orders, ending=ending))
+
+
+def _checked_database(settings: Settings) -> str:
+    """The address of the database, where a worker can work with it."""
+    if settings.database_url is None:
+        raise InvalidSettings("no database is named: set database_url, or PGSCHED_DATABASE_URL")
+    with transaction(settings.database_url) as connection:
+        check_schema(connection)
+        check_not_following(connection)
+        check_queues(connection, settings.queue_names)
+    asyncio.run(check_sessions(settings.database_url))
+    return settings.database_url
+
+
+def _tune_interpreter() -> None:
+    sys.setswitchinterval(_SWITCH_INTERVAL)
+    # Rows live for milliseconds, objects made at the start for ever. Rare collections of young objects keep pauses
+    # short.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from weakref import WeakValueDictionary
 
 from pgsched.domain.execution import Execution
 
@@ -37,7 +38,9 @@ _REMEMBERED = 10.0
 class Account:
     """One client's. ``held``: its steps take turns in ``queue``, and ``turn`` is the one that may go on."""
 
-    __slots__ = ("accounts", "charged_at", "client", "held", "opening", "owed", "queue", "target", "turn")
+    __slots__ = (
+        "__weakref__", "accounts", "charged_at", "client", "held", "opening", "owed", "queue", "target", "turn"
+    )  # fmt: skip
 
     def __init__(self, accounts: "Accounts", client: str) -> None:
         self.accounts, self.client, self.target = accounts, client, ""
@@ -59,14 +62,17 @@ class Accounts:
         self.felt = self.used = 0.0
         self.turned_at = float("inf")
         self._others_at = float("-inf")
-        self._accounts: dict[str, Account] = {}
+        # An account is kept by the steps of its client's handlers, and by what it owes; nobody else needs it.
+        self._accounts = WeakValueDictionary[str, Account]()
         self._owing: dict[str, Account] = {}
         self._lock = threading.Lock()
 
     def of(self, client: str) -> Account:
+        """The account of a client. Callable in any thread."""
         account = self._accounts.get(client)
         if account is None:
-            account = self._accounts[client] = Account(self, client)
+            with self._lock:
+                account = self._accounts.setdefault(client, Account(self, client))
         return account
 
     def count(self, account: Account, ended: float, passed: float, felt: float) -> None:

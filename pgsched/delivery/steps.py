@@ -158,12 +158,8 @@ class _Calling:
             account.turn = None
         if self.handle is not None and self.handle.cancelled():
             return
-        begun, felt = monotonic(), accounts.felt
-        try:
+        with charged(account):
             self._function(*arguments)
-        finally:
-            ended = monotonic()
-            accounts.count(account, ended, ended - begun, felt)
 
 
 def meter() -> None:

@@ -81,9 +81,14 @@ class Threads(Places):
         return found
 
     def beat(self) -> None:
-        """To be called some times a second in the event loop."""
+        """To be called some times a second in the event loop. Forgets what idle clients have used."""
         if self._is_shared():
-            self._growth.look(self._by_client, self.processor_time(), time.monotonic(), time.process_time())
+            used = self.processor_time()
+            self._growth.look(self._by_client, used, time.monotonic(), time.process_time())
+            at_work = {client for client, _, _ in list(self._at_work.values())}
+            for client in self._used.keys() - at_work - self._by_client.keys():
+                for known in (self._used, used):  # the next look compares with what this one was given
+                    known.pop(client, None)
 
     def free_for(self, client: str) -> int:
         more = super().free_for(client)

@@ -7,7 +7,7 @@ the time. A queue may exceed its maximum by as many executions as arrive between
 
 from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
-from pgsched.store.core.connect import Link
+from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import levels
 from pgsched.upkeep.host import Numbered
 
@@ -32,14 +32,13 @@ class Levels(Service):
             return self._every
         if pause := self._cycle.pause:
             return pause
-        bounded = await levels.bounded_queues(await self._link.get(), worker)
-        with self._cycle.work():
+        async with self._cycle.work_on(self._link) as connection:
+            bounded = await levels.bounded_queues(connection, worker)
             for queue in bounded:
-                await self._count(queue)
+                await self._count(connection, queue)
         return max(self._every, self._cycle.pause) if bounded else self._look_every
 
-    async def _count(self, queue: levels.Bounded) -> None:
-        connection = await self._link.get()
+    async def _count(self, connection: Connection, queue: levels.Bounded) -> None:
         waiting = await levels.count(connection, queue)
         full = waiting >= queue.max_waiting
         if full != queue.full and await levels.note(connection, queue, full=full):

@@ -154,14 +154,14 @@ class Reaper(Service):
                 self._walks[_NO_WORKER] = Walk([], partitions, ended_by=ended_by, depth=_EDGE)
                 self.wake()
         elif self._edges.is_due and (by := self.liveness.ended_by()) is not None:
-            with self._edges.work():
-                await self._look_for_run_out(by)
+            async with self._edges.work_on(self._link) as connection:
+                await self._look_for_run_out(connection, by)
 
-    async def _look_for_run_out(self, ended_by: float) -> None:
+    async def _look_for_run_out(self, connection: Connection, ended_by: float) -> None:
         marks = {partition: self._marks.get(partition, LONG_AGO) for partition in self._host.partitions_to_reap}
         if not marks:
             return
-        found = await looking.expired(await self._link.get(), marks, _EDGE, ended_by=ended_by)
+        found = await looking.expired(connection, marks, _EDGE, ended_by=ended_by)
         self._marks = found.read_to
         if found.expired:
             await self._prove(await self._watching.get())

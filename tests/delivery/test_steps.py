@@ -3,6 +3,7 @@ client is held."""
 
 import asyncio
 import time
+import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -214,3 +215,18 @@ async def test_a_call_that_is_cancelled_while_it_waits_for_its_turn_is_not_made(
     account.owed = 0.0
     await until(lambda: bool(called))
     assert called == ["called"]
+
+
+def test_an_account_is_forgotten_once_its_client_owes_nothing_and_has_nothing_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    accounts = Accounts()
+    account = accounts.of("mallory")
+    known = weakref.ref(account)
+    accounts.charge(account, 1.0)
+    del account
+    accounts.forgive(2.0)
+    assert known() is accounts.of("mallory")
+    monkeypatch.setattr("pgsched.delivery.accounts._REMEMBERED", -1.0)
+    accounts.forgive(10.0)
+    assert known() is None

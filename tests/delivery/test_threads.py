@@ -136,3 +136,12 @@ async def test_what_a_handler_computes_in_the_loop_s_own_threads_is_its_client_s
     await found
     assert threads.processor_time()["mallory"] >= 0.05
     threads.shutdown()
+
+
+async def test_what_a_client_has_used_is_forgotten_once_nothing_of_it_is_at_work(stuck: Stuck) -> None:
+    await stuck.begin("mallory")
+    stuck.threads.take("shop")
+    await stuck.threads.call("shop", lambda: None)
+    assert stuck.threads.processor_time().keys() == {"shop", "mallory"}
+    stuck.threads.beat()
+    assert stuck.threads.processor_time().keys() == {"mallory"}

@@ -2,11 +2,11 @@
 
 PostgreSQL holds one lock for the whole database while a transaction that notifies commits, so many writers of near-term
 rows would wait for each other's flush. A writer therefore notifies only when nobody is on watch: a worker on watch
-says so for each of its queues, twice a second, in a place that nobody else can write, and claims every few milliseconds
-whether or not it was told to. It leaves the watch when little comes in, or when it has no room for more; for a moment
-it then goes on looking, for rows whose writer found the watch kept and committed later. So it does while writers say
-nothing since the queue of notifications is filling up. What a worker that is gone said
-last is believed for a second and a half; the poll finds what comes in meanwhile.
+says so for each of its queues, every 0.4 seconds, in a place that nobody else can write, and claims every few
+milliseconds whether or not it was told to. It leaves the watch when little comes in, or when it has no room for more.
+For a moment it then goes on looking, for rows whose writer found the watch kept and committed later, and so it does
+while writers do not notify because the queue of notifications is filling up. Writers believe what a worker said last
+for a second and a half after it is gone; the poll finds the rows that come in meanwhile.
 """
 
 import time

@@ -67,10 +67,10 @@ class ProcessTime:
         passed = after.now - before.now
         if after.is_contended(before):
             used = {client: seconds - before.functions.get(client, 0.0) for client, seconds in after.functions.items()}
+            used = {client: seconds for client, seconds in used.items() if seconds > 0}
             whole = max(sum(used.values()), passed)
             for client, seconds in used.items():
-                if seconds > 0:
-                    self._accounts.charge(self._accounts.of(client), passed * seconds / whole)
+                self._accounts.charge(self._accounts.of(client), passed * seconds / whole)
 
     def _watch(self, thread: int) -> None:
         clock = _CLOCK_OF(thread) if _CLOCK_OF else None

@@ -52,7 +52,8 @@ class AttemptWatch:
         self._accounts.hold_back = shares.hold_back
         self._time = ProcessTime(events, self._accounts, functions=functions)
         self._watchdog = self._make_watchdog(events, ending)
-        self._task: asyncio.Task[None] | None = None
+        self.task: asyncio.Task[None] | None = None
+        """The task that looks after the lanes, once it was started."""
         self._watched: Watched
 
     def _make_watchdog(self, events: Events, ending: Ending | None) -> Watchdog:
@@ -68,18 +69,14 @@ class AttemptWatch:
         self._watchdog.start()
         meter()
         self._time.start()
-        self._task = asyncio.create_task(self._look_on())
+        self.task = asyncio.create_task(self._look_on())
 
     def close(self) -> None:
         self._accounts.open()
         self._watchdog.close()
         self._time.close()
-        if self._task:
-            self._task.cancel()
-
-    @property
-    def task(self) -> asyncio.Task[None] | None:
-        return self._task
+        if self.task:
+            self.task.cancel()
 
     def _have_stood_in(self, since: float, culprit: Execution | None) -> None:
         lanes = self._watched.lanes
