@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from shutil import copy
 from types import SimpleNamespace
@@ -16,10 +15,11 @@ import httpx
 import pytest
 
 from tests.node.running import HERE, module, node
+from tests.processes import Process
 
 
 @pytest.fixture
-def address(served: tuple[str, SpawnProcess]) -> str:
+def address(served: tuple[str, Process]) -> str:
     return served[0]
 
 

@@ -1,15 +1,12 @@
 """The API in a process of its own, as the command line starts it."""
 
 import contextlib
-import multiprocessing
 import os
 import select
 import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
-from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -19,32 +16,18 @@ import pytest
 from pgsched.api.server import serve
 from pgsched.errors import InvalidSettings
 from pgsched.settings import Settings
-
-_spawn = multiprocessing.get_context("spawn")
-
-
-def _serve(database_url: str, tell: Connection) -> None:
-    settings = Settings(database_url=database_url, port=0, receive_timeout=1.0, send_timeout=0.2)
-    serve(settings, listening=tell.send)
+from tests.processes import Process, serving_alone
 
 
 @pytest.fixture
-def served(database_url: str) -> Iterator[tuple[str, SpawnProcess]]:
-    heard, tell = _spawn.Pipe(duplex=False)
-    process = _spawn.Process(target=_serve, args=(database_url, tell))
-    process.start()
-    try:
-        assert heard.poll(30)
-        yield heard.recv(), process
-    finally:
-        process.kill()
-        process.join()
-        process.close()
-        heard.close()
-        tell.close()
+def served(database_url: str) -> Iterator[tuple[str, Process]]:
+    """One that is soon out of patience."""
+    settings = Settings(database_url=database_url, port=0, receive_timeout=1.0, send_timeout=0.2)
+    with serving_alone(settings) as found:
+        yield found
 
 
-def test_it_schedules_over_a_real_connection(served: tuple[str, SpawnProcess]) -> None:
+def test_it_schedules_over_a_real_connection(served: tuple[str, Process]) -> None:
     address, _ = served
     with httpx.Client(base_url=address) as client:
         created = client.post("/v1/jobs", json={"target": "notify:a", "payload": {"n": 1.10}})
@@ -55,7 +38,7 @@ def test_it_schedules_over_a_real_connection(served: tuple[str, SpawnProcess]) -
 @pytest.mark.parametrize(
     "sent", [b"", b"GET /healthz HTT", b"POST /v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n{"]
 )
-def test_a_request_that_does_not_come_to_an_end_is_cut(served: tuple[str, SpawnProcess], sent: bytes) -> None:
+def test_a_request_that_does_not_come_to_an_end_is_cut(served: tuple[str, Process], sent: bytes) -> None:
     parts = urlsplit(served[0])
     with socket.create_connection((parts.hostname, parts.port), timeout=20) as connection:
         connection.sendall(sent)
@@ -63,7 +46,7 @@ def test_a_request_that_does_not_come_to_an_end_is_cut(served: tuple[str, SpawnP
             assert connection.recv(1) == b""
 
 
-def test_who_does_not_read_its_answers_is_cut(served: tuple[str, SpawnProcess]) -> None:
+def test_who_does_not_read_its_answers_is_cut(served: tuple[str, Process]) -> None:
     parts = urlsplit(served[0])
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -92,7 +75,7 @@ def _until(condition: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_in_good_order_when_told(served: tuple[str, SpawnProcess], stop: signal.Signals) -> None:
+def test_it_ends_in_good_order_when_told(served: tuple[str, Process], stop: signal.Signals) -> None:
     address, process = served
     assert httpx.get(f"{address}/healthz").status_code == 200
     assert process.pid is not None
@@ -124,7 +107,7 @@ def _ask(connection: socket.socket) -> None:
 
 
 def test_idle_connections_are_kept_for_longer_than_proxies_keep_theirs_unless_there_are_many(
-    served: tuple[str, SpawnProcess],
+    served: tuple[str, Process],
 ) -> None:
     parts = urlsplit(served[0])
     with contextlib.ExitStack() as stack:

@@ -2,7 +2,6 @@
 execution has its row once."""
 
 import logging
-import multiprocessing
 import os
 import random
 import signal
@@ -17,9 +16,10 @@ from pgsched.embedded import EmbeddedPostgres
 from pgsched.process import run_worker
 from pgsched.settings import Settings
 from pgsched.store.admin.migrate import migrate
+from tests.processes import CONTEXT
 from tests.worker.call_arrange import LOGIN, make_client
 
-COUNT, WORKERS = 3000, 2
+COUNT, WORKERS = 1500, 2
 _TIRELESS = '{"max_attempts": 1000, "backoff": {"initial": "20ms", "maximum": "200ms"}}'
 _SLOW = """
 set role billing;
@@ -34,7 +34,6 @@ _SCHEDULE = """
 insert into pgsched.executions (target, payload, fire_at, client_id, options)
 select 'sql:billing.act', jsonb_build_object('n', n), now(), 'shop', %s::jsonb from generate_series(1, %s) n
 """
-_context = multiprocessing.get_context("spawn")
 
 
 def _work(url: str) -> None:
@@ -43,7 +42,7 @@ def _work(url: str) -> None:
 
 
 def _start(url: str) -> Any:
-    process = _context.Process(target=_work, args=(url,), daemon=True)
+    process = CONTEXT.Process(target=_work, args=(url,), daemon=True)
     process.start()
     return process
 
