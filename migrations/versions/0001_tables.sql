@@ -19,9 +19,10 @@ begin
   raise exception using errcode = code, message = refuse.message, hint = refuse.hint;
 end $$;
 
-create function pgsched_internal.slot_for(client_id text, key text, ordering_key text) returns smallint
-  language sql immutable parallel safe
-  as $$ select (hashtextextended(coalesce('o:' || ordering_key, 'k:' || key), hashtextextended(client_id, 0)) & 15)::smallint $$;
+-- A fact of the tables, so it is not replaced with the interface. A power of two: keys are spread by the bits of their hash.
+create function pgsched_internal.partitions_per_queue() returns integer
+  language sql immutable parallel safe return 16;
+comment on function pgsched_internal.partitions_per_queue() is 'How many partitions a queue has.';
 
 create function pgsched_internal.check_target(target text) returns boolean
   language sql immutable parallel safe as 'select true';
@@ -114,14 +115,14 @@ create table pgsched.api_keys (
   revoked_at timestamptz
 );
 
--- A queue owns the sixteen partitions that start at first_partition; the slot of a key is the same in every queue.
+-- A queue owns the partitions that start at first_partition; the slot of a key is the same in every queue.
 -- Workers leave a queue that is pulled to its consumers.
 -- Options are the defaults of its executions, below those of their clients. A queue that was last counted with max_waiting
 -- executions or more is full since then.
 create table pgsched.queues (
   name            text primary key constraint queue_name_is_plain check (name ~ '^[a-z][a-z0-9_-]{0,62}$'),
-  first_partition smallint not null unique constraint first_partition_is_a_multiple_of_16
-                    check (first_partition >= 0 and first_partition % 16 = 0),
+  first_partition smallint not null unique constraint first_partition_begins_a_queue
+                    check (first_partition >= 0 and first_partition % pgsched_internal.partitions_per_queue() = 0),
   options         pgsched_internal.defaults,
   weight          pgsched_internal.weight not null default 1,
   max_waiting     integer constraint max_waiting_is_1_to_100_million check (max_waiting between 1 and 100000000),
@@ -194,7 +195,7 @@ create table pgsched.executions (
   job_id           uuid,
   lease_owner      integer,
   plan             integer,
-  partition        smallint not null default (floor(random() * 16))::smallint,
+  partition        smallint not null,
   losses           smallint,
   attempt          smallint not null default 0
                      constraint attempt_is_0_to_1000 check (lease_token is not null or attempt between 0 and 1000),
@@ -253,9 +254,12 @@ create type pgsched_internal.handed as (
   payload jsonb, target text, options jsonb, lease_expires_at timestamptz
 );
 
+-- The number stands in the default as it is: to put a function's body in its place costs each insert that is planned anew.
 do $$
 begin
-  for n in 0..15 loop
+  execute format('alter table pgsched.executions alter partition set default (floor(random() * %s))::smallint',
+    pgsched_internal.partitions_per_queue());
+  for n in 0..pgsched_internal.partitions_per_queue() - 1 loop
     execute format(
       'create table pgsched_internal.executions_%1$s partition of pgsched.executions for values in (%1$s) with (fillfactor = 50, '
       'autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0, '
@@ -467,7 +471,7 @@ create table pgsched_internal.locks (name text primary key);
 insert into pgsched_internal.locks (name)
 select unnest(array['days', 'queues']) union all select 'feeding ' || n from generate_series(0, 1023) n;
 create table pgsched_internal.orderings (partition smallint primary key);
-insert into pgsched_internal.orderings (partition) select generate_series(0, 15);
+insert into pgsched_internal.orderings (partition) select generate_series(0, pgsched_internal.partitions_per_queue() - 1);
 create table pgsched_internal.circles (client_id text primary key);
 
 -- Until when, and by which worker, a queue is watched: see pgsched_internal.is_watched. One for each queue.

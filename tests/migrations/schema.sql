@@ -490,7 +490,7 @@ constraint pgsched.jobs.overlap_is_first_second_or_both CHECK (((overlap = ANY (
 constraint pgsched.jobs.paused_at_is_an_instant CHECK (((paused_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (paused_at <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
 constraint pgsched.jobs.timezone_is_at_most_100_characters CHECK ((length(timezone) <= 100))
 constraint pgsched.jobs.updated_at_is_an_instant CHECK (((updated_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (updated_at <= '9000-01-01 00:00:00+00'::timestamp with time zone)))
-constraint pgsched.queues.first_partition_is_a_multiple_of_16 CHECK (((first_partition >= 0) AND (((first_partition)::integer % 16) = 0)))
+constraint pgsched.queues.first_partition_begins_a_queue CHECK (((first_partition >= 0) AND (((first_partition)::integer % pgsched_internal.partitions_per_queue()) = 0)))
 constraint pgsched.queues.max_waiting_is_1_to_100_million CHECK (((max_waiting >= 1) AND (max_waiting <= 100000000)))
 constraint pgsched.queues.queue_name_is_plain CHECK ((name ~ '^[a-z][a-z0-9_-]{0,62}$'::text))
 constraint pgsched.queues.queues_first_partition_key UNIQUE (first_partition)
@@ -714,6 +714,7 @@ function pgsched_internal.acting_role() returns name volatility s parallel s
 function pgsched_internal.acts_for(text) returns boolean volatility s parallel s
 function pgsched_internal.advance_replay(uuid,integer) returns record volatility v parallel u set enable_sort=off, enable_hashjoin=off
 function pgsched_internal.advance_sequences() returns void volatility v parallel u set search_path=pg_catalog, pg_temp
+function pgsched_internal.any_partition_of(integer) returns smallint volatility v parallel s
 function pgsched_internal.attach_day(text,date) returns boolean volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.attach_if_free(text,date) returns boolean volatility v parallel u set search_path=pg_catalog, pg_temp
 function pgsched_internal.attempts_in(jsonb) returns numeric volatility i parallel s
@@ -800,6 +801,7 @@ function pgsched_internal.fault_of_json(jsonb) returns text volatility i paralle
 function pgsched_internal.fault_of_values(jsonb) returns record volatility i parallel s
 function pgsched_internal.find_execution(text,text) returns uuid volatility v parallel u
 function pgsched_internal.fire_dependents(uuid[]) returns uuid[] volatility v parallel u
+function pgsched_internal.first_partition_of(integer) returns smallint volatility i parallel s
 function pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) returns void volatility v parallel u
 function pgsched_internal.follow_replaced(pgsched.jobs,pgsched.jobs) returns void volatility v parallel u
 function pgsched_internal.forget_dependencies(uuid) returns void volatility v parallel u
@@ -890,9 +892,12 @@ function pgsched_internal.pages_of(smallint) returns bigint volatility s paralle
 function pgsched_internal.partition_in(uuid) returns smallint volatility i parallel s
 function pgsched_internal.partition_of(pgsched.jobs) returns smallint volatility s parallel s
 function pgsched_internal.partition_with(uuid) returns smallint volatility v parallel u
+function pgsched_internal.partitions_of(integer) returns SETOF smallint volatility i parallel s
+function pgsched_internal.partitions_per_queue() returns integer volatility i parallel s
 function pgsched_internal.put_away(smallint,uuid,text) returns void volatility v parallel u
 function pgsched_internal.put_job(uuid,text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched.jobs volatility v parallel u
 function pgsched_internal.queue_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
+function pgsched_internal.queue_number_of(integer) returns integer volatility i parallel s
 function pgsched_internal.queue_to_tell(smallint,text) returns smallint volatility s parallel s
 function pgsched_internal.queues_changed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) returns integer volatility v parallel u
@@ -1054,6 +1059,7 @@ grant execute on pgsched_internal.accounted_to(pgsched.jobs,boolean) to pgsched_
 grant execute on pgsched_internal.acting_role() to pgsched_worker
 grant execute on pgsched_internal.acts_for(text) to pgsched_worker
 grant execute on pgsched_internal.advance_replay(uuid,integer) to pgsched_worker
+grant execute on pgsched_internal.any_partition_of(integer) to pgsched_worker
 grant execute on pgsched_internal.attach_day(text,date) to pgsched_worker
 grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_worker
@@ -1131,6 +1137,9 @@ grant execute on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,i
 grant execute on pgsched_internal.fault_of_json(jsonb) to pgsched_worker
 grant execute on pgsched_internal.find_execution(text,text) to pgsched_worker
 grant execute on pgsched_internal.fire_dependents(uuid[]) to pgsched_worker
+grant execute on pgsched_internal.first_partition_of(integer) to pgsched_client
+grant execute on pgsched_internal.first_partition_of(integer) to pgsched_reader
+grant execute on pgsched_internal.first_partition_of(integer) to pgsched_worker
 grant execute on pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) to pgsched_worker
 grant execute on pgsched_internal.forget_dependencies(uuid) to pgsched_worker
 grant execute on pgsched_internal.gate_of(text,text) to pgsched_worker
@@ -1208,7 +1217,12 @@ grant execute on pgsched_internal.owner_of_job(uuid) to pgsched_worker
 grant execute on pgsched_internal.partition_in(uuid) to pgsched_worker
 grant execute on pgsched_internal.partition_of(pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.partition_with(uuid) to pgsched_worker
+grant execute on pgsched_internal.partitions_of(integer) to pgsched_worker
+grant execute on pgsched_internal.partitions_per_queue() to pgsched_client
+grant execute on pgsched_internal.partitions_per_queue() to pgsched_reader
+grant execute on pgsched_internal.partitions_per_queue() to pgsched_worker
 grant execute on pgsched_internal.put_away(smallint,uuid,text) to pgsched_worker
+grant execute on pgsched_internal.queue_number_of(integer) to pgsched_worker
 grant execute on pgsched_internal.queue_to_tell(smallint,text) to pgsched_worker
 grant execute on pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.record_in_hand(pgsched.executions,pgsched_internal.results_to_record) to pgsched_worker
@@ -1397,7 +1411,7 @@ comment on pgsched.cancel_replay(uuid,text) is 'Ends a replay of many: what it h
 comment on pgsched.claim(text,text,integer,interval) is 'Hands out what is due in a queue that is pulled, no more than batch and no more than 16 MiB of payloads, each under a lease and a token: what is not completed, failed, extended or released (pgsched.complete and so on) by then, a later claim has. Worker says who claims. Gives a client''s role its own executions alone. PS010 for an unknown queue, PS011 for one that workers serve.'
 comment on pgsched.complete(uuid,bigint,jsonb) is 'Says that an execution which was claimed, or deferred by its target, has succeeded, and what came of it. Where somebody has locked its row, or its job, that is kept, and recorded as soon as they are free. PS013 where another has it by now or it has ended, PS010 for an unknown one.'
 comment on pgsched.count_dead_letters(jsonb,interval) is 'How many open dead letters a filter names, as far as they can be counted in so long.'
-comment on pgsched.create_queue(text,jsonb,text) is 'Makes a queue with sixteen partitions of its own, while everything goes on; returns the first one''s number. What changes names is set as by pgsched.set_queue; pulled, which is so for good, leaves the queue to consumers: see pgsched.claim. PS000 for a name that cannot be, PS011 where there is a queue of this name.'
+comment on pgsched.create_queue(text,jsonb,text) is 'Makes a queue with partitions of its own, while everything goes on; returns the first one''s number. What changes names is set as by pgsched.set_queue; pulled, which is so for good, leaves the queue to consumers: see pgsched.claim. PS000 for a name that cannot be, PS011 where there is a queue of this name.'
 comment on pgsched.dead_letters is 'The executions that failed for good and what was done about them, until they expire.'
 comment on pgsched.discard(uuid,text,text) is 'Takes a dead letter off the open ones; in history it stays. False if it was discarded before; PS010 for an unknown id, PS011 for one that has not failed, was replayed or has expired.'
 comment on pgsched.discard_all(jsonb,integer,text,text) is 'Discards the open dead letters that a filter names, no more than most and for some seconds at most: how many, and whether these were all. PS000 or PS002 for a filter that cannot be meant.'
@@ -1447,6 +1461,7 @@ comment on pgsched_internal.acting_role() is 'The role that the session acts as:
 comment on pgsched_internal.acts_for(text) is 'Whether the session acts as a role of this client, or as one that may do everything.'
 comment on pgsched_internal.advance_replay(uuid,integer) is 'Replays the next dead letters of a replay of many, no more than so many and than its pace allows: how many, whether the next chunk need not wait, and whether that was the last.'
 comment on pgsched_internal.advance_sequences() is 'Brings the sequences up to the rows of their tables, which replication brings and sequences it does not; called by migrations.'
+comment on pgsched_internal.any_partition_of(integer) is 'One of the partitions of the queue that has this first one, at random.'
 comment on pgsched_internal.attach_day(text,date) is 'Makes the table of a day a partition, if the locks for it are free at this moment; whether that is done.'
 comment on pgsched_internal.attach_if_free(text,date) is 'Makes the table of a day a partition; false where the locks for it are not free, null where it cannot be one any more.'
 comment on pgsched_internal.attempts_in(jsonb) is 'How many attempts these options allow; null where they do not say.'
@@ -1535,6 +1550,7 @@ comment on pgsched_internal.fault_of_json(jsonb) is 'Why a value is not taken as
 comment on pgsched_internal.fault_of_values(jsonb) is 'What is wrong with a rule that has one value, and what to write instead; nulls where nothing is.'
 comment on pgsched_internal.find_execution(text,text) is 'The id of a client''s execution by its id or key: the live one, else the last that ended. PS010 where there is none, PS011 for a job.'
 comment on pgsched_internal.fire_dependents(uuid[]) is 'Lets those of these held executions fire that need wait for nothing any more; returns their ids.'
+comment on pgsched_internal.first_partition_of(integer) is 'The first partition of the queue to which a partition belongs.'
 comment on pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) is 'What follows from the end of an execution: a target is told, its job counts it, what waits for it is released, and its ordering key is blocked or goes on.'
 comment on pgsched_internal.follow_replaced(pgsched.jobs,pgsched.jobs) is 'Has the waiting row of a job follow the definition that has replaced another.'
 comment on pgsched_internal.forget_dependencies(uuid) is 'Removes what an execution waited for; called once it is not held any more.'
@@ -1561,7 +1577,7 @@ comment on pgsched_internal.is_lost(pgsched.executions) is 'Whether an execution
 comment on pgsched_internal.is_of_a_row(text) is 'Whether a single row can be at fault for an error, by its SQLSTATE.'
 comment on pgsched_internal.is_of_key(smallint,uuid,text,text) is 'Whether an execution has not ended and is of this ordering key.'
 comment on pgsched_internal.is_privileged(name) is 'Whether a role may do more than a client should; true too where there is no such role.'
-comment on pgsched_internal.is_watched(integer) is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.'
+comment on pgsched_internal.is_watched(integer) is 'Whether some worker looks at all partitions of a queue by itself, so that nobody needs to notify.'
 comment on pgsched_internal.is_whole(jsonb,bigint,bigint) is 'Whether a JSON value is a whole number within these bounds.'
 comment on pgsched_internal.job_keys_inserted() is 'The same for inserted jobs.'
 comment on pgsched_internal.job_under(text,text,text) is 'The job that has a key, which is not locked; PS011 where that was to be refused.'
@@ -1610,7 +1626,7 @@ comment on pgsched_internal.my_clients() is 'The clients whose rows the current 
 comment on pgsched_internal.new_id_in(smallint) is 'A new identity, as pgsched.new_id() makes them, that carries the partition of its row.'
 comment on pgsched_internal.new_secret() is 'A new signing secret: whsec_ and the base64 of 32 random bytes.'
 comment on pgsched_internal.new_token(smallint) is 'A token for the lease of an execution in this partition, which nobody can guess.'
-comment on pgsched_internal.next_queue_number() is 'The number of the next queue: its partitions are 16 times as much and the fifteen after it.'
+comment on pgsched_internal.next_queue_number() is 'The number of the next queue.'
 comment on pgsched_internal.not_empty(smallint[],text[]) is 'Those of these partitions in which anything stands that is due.'
 comment on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) is 'Notes ends with these of all that wait for them; returns how many were released or skipped for that.'
 comment on pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) is 'The same; one with which that fails is held, with the reason, and the others are dealt with.'
@@ -1627,9 +1643,12 @@ comment on pgsched_internal.pages_of(smallint) is 'How many pages the table of a
 comment on pgsched_internal.partition_in(uuid) is 'The partition that an id carries; null where it carries none. A hint: an id made elsewhere may look as if it did.'
 comment on pgsched_internal.partition_of(pgsched.jobs) is 'The one partition in which all new rows of a job live.'
 comment on pgsched_internal.partition_with(uuid) is 'The partition in which an execution lives; null once it has ended.'
+comment on pgsched_internal.partitions_of(integer) is 'All partitions of the queue that has this first one.'
+comment on pgsched_internal.partitions_per_queue() is 'How many partitions a queue has.'
 comment on pgsched_internal.put_away(smallint,uuid,text) is 'Holds an execution for whose sake a batch failed, or ends it where it cannot even be held; it is locked. What can be neither stays.'
 comment on pgsched_internal.put_job(uuid,text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'Inserts a job, or replaces the one that has its key where that is wanted; null where that one stays as it is.'
 comment on pgsched_internal.queue_followed() is 'Makes the tables of a queue that was made where the rows come from.'
+comment on pgsched_internal.queue_number_of(integer) is 'The number of the queue to which a partition belongs.'
 comment on pgsched_internal.queue_to_tell(smallint,text) is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where that one is pulled and the target is to be called.'
 comment on pgsched_internal.queues_changed() is 'Has the workers look at the queues again.'
 comment on pgsched_internal.reap_in_hand(smallint,integer,timestamp with time zone) is 'Takes back what no worker has in hand and whose lease had run out by a moment, of so many due executions of a partition; returns how many.'
@@ -1655,7 +1674,7 @@ comment on pgsched_internal.setting(text,text) is 'A setting of pgsched, such as
 comment on pgsched_internal.shut_gate(text,timestamp with time zone,text) is 'Lets nothing pass a gate before this instant; false if so it was.'
 comment on pgsched_internal.skip_dependents(uuid[]) is 'Ends those of these held executions that wait for the success of one that had none; returns their ids.'
 comment on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) is 'Enters instants of a job that had no row into history as skipped, all in one row.'
-comment on pgsched_internal.slot_for(text,text,text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).'
+comment on pgsched_internal.slot_for(text,text,text) is 'Which of its queue''s partitions a key lives in, counted from 0.'
 comment on pgsched_internal.stalls() is 'Why nothing begins in a queue though it is due, by the queue''s first partition: it is paused, or no worker serves it.'
 comment on pgsched_internal.still_in_hand(smallint,uuid,bigint) is 'The execution that is leased under this token, not locked; null where it is so no more.'
 comment on pgsched_internal.succeeded_lately(text,text,uuid) is 'The execution that succeeded under a key within the retention, as the last one under it; null where there is none. By its id, where the row of the key tells it.'
@@ -1676,7 +1695,7 @@ comment on pgsched_internal.wait_for_end(pgsched.executions) is 'The same for wh
 comment on pgsched_internal.wait_for_row(pgsched.executions) is 'Locks an execution that somebody has locked, if that is over in a moment; whether it did.'
 comment on pgsched_internal.waiting_of_job(smallint,uuid) is 'The rows of a job that wait in a partition, not locked.'
 comment on pgsched_internal.waits_for_own(smallint,uuid) is 'Whether an execution waits, directly or through others, for one of its own ordering key that has not ended.'
-comment on pgsched_internal.watch_of(integer) is 'What the watch of a queue (partition >> 4) says, as it was noted last; null where it never was.'
+comment on pgsched_internal.watch_of(integer) is 'What the watch of a queue says, as it was noted last; null where it never was.'
 comment on pgsched_internal.weeks_of_history(timestamp with time zone) is 'All of history in parts of a week at most: from an instant on, then back from there. What is older than its days comes last.'
 comment on pgsched_internal.withdraw(uuid,text) is 'Takes back the planned row of a job that is edited, paused or cancelled.'
 comment on pgsched_internal.write_log(text,uuid,text,jsonb) is 'Writes a row of the audit log; without an actor it names the role that the session acts as. Called by the functions that change something, once they have judged who calls them.'

@@ -8,6 +8,15 @@ from tests.store.store_arrange import Connection, call, column, value
 pytestmark = pytest.mark.oldest_postgresql
 
 
+def test_both_know_the_same_number_of_partitions(db: Connection) -> None:
+    assert value(db, "select pgsched_internal.partitions_per_queue()") == PARTITIONS_PER_QUEUE
+    drawn = (
+        "insert into pgsched.executions (target, fire_at) select 'python:settle', 'infinity'"
+        " from generate_series(1, 1000) returning partition"
+    )
+    assert set(column(db, drawn)) == set(partitions_of(0))
+
+
 def test_keys_are_spread_over_all_partitions_of_a_queue_and_no_others(db: Connection) -> None:
     slots = (
         "select distinct pgsched_internal.slot_for('shop', n::text, null) from generate_series(1, 1000) n order by 1"

@@ -60,7 +60,7 @@ begin
   on conflict (name) do update set value = (f.value::int + 1)::text, updated_at = pgsched.now()
   returning f.value::int into number;
   select min(n) into number from generate_series(1, 2047) n
-   where not exists (select from pgsched.queues q where q.first_partition = n * 16)
+   where not exists (select from pgsched.queues q where q.first_partition = n * pgsched_internal.partitions_per_queue())
      and (n >= number or number > 2047);
   if number is null then
     perform pgsched_internal.refuse('PS011', 'there are 2048 queues, as many as there can be', 'drop one that is not needed');
@@ -68,7 +68,7 @@ begin
   update pgsched_internal.facts f set value = number::text where f.name = 'queues' and f.value::int < number;
   return number;
 end $$;
-comment on function pgsched_internal.next_queue_number() is 'The number of the next queue: its partitions are 16 times as much and the fifteen after it.';
+comment on function pgsched_internal.next_queue_number() is 'The number of the next queue.';
 
 -- A table that stands by itself is made and then attached: that takes a lock which lets others go on reading and writing,
 -- while a table made as a partition would lock all of them out. It has what the tables of the queue default have: the
@@ -115,10 +115,10 @@ begin
   if exists (select from pgsched.queues q where q.name = create_queue.name) then
     perform pgsched_internal.refuse('PS011', format('there is a queue %L already', name), 'set what shall be different: pgsched.set_queue');
   end if;
-  first := pgsched_internal.next_queue_number() * 16;
+  first := pgsched_internal.next_queue_number() * pgsched_internal.partitions_per_queue();
   for try in 1..10 loop
     begin
-      perform pgsched_internal.make_partition(p, pulled::boolean) from generate_series(first, first + 15) p;
+      perform pgsched_internal.make_partition(p, pulled::boolean) from pgsched_internal.partitions_of(first) p;
       exit;
     exception when lock_not_available then
       if try = 10 then
@@ -126,15 +126,15 @@ begin
       end if;
     end;
   end loop;
-  insert into pgsched_internal.orderings (partition) select generate_series(first, first + 15);
-  execute format('create sequence pgsched_internal.watch_%s', first / 16);
+  insert into pgsched_internal.orderings (partition) select pgsched_internal.partitions_of(first);
+  execute format('create sequence pgsched_internal.watch_%s', pgsched_internal.queue_number_of(first));
   insert into pgsched.queues (name, first_partition, pulled) values (name, first, pulled::boolean);
   perform pgsched.set_queue(name, changes - 'pulled', actor);
   perform pgsched_internal.log_setting('create queue', create_queue.actor, jsonb_build_object('queue', name, 'first_partition', first));
   return first;
 end $$;
 comment on function pgsched.create_queue(text, jsonb, text)
-  is 'Makes a queue with sixteen partitions of its own, while everything goes on; returns the first one''s number. What changes names
+  is 'Makes a queue with partitions of its own, while everything goes on; returns the first one''s number. What changes names
 is set as by pgsched.set_queue; pulled, which is so for good, leaves the queue to consumers: see pgsched.claim. PS000 for a name that cannot be, PS011 where there is a queue of this name.';
 
 create or replace function pgsched.drop_queue(name text, actor text default null) returns void
@@ -188,17 +188,19 @@ comment on function pgsched_internal.check_empty(pgsched.queues) is 'True where 
 
 -- Under the lock nobody can be adding rows: who was about to, finds no partition for them.
 create or replace function pgsched_internal.drop_partitions(queue pgsched.queues) returns void language plpgsql volatile as $$
+declare
+  partition smallint;
 begin
   lock table only pgsched.executions in access exclusive mode;
   if pgsched_internal.count_live(queue.name, 1) > 0 then
     perform pgsched_internal.refuse('PS011', format('executions came into the queue %L just now', queue.name),
       'wait until they have ended, or cancel them');
   end if;
-  for partition in queue.first_partition..queue.first_partition + 15 loop
+  for partition in select pgsched_internal.partitions_of(queue.first_partition) loop
     execute format('drop table pgsched_internal.executions_%s', partition);
   end loop;
-  execute format('drop sequence if exists pgsched_internal.watch_%s', queue.first_partition / 16);
-  delete from pgsched_internal.orderings o where o.partition between queue.first_partition and queue.first_partition + 15;
+  execute format('drop sequence if exists pgsched_internal.watch_%s', pgsched_internal.queue_number_of(queue.first_partition));
+  delete from pgsched_internal.orderings o where pgsched_internal.first_partition_of(o.partition) = queue.first_partition;
 end $$;
 comment on function pgsched_internal.drop_partitions(pgsched.queues) is 'Drops the tables of a queue, which must be empty.';
 
@@ -208,7 +210,7 @@ declare
   first constant integer := (select q.first_partition from pgsched.queues q where q.name = count_live.queue);
 begin
   return (select count(*) from (select from pgsched.executions e
-                                 where e.partition between first and first + 15 and (e.lease_token is null or not waiting)
+                                 where e.partition between first and first + pgsched_internal.partitions_per_queue() - 1 and (e.lease_token is null or not waiting)
                                  limit most) found);
 end $$;
 comment on function pgsched_internal.count_live(text, bigint, boolean)

@@ -4,13 +4,15 @@
 
 create or replace function pgsched_internal.queue_followed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  partition smallint;
 begin
-  for partition in new.first_partition..new.first_partition + 15 loop
+  for partition in select pgsched_internal.partitions_of(new.first_partition) loop
     if to_regclass('pgsched_internal.executions_' || partition) is null then
       perform pgsched_internal.make_partition(partition, new.pulled);
     end if;
   end loop;
-  execute format('create sequence if not exists pgsched_internal.watch_%s', new.first_partition / 16);
+  execute format('create sequence if not exists pgsched_internal.watch_%s', pgsched_internal.queue_number_of(new.first_partition));
   return null;
 end $$;
 comment on function pgsched_internal.queue_followed() is 'Makes the tables of a queue that was made where the rows come from.';
@@ -21,13 +23,16 @@ alter table pgsched.queues enable replica trigger queue_followed;
 -- What others have locked at this moment stays: the tables of a queue that is no more are empty, and in nobody's way.
 create or replace function pgsched_internal.dropped_queue_followed() returns trigger
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  partitions constant smallint[] := array(select pgsched_internal.partitions_of(old.first_partition));
+  partition smallint;
 begin
   lock table only pgsched.executions in access exclusive mode nowait;
-  if not exists (select from pgsched.executions e where e.partition between old.first_partition and old.first_partition + 15) then
-    for partition in old.first_partition..old.first_partition + 15 loop
+  if not exists (select from pgsched.executions e where e.partition = any (partitions)) then
+    foreach partition in array partitions loop
       execute format('drop table if exists pgsched_internal.executions_%s', partition);
     end loop;
-    execute format('drop sequence if exists pgsched_internal.watch_%s', old.first_partition / 16);
+    execute format('drop sequence if exists pgsched_internal.watch_%s', pgsched_internal.queue_number_of(old.first_partition));
   end if;
   return null;
 exception when lock_not_available then return null;

@@ -93,7 +93,7 @@ begin
     'pgsched_worker');
   perform pgsched_internal.grant_execute(array[
     'pgsched_internal.account_from_claimed', 'pgsched_internal.accounted_to', 'pgsched_internal.acting_role', 'pgsched_internal.acts_for',
-    'pgsched_internal.advance_replay', 'pgsched_internal.decide',
+    'pgsched_internal.advance_replay', 'pgsched_internal.any_partition_of', 'pgsched_internal.decide',
     'pgsched_internal.attempts_in', 'pgsched_internal.backoff', 'pgsched_internal.block_key', 'pgsched_internal.bring_along', 'pgsched_internal.cancel_waiting',
     'pgsched_internal.carry_on', 'pgsched_internal.check_acts_for', 'pgsched_internal.check_after', 'pgsched_internal.check_backfill',
     'pgsched_internal.check_changes', 'pgsched_internal.check_claim', 'pgsched_internal.check_client_changes',
@@ -108,7 +108,7 @@ begin
     'pgsched_internal.count_live', 'pgsched_internal.count_outcome', 'pgsched_internal.default_attempts', 'pgsched_internal.detail_of', 'pgsched_internal.digits_in', 'pgsched_internal.drop_day',
     'pgsched_internal.drop_partitions', 'pgsched_internal.duration_text', 'pgsched_internal.edited',
     'pgsched_internal.end_in_hand', 'pgsched_internal.expire_dead_letters', 'pgsched_internal.fail_in_hand', 'pgsched_internal.fault_of_json',
-    'pgsched_internal.find_execution', 'pgsched_internal.end_execution', 'pgsched_internal.follow_end', 'pgsched_internal.skip_range', 'pgsched_internal.fire_dependents',
+    'pgsched_internal.find_execution', 'pgsched_internal.end_execution', 'pgsched_internal.follow_end', 'pgsched_internal.skip_range', 'pgsched_internal.fire_dependents', 'pgsched_internal.first_partition_of',
     'pgsched_internal.forget_dependencies', 'pgsched_internal.gate_of', 'pgsched_internal.has_ended',
     'pgsched_internal.bury', 'pgsched_internal.is_a_lock', 'pgsched_internal.is_living', 'pgsched_internal.is_of_a_row', 'pgsched_internal.put_away', 'pgsched_internal.is_day', 'pgsched_internal.is_duration', 'pgsched_internal.is_instant', 'pgsched_internal.is_kept',
     'pgsched_internal.is_of_key', 'pgsched_internal.is_privileged', 'pgsched_internal.is_watched', 'pgsched_internal.is_whole', 'pgsched_internal.keep_dead_letters', 'pgsched_internal.length_of',
@@ -119,7 +119,7 @@ begin
     'pgsched_internal.moves_instants', 'pgsched_internal.my_clients', 'pgsched_internal.new_secret', 'pgsched_internal.new_token',
     'pgsched_internal.next_queue_number', 'pgsched_internal.note_ends', 'pgsched_internal.notify_release', 'pgsched_internal.notify_turns',
     'pgsched_internal.notify_wake', 'pgsched_internal.notify_workers', 'pgsched_internal.open_gate', 'pgsched_internal.options_of', 'pgsched_internal.owner_of_job',
-    'pgsched_internal.partition_of', 'pgsched_internal.partition_with', 'pgsched_internal.make_day', 'pgsched_internal.queue_to_tell',
+    'pgsched_internal.partition_of', 'pgsched_internal.partition_with', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.queue_number_of', 'pgsched_internal.make_day', 'pgsched_internal.queue_to_tell',
     'pgsched_internal.reap_in_hand', 'pgsched_internal.refuse', 'pgsched_internal.refuse_full', 'pgsched_internal.release_abandoned',
     'pgsched_internal.release_dependents', 'pgsched_internal.replay_letter', 'pgsched_internal.revive', 'pgsched_internal.schedule_after',
     'pgsched_internal.schedule_job', 'pgsched_internal.schedule_keyed', 'pgsched_internal.seconds_in', 'pgsched_internal.set_aside', 'pgsched_internal.setting',
@@ -164,8 +164,8 @@ begin
     pgsched_internal.live, pgsched_internal.ended, pgsched.schema_version to pgsched_reader;
   grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
     created_at) on pgsched.clients to pgsched_reader;
-  perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched_internal.count_live', 'pgsched_internal.is_living',
-    'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
+  perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched_internal.count_live', 'pgsched_internal.first_partition_of',
+    'pgsched_internal.is_living', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.dependencies',
                               'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.replays', 'pgsched.blocked_keys'] loop
     execute format('create policy reader on %s for select to pgsched_reader using (true)', item);
@@ -203,8 +203,8 @@ begin
   -- Called by constraints, defaults, views and policies.
   perform pgsched_internal.grant_execute(array[
     'pgsched_internal.check_cron', 'pgsched_internal.check_labels', 'pgsched_internal.check_options', 'pgsched_internal.check_partition',
-    'pgsched_internal.check_payload', 'pgsched_internal.check_rules', 'pgsched_internal.check_target', 'pgsched_internal.my_clients', 'pgsched_internal.refuse',
-    'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_client');
+    'pgsched_internal.check_payload', 'pgsched_internal.check_rules', 'pgsched_internal.check_target', 'pgsched_internal.first_partition_of', 'pgsched_internal.my_clients', 'pgsched_internal.partitions_per_queue',
+    'pgsched_internal.refuse', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_client');
   create policy mine on pgsched.clients for select to pgsched_client
     using (exists (select from pg_catalog.pg_roles r where r.rolname = database_role and pg_catalog.pg_has_role(r.oid, 'MEMBER')));
   foreach item in array array['pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched_internal.kept_dead_letters',

@@ -132,8 +132,8 @@ begin
   end if;
   for first in select q.first_partition from pgsched.queues q order by q.first_partition loop
     begin
-      select p into home from generate_series(first, first + 15) p
-       where (pgsched_internal.live_execution(p::smallint, partition_with.id)).id is not null limit 1;
+      select p into home from pgsched_internal.partitions_of(first) p
+       where (pgsched_internal.live_execution(p, partition_with.id)).id is not null limit 1;
       raise sqlstate 'PSUND';
     exception when sqlstate 'PSUND' then null;
     end;

@@ -1,15 +1,36 @@
--- The partition in which a row lives.
+-- The partition in which a row lives, and the queue of a partition. Each of these is one expression, which becomes a part of the
+-- statement that calls it: it costs what it takes to plan it, and nothing where the plan is kept.
+
+create or replace function pgsched_internal.first_partition_of(partition integer) returns smallint language sql immutable parallel safe
+  return (partition & ~(pgsched_internal.partitions_per_queue() - 1))::smallint;
+comment on function pgsched_internal.first_partition_of(integer) is 'The first partition of the queue to which a partition belongs.';
+
+create or replace function pgsched_internal.queue_number_of(partition integer) returns integer language sql immutable parallel safe
+  return partition / pgsched_internal.partitions_per_queue();
+comment on function pgsched_internal.queue_number_of(integer) is 'The number of the queue to which a partition belongs.';
+
+create or replace function pgsched_internal.partitions_of(first_partition integer) returns setof smallint
+  language sql immutable parallel safe rows 16
+  begin atomic
+    select p::smallint from generate_series(first_partition, first_partition + pgsched_internal.partitions_per_queue() - 1) as p;
+  end;
+comment on function pgsched_internal.partitions_of(integer) is 'All partitions of the queue that has this first one.';
+
+create or replace function pgsched_internal.any_partition_of(first_partition integer) returns smallint language sql volatile parallel safe
+  return first_partition + floor(random() * pgsched_internal.partitions_per_queue())::smallint;
+comment on function pgsched_internal.any_partition_of(integer) is 'One of the partitions of the queue that has this first one, at random.';
 
 create or replace function pgsched_internal.slot_for(client_id text, key text, ordering_key text) returns smallint
   language sql immutable parallel safe
-  as $$ select (hashtextextended(coalesce('o:' || ordering_key, 'k:' || key), hashtextextended(client_id, 0)) & 15)::smallint $$;
-comment on function pgsched_internal.slot_for(text, text, text) is 'Which of its queue''s sixteen partitions a key lives in (0 to 15).';
+  return (hashtextextended(coalesce('o:' || ordering_key, 'k:' || key), hashtextextended(client_id, 0))
+          & (pgsched_internal.partitions_per_queue() - 1))::smallint;
+comment on function pgsched_internal.slot_for(text, text, text) is 'Which of its queue''s partitions a key lives in, counted from 0.';
 
 -- Not in SQL: a statement would inline its body anew, which costs more than the insert of a row.
 create or replace function pgsched_internal.check_partition(partition smallint, client_id text, key text, ordering_key text)
   returns boolean language plpgsql immutable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  return (partition & 15) = pgsched_internal.slot_for(client_id, key, ordering_key)
+  return partition - pgsched_internal.first_partition_of(partition) = pgsched_internal.slot_for(client_id, key, ordering_key)
     or pgsched_internal.refuse('PS000', 'a row with a key or an ordering key lives in the partition of that key',
          'set partition to pgsched.partition_for(queue, client_id, key, ordering_key), or call pgsched.schedule');
 end $$;
@@ -31,7 +52,7 @@ begin
       perform pgsched_internal.refuse('PS010', format('there is no queue %L', partition_for.queue), 'the names are in pgsched.queues');
     end if;
   end if;
-  return first + coalesce(pgsched_internal.slot_for(client_id, key, ordering_key), floor(random() * 16)::smallint);
+  return coalesce(first + pgsched_internal.slot_for(client_id, key, ordering_key), pgsched_internal.any_partition_of(first));
 end $$;
 comment on function pgsched.partition_for(text, text, text, text)
   is 'The partition for a row of this queue and key; a random one of the queue''s for a row with neither key.';

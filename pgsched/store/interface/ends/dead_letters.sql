@@ -23,7 +23,7 @@ select d.id, d.client_id, d.key, d.job_id, q.name as queue, d.target, pgsched_in
                k.finished_at, k.attempt, k.status_code, k.reason, k.replayed_as, k.dealt_with_at, k.dealt_with_by, k.partition,
                k.status
           from pgsched_internal.kept_dead_letters k) d
-  left join pgsched.queues q on q.first_partition = (d.partition & ~15)
+  left join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(d.partition)
   left join pgsched.clients c on c.client_id = d.client_id
  where d.status = 'failed' and d.finished_at + coalesce(c.dead_letters_for, interval '365 days') > pgsched.now();
 comment on view pgsched.dead_letters is 'The executions that failed for good and what was done about them, until they expire.';
@@ -153,7 +153,7 @@ create or replace function pgsched_internal.revive(
   letter pgsched.history, fire_at timestamptz, target text, payload jsonb, options jsonb, actor text
 ) returns uuid language plpgsql volatile as $$
 declare
-  queue constant text := (select q.name from pgsched.queues q where q.first_partition = letter.partition & ~15);
+  queue constant text := (select q.name from pgsched.queues q where q.first_partition = pgsched_internal.first_partition_of(letter.partition));
   new_id uuid := pgsched_internal.new_id_in(letter.partition);
   held pgsched_internal.keys;
 begin

@@ -83,7 +83,7 @@ begin
   -- An end is told also where its queue is full: no client can insert what is not awaited and says so.
   insert into pgsched.executions as e (fire_at, awaited, client_id, target, partition, payload)
   values (pgsched.now(), false, ended.client_id, told,
-    pgsched_internal.queue_to_tell(ended.partition, told) + floor(random() * 16)::smallint,
+    pgsched_internal.any_partition_of(pgsched_internal.queue_to_tell(ended.partition, told)),
     jsonb_build_object('execution', ended.id, 'job', ended.job_id, 'client', ended.client_id, 'key', ended.key, 'target', ended.target,
         'status', status, 'scheduled_for', coalesce(ended.scheduled_for, ended.fire_at), 'finished_at', pgsched.now(),
         'attempt', ended.attempt, 'status_code', status_code, 'reason', reason)

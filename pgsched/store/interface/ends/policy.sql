@@ -49,7 +49,7 @@ declare
   of_queue jsonb;
 begin
   select (select c.options from pgsched.clients c where c.client_id = options_of.client_id),
-         (select q.options from pgsched.queues q where q.first_partition = (options_of.partition & ~15)) into of_client, of_queue;
+         (select q.options from pgsched.queues q where q.first_partition = pgsched_internal.first_partition_of(options_of.partition)) into of_client, of_queue;
   if coalesce(of_client, of_queue) is null then
     return coalesce(own, '{}');
   end if;

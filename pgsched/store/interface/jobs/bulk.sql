@@ -67,7 +67,7 @@ declare
   taken integer := 0;
   cancelled integer := 0;
 begin
-  for home in select q.first_partition + n from pgsched.queues q, generate_series(0, 15) n order by 1 loop
+  for home in select p from pgsched.queues q, pgsched_internal.partitions_of(q.first_partition) p order by p loop
     begin  -- undone, so that no lock stays on a partition in which there is nothing
       execute format('select exists (select from %s e.client_id = $1 and e.lease_token is null)', pgsched_internal.in_partition(home))
          into any_waits using cancel_waiting.client;

@@ -58,10 +58,10 @@ select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, 
        s.created_at, s.finished_at, s.status_code, s.result,
        case when s.status = 'running' then null
             when s.status in ('scheduled', 'retrying')
-            then coalesce((select pgsched_internal.stalls()) ->> (s.partition & ~15)::text, s.reason)
+            then coalesce((select pgsched_internal.stalls()) ->> pgsched_internal.first_partition_of(s.partition)::text, s.reason)
             else s.reason end as reason, s.options,
        s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by
-  from (select * from pgsched_internal.live union all select * from pgsched_internal.ended) s left join pgsched.queues q on q.first_partition = (s.partition & ~15);
+  from (select * from pgsched_internal.live union all select * from pgsched_internal.ended) s left join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(s.partition);
 comment on view pgsched.status is 'Every execution, waiting, in hand and finished, with what became of it.';
 
 create or replace view pgsched_internal.live_status with (security_invoker = true) as
@@ -69,10 +69,10 @@ select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, 
        s.created_at, s.finished_at, s.status_code, s.result,
        case when s.status = 'running' then null
             when s.status in ('scheduled', 'retrying')
-            then coalesce((select pgsched_internal.stalls()) ->> (s.partition & ~15)::text, s.reason)
+            then coalesce((select pgsched_internal.stalls()) ->> pgsched_internal.first_partition_of(s.partition)::text, s.reason)
             else s.reason end as reason, s.options,
        s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.partition
-  from pgsched_internal.live s left join pgsched.queues q on q.first_partition = (s.partition & ~15);
+  from pgsched_internal.live s left join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(s.partition);
 comment on view pgsched_internal.live_status is 'Those that wait or are in hand.';
 
 create or replace view pgsched_internal.ended_status with (security_invoker = true) as
@@ -80,7 +80,7 @@ select s.id, s.client_id, s.key, s.job_id, q.name as queue, s.status, s.target, 
        s.created_at, s.finished_at, s.status_code, s.result,
        s.reason as reason, s.options,
        s.ordering_key, s.lease_owner, s.lease_expires_at, s.instants, s.last_scheduled_for, s.held_by, s.partition
-  from pgsched_internal.ended s left join pgsched.queues q on q.first_partition = (s.partition & ~15);
+  from pgsched_internal.ended s left join pgsched.queues q on q.first_partition = pgsched_internal.first_partition_of(s.partition);
 comment on view pgsched_internal.ended_status is 'Those that have ended.';
 
 create or replace function pgsched_internal.may_see(client text) returns boolean language sql stable as $$

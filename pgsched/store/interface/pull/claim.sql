@@ -96,8 +96,7 @@ create or replace function pgsched_internal.due_to_pull(
   out homes smallint[], out ids uuid[], out large boolean[]
 ) language plpgsql volatile as $$
 declare
-  shift constant integer := floor(random() * 16);
-  left_over smallint[] := array(select (due_to_pull.first + (slot + shift) % 16)::smallint from generate_series(0, 15) slot);
+  left_over smallint[] := array(select p from pgsched_internal.partitions_of(due_to_pull.first) p order by random());
   instants timestamptz[] := '{}';
   is_sifted boolean := false;
   found record;
@@ -175,7 +174,7 @@ declare
     pgsched_internal.in_partition(lease_in.partition,
       'set fire_at = $2, scheduled_for = coalesce(e.scheduled_for, e.fire_at), attempt = e.attempt + 1, lease_token = $3,'
       ' lease_expires_at = $2, consumer = $4 '));
-  is_hasty constant boolean := coalesce((select q.options ?| spans from pgsched.queues q where q.first_partition = lease_in.partition & ~15), false);
+  is_hasty constant boolean := coalesce((select q.options ?| spans from pgsched.queues q where q.first_partition = pgsched_internal.first_partition_of(lease_in.partition)), false);
   token constant bigint := consumer.token | lease_in.partition;
   handed pgsched_internal.handed[] := '{}';
   judged pgsched_internal.handed[];
@@ -251,7 +250,7 @@ declare
   first constant smallint := pgsched_internal.check_claim(queue, worker, batch, lease);
   clients constant text[] := pgsched_internal.clients_acted_for();
   consumer constant pgsched_internal.consumer := (worker, pgsched_internal.new_token(0::smallint), pgsched.now() + lease);
-  share integer := (batch + 15) / 16;
+  share integer := ceil(batch::float8 / pgsched_internal.partitions_per_queue());
   room integer := 16777216;
   wanted integer := batch;
   held constant text[] := array(select c.client_id from pgsched.clients c where c.state = 'held');

@@ -19,8 +19,8 @@ comment on function pgsched_internal.check_pulled(text, text)
   is 'True where a target goes with a queue: queue: and a queue that is pulled, or neither; raises PS001 with what to write otherwise.';
 
 create or replace function pgsched_internal.queue_to_tell(partition smallint, told text) returns smallint language sql stable parallel safe as $$
-  select case when told <> 'queue:' and (select q.pulled from pgsched.queues q where q.first_partition = partition & ~15)
-              then 0::smallint else partition & ~15::smallint end
+  select case when told <> 'queue:' and (select q.pulled from pgsched.queues q where q.first_partition = pgsched_internal.first_partition_of(partition))
+              then 0::smallint else pgsched_internal.first_partition_of(partition) end
 $$;
 comment on function pgsched_internal.queue_to_tell(smallint, text)
   is 'The first partition of the queue from which a target is told of an end in this partition: the same, but the queue default where
@@ -59,8 +59,8 @@ begin
   end if;
   execute 'select min(due.fire_at) from (' || string_agg(format(
       '(select e.fire_at from %s e.partition = %s and e.fire_at < ''infinity'' order by e.fire_at limit 1)',
-      pgsched_internal.in_partition(p::smallint), p), ' union all ') || ') due'
-    from generate_series(first, first + 15) p into earliest;
+      pgsched_internal.in_partition(p), p), ' union all ') || ') due'
+    from pgsched_internal.partitions_of(first) p into earliest;
   return extract(epoch from earliest - clock_timestamp());
 end $$;
 comment on function pgsched_internal.until_next(text)

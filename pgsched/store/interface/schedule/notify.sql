@@ -13,7 +13,7 @@ create or replace function pgsched_internal.watch_of(queue_number integer) retur
     case queue_number when 0 then 'pgsched_internal.watch_0'::pg_catalog.regclass  -- looked up when it is planned
                       else pg_catalog.to_regclass('pgsched_internal.watch_' || queue_number) end)
 $$;
-comment on function pgsched_internal.watch_of(integer) is 'What the watch of a queue (partition >> 4) says, as it was noted last; null where it never was.';
+comment on function pgsched_internal.watch_of(integer) is 'What the watch of a queue says, as it was noted last; null where it never was.';
 
 -- Each value is named once: else it would be called as a function, at three times the cost, and not become a part of the query.
 create or replace function pgsched_internal.is_current(watch bigint) returns boolean language sql volatile as $$
@@ -25,7 +25,7 @@ create or replace function pgsched_internal.is_watched(queue_number integer) ret
   select pgsched_internal.is_current(pgsched_internal.watch_of(queue_number))
 $$;
 comment on function pgsched_internal.is_watched(integer)
-  is 'Whether some worker looks at all partitions of a queue (partition >> 4) by itself, so that nobody needs to notify.';
+  is 'Whether some worker looks at all partitions of a queue by itself, so that nobody needs to notify.';
 
 create or replace function pgsched_internal.take_watch(queue_number integer, worker integer) returns boolean
   language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set synchronous_commit = off as $$
@@ -64,7 +64,7 @@ create or replace function pgsched_internal.notify_wake(partition smallint, fire
   language plpgsql volatile as $$
 begin
   if fire_at < now() + interval '2 seconds' and current_setting('pgsched.notify', true) is distinct from 'off'
-     and not pgsched_internal.is_watched(partition >> 4) then
+     and not pgsched_internal.is_watched(pgsched_internal.queue_number_of(partition)) then
     perform pgsched_internal.notify_workers(partition || '@' || (extract(epoch from fire_at) * 1000000)::bigint);
   end if;
 end $$;
@@ -88,15 +88,15 @@ create or replace function pgsched_internal.executions_inserted() returns trigge
 begin
   if exists (select from pgsched.queues q where q.full_since is not null) then
     perform pgsched_internal.refuse_full(i.first_partition)
-       from (select distinct partition & ~15 as first_partition from inserted where job_id is null and awaited is null) i;
+       from (select distinct pgsched_internal.first_partition_of(partition) as first_partition from inserted where job_id is null and awaited is null) i;
   end if;
   if current_setting('pgsched.notify', true) is distinct from 'off' and current_setting('pgsched.notify', true) is distinct from 'told'
      and exists (select from inserted i where i.fire_at < now() + interval '2 seconds') then
     perform pgsched_internal.notify_workers(string_agg(near.partition || '@' || (extract(epoch from near.fire_at) * 1000000)::bigint, ','))
        from (select i.partition, min(i.fire_at) as fire_at from inserted i
               where i.fire_at < now() + interval '2 seconds' group by i.partition) near
-      group by near.partition >> 4  -- by queue: a message of more than 8000 bytes would refuse the insert
-     having not pgsched_internal.is_watched(near.partition >> 4);
+      group by pgsched_internal.queue_number_of(near.partition)  -- by queue: a message of more than 8000 bytes would refuse the insert
+     having not pgsched_internal.is_watched(pgsched_internal.queue_number_of(near.partition));
   end if;
   return null;
 end $$;

@@ -8,7 +8,7 @@ declare
   told constant boolean := current_setting('pgsched.notify', true) is distinct from 'off';
 begin
   if told then
-    perform pgsched_internal.refuse_full(home & ~15) from pgsched.queues q where q.full_since is not null limit 1;
+    perform pgsched_internal.refuse_full(pgsched_internal.first_partition_of(home)) from pgsched.queues q where q.full_since is not null limit 1;
     perform set_config('pgsched.notify', 'told', true);
   end if;
   insert into pgsched.executions (id, fire_at, client_id, target, payload, options, key, ordering_key, partition)

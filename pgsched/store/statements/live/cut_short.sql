@@ -5,7 +5,8 @@ with cut as materialized (
   select e.id, e.target like 'python:%%' as is_handler,
          e.losses > 1 and e.target like 'python:%%' and exists (
            select from pgsched.workers w join pgsched.queues q on q.name = any (w.queues)
-            where w.tries and w.lost_since is null and e.target = any (w.delivers) and q.first_partition = {p} & ~15) as is_suspect
+            where w.tries and w.lost_since is null and e.target = any (w.delivers)
+               and q.first_partition = pgsched_internal.first_partition_of({p})) as is_suspect
     from pgsched_internal.executions_{p} e where e.id = any (%(ids)s) and e.lease_token = any (%(tokens)s)
 )
 update pgsched_internal.executions_{p} e

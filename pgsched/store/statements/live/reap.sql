@@ -10,7 +10,7 @@ with tried as (
   select array(select distinct d.capability from pgsched.workers w cross join unnest(w.delivers) as d(capability)
                  join pgsched.queues q on q.name = any (w.queues)
                 where w.tries and w.id <> all (%(owners)s) and w.lost_since is null
-                  and q.first_partition = %(partition)s::int & ~15) as alone
+                  and q.first_partition = pgsched_internal.first_partition_of(%(partition)s::int)) as alone
 ), edge as materialized (
   select e.ctid as place, e.fire_at, e.lease_owner = any (%(owners)s) or e.lease_expires_at < to_timestamp(%(ended_by)s) as taken
     from pgsched.executions e

@@ -1,7 +1,7 @@
 -- overview: what is due, what is due later and what is held, by status, in each of the three counted up to a bound; whether it
 -- was reached there. Locks nothing. Index: executions_fire_at, of one partition after the other.
 with homes as (
-  select (q.first_partition + slot)::smallint as partition from pgsched.queues q, generate_series(0, 15) slot
+  select p as partition from pgsched.queues q, pgsched_internal.partitions_of(q.first_partition) p
 ), ranges (behind, until) as (
   values ('-infinity'::timestamptz, clock_timestamp()), (clock_timestamp(), '9999-12-31 00:00+00'), ('9999-12-31 00:00+00', 'infinity')
 ), found as (
