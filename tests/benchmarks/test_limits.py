@@ -11,7 +11,7 @@ from tests.benchmarks.tenants import run_tenants
 
 
 def test_what_a_limit_lets_pass_and_the_other_client_are_accounted_for(server: EmbeddedPostgres) -> None:
-    result = run_tenants(server.url, backlog=5_000, limit=20, rate=20, seconds=6, processes=2)
+    result = run_tenants(server.url, backlog=2_000, limit=20, rate=20, seconds=6, processes=2)
     assert 0 < result["passed_a_second"] <= 21
     assert result["beside_max_ms"] >= result["beside_p50_ms"] >= 0
 
@@ -22,15 +22,15 @@ def test_the_shares_of_all_clients_are_the_whole(server: EmbeddedPostgres) -> No
 
 
 def test_every_call_arrives_after_an_outage(server: EmbeddedPostgres) -> None:
-    result = run_outage(server.url, rate=50, down=4, after=2, processes=1)
+    result = run_outage(server.url, rate=50, down=3, after=1, processes=1)
     assert result["lost"] == 0
     assert result["calls_while_down"] < 200
 
 
 def test_every_key_is_delivered_in_order_though_workers_are_killed() -> None:
-    result = run_orderly(keys=100, executions=5, failures=0.2, processes=2)
+    result = run_orderly(keys=60, executions=5, failures=0.2, processes=2)
     assert result["out_of_order"] == 0
-    assert result["attempts"] >= 500
+    assert result["attempts"] >= 300
 
 
 @pytest.mark.parametrize("weights", ["1", "1,x", "0,1", "1,101", ""])

@@ -103,25 +103,25 @@ def worker(start: Start, database_url: str, tmp_path: Path) -> Callable[..., Any
 
 
 @pytest.mark.parametrize(
-    ("handler", "how"),
+    ("handler", "count", "how"),
     [
-        ("waits", "it kept the event loop beyond its time"),
-        ("cancels", "it ended what the worker lives by"),
-        ("computes", "exit status 1"),
-        ("freezes", "SIGKILL"),
+        ("waits", 3, "it kept the event loop beyond its time"),
+        ("cancels", 3, "it ended what the worker lives by"),
+        ("computes", 1, "exit status 1"),
+        ("freezes", 1, "SIGKILL"),
     ],
 )
 def test_a_process_that_stands_is_begun_anew_and_who_stopped_it_is_known(
-    worker: Callable[..., Any], db: Any, handler: str, how: str, tmp_path: Path
+    worker: Callable[..., Any], db: Any, handler: str, count: int, how: str, tmp_path: Path
 ) -> None:
     worker()
     db.execute(
-        "select pgsched.schedule(%s, options => %s::jsonb) from generate_series(1, 3)",
-        [f"python:{handler}", '{"timeout": "1s", "max_attempts": 3}'],
+        "select pgsched.schedule(%s, options => %s::jsonb) from generate_series(1, %s)",
+        [f"python:{handler}", '{"timeout": "1s", "max_attempts": 3}', count],
     )
     db.execute(OTHERS)
     until(db, "select count(*) = 100 from pgsched.history where status = 'succeeded'")
-    until(db, "select count(*) = 3 from pgsched.status where held_by = 'error'")
+    until(db, f"select count(*) = {count} from pgsched.status where held_by = 'error'")
     reasons = db.execute("select distinct reason from pgsched.status where held_by = 'error'").fetchall()
     assert reasons == [(f"its worker process ended ({how}) while it ran alone",)]
     log = (tmp_path / "stderr-0").read_text()
