@@ -57,6 +57,8 @@ _ROOMS = (
     ordering_keys,
 )
 _ROUTES = [route for room in _ROOMS for route in vars(room).values() if isinstance(route, HTTPRouteHandler)]
+_OPTIONS = methods.answering({path for handler in _ROUTES for path in handler.paths})
+_VERSIONED = Router("/v1", route_handlers=[_OPTIONS, *_ROUTES], before_request=check_request)
 
 
 def create_app(settings: Settings, *, events: Events | None = None) -> Litestar:
@@ -70,8 +72,6 @@ def create_app(settings: Settings, *, events: Events | None = None) -> Litestar:
     database = Database(settings.database_url, events)
     arrivals = Arrivals(settings.database_url, database, events)
 
-    options = methods.answering({path for handler in _ROUTES for path in handler.paths})
-
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
         await database.open()
@@ -81,11 +81,7 @@ def create_app(settings: Settings, *, events: Events | None = None) -> Litestar:
             await database.close()
 
     return Litestar(
-        route_handlers=[
-            Router("/v1", route_handlers=[options, *_ROUTES], before_request=check_request),
-            health.alive,
-            health.ready,
-        ],
+        route_handlers=[_VERSIONED, health.alive, health.ready],
         dependencies={
             "database": Provide(lambda: database, sync_to_thread=False),
             "arrivals": Provide(lambda: arrivals, sync_to_thread=False),
@@ -99,13 +95,17 @@ def create_app(settings: Settings, *, events: Events | None = None) -> Litestar:
             PgschedError: refused,
             Exception: partial(failed, events),
         },
-        openapi_config=OpenAPIConfig(
-            title="pgsched",
-            version=__version__,
-            description="at and cron for a whole company, on the PostgreSQL it already runs.",
-            operation_id_creator=name_of,
-            render_plugins=[Description()],
-        ),
+        openapi_config=_described(),
         logging_config=None,
         debug=False,
+    )
+
+
+def _described() -> OpenAPIConfig:
+    return OpenAPIConfig(
+        title="pgsched",
+        version=__version__,
+        description="at and cron for a whole company, on the PostgreSQL it already runs.",
+        operation_id_creator=name_of,
+        render_plugins=[Description()],
     )

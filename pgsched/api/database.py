@@ -3,7 +3,7 @@
 import asyncio
 import select
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from typing import Any
 
 import psycopg
@@ -17,10 +17,12 @@ from pgsched.store.core.pinned import REQUEST, REQUEST_LOCALLY, pin
 from pgsched.store.core.pooling import is_pooled
 from pgsched.store.core.refusals import refusal
 
+Lent = AbstractAsyncContextManager[AsyncConnection[Any]]
 WAIT = 5.0
 """Seconds that a request waits for a connection, and that one is tried to be made."""
 LONGEST = 20.0
-"""Seconds that the database may take for one request, however it spends them."""
+"""Seconds that the database may take for one request, however it spends them; with WAIT among them."""
+_CANCELLING = 0.5  # seconds in which a server that is still there cancels a statement
 _LISTED = 3  # of ten connections: whoever asks for hundreds of pages keeps nobody waiting who schedules
 
 
@@ -32,8 +34,11 @@ class Database:
     after each transaction, it is one transaction for each time that it is lent, which sets it up for itself. In neither
     case is a statement prepared: its name would stay with the server's connection."""
 
-    def __init__(self, url: str, events: Events, *, most: int = 10) -> None:
+    def __init__(
+        self, url: str, events: Events, *, most: int = 10, wait: float = WAIT, longest: float = LONGEST
+    ) -> None:
         self._url, self._events, self._most = url, events, most
+        self._wait, self._longest = wait, longest
         self._pool = self._made()
         self._pages = asyncio.Semaphore(max(1, most * _LISTED // 10))
 
@@ -43,7 +48,7 @@ class Database:
             min_size=1,
             max_size=self._most,
             open=False,
-            timeout=WAIT,
+            timeout=self._longest,  # a request ends its wait by itself, and with it the checks of connections
             # A longer time would also be the longest pause between two tries: the pool doubles it each time.
             reconnect_timeout=WAIT,
             reconnect_failed=self._lost,
@@ -66,12 +71,22 @@ class Database:
         pool, self._pool = self._pool, self._made()  # one that was closed cannot be opened again
         await pool.close()
 
-    @asynccontextmanager
-    async def connection(self) -> AsyncIterator[AsyncConnection[Any]]:
+    def connection(self) -> Lent:
         """A connection for the time of the block, at whose end all is committed; what the database refuses in it is
         raised as pgsched's error."""
+        return self._lend(nullcontext())
+
+    def page(self) -> Lent:
+        """The same for whoever reads a page of a listing, of whom no more than a part have one at a time."""
+        return self._lend(self._pages)
+
+    @asynccontextmanager
+    async def _lend(self, turn: AbstractAsyncContextManager[None]) -> AsyncIterator[AsyncConnection[Any]]:
         try:
-            async with asyncio.timeout(LONGEST), self._pool.connection() as connection:
+            async with _within(self._longest, "the database did not answer"), AsyncExitStack() as stack:
+                async with _within(self._wait, "the database cannot be reached: no connection was free"):
+                    await stack.enter_async_context(turn)
+                    connection = await stack.enter_async_context(self._pool.connection())
                 if not connection.autocommit:
                     await connection.execute(REQUEST_LOCALLY)
                 try:
@@ -79,27 +94,22 @@ class Database:
                 except psycopg.errors.ReadOnlySqlTransaction:
                     await connection.close()  # a failover may have left it with a server that is no primary any more
                     raise
-        except TimeoutError:
-            raise Unavailable(f"the database did not answer within {LONGEST:g} s: try again") from None
         except psycopg.Error as error:
             raise refusal(error) or error from error
 
-    @asynccontextmanager
-    async def page(self) -> AsyncIterator[AsyncConnection[Any]]:
-        """The same for whoever reads a page of a listing, of whom no more than a part have one at a time."""
-        try:
-            async with asyncio.timeout(LONGEST):
-                await self._pages.acquire()
-        except TimeoutError:
-            raise Unavailable(f"too many pages are being read: there was no turn within {LONGEST:g} s") from None
-        try:
-            async with self.connection() as connection:
-                yield connection
-        finally:
-            self._pages.release()
-
     def _lost(self, _pool: AsyncConnectionPool[Any]) -> None:
         self._events.emit("database.lost", service="api")
+
+
+@asynccontextmanager
+async def _within(seconds: float, otherwise: str) -> AsyncIterator[None]:
+    """Raises Unavailable when the block takes longer. The driver then asks the server to cancel its statement, and
+    would wait for that as long as for an answer: so it is stopped once more, and closes the connection."""
+    try:
+        async with asyncio.timeout(seconds + _CANCELLING), asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise Unavailable(f"{otherwise} within {seconds:g} s: try again") from None
 
 
 async def _configure(connection: AsyncConnection[Any]) -> None:

@@ -63,14 +63,13 @@ class ProcessTime:
                 self._events.emit("loop.shared", client=client, target=target, advice=_ADVICE)
 
     def count(self, before: TimeUsed, after: TimeUsed) -> None:
-        """Charges what threads have kept from the loop between two looks."""
+        """Charges what threads have kept from the loop between two looks between which they contended for it."""
         passed = after.now - before.now
-        if after.is_contended(before):
-            used = {client: seconds - before.functions.get(client, 0.0) for client, seconds in after.functions.items()}
-            used = {client: seconds for client, seconds in used.items() if seconds > 0}
-            whole = max(sum(used.values()), passed)
-            for client, seconds in used.items():
-                self._accounts.charge(self._accounts.of(client), passed * seconds / whole)
+        used = {client: seconds - before.functions.get(client, 0.0) for client, seconds in after.functions.items()}
+        used = {client: seconds for client, seconds in used.items() if seconds > 0}
+        whole = max(sum(used.values()), passed)
+        for client, seconds in used.items():
+            self._accounts.charge(self._accounts.of(client), passed * seconds / whole)
 
     def _watch(self, thread: int) -> None:
         clock = _CLOCK_OF(thread) if _CLOCK_OF else None
@@ -79,7 +78,7 @@ class ProcessTime:
             after = self._read(clock)
             accounts.feel(after.now - before.now, after.loop)
             accounts.contended = accounts.wanted and after.is_contended(before)
-            if accounts.wanted and after.now - accounts.turned_at > OVERDUE:
+            if accounts.contended and after.now - accounts.turned_at > OVERDUE:
                 self.count(before, after)
             accounts.forgive(after.now - before.now)
             before = after

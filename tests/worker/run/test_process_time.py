@@ -42,7 +42,9 @@ class Held:
         self.accounts.count(self.accounts.of(client), ended or self.accounts.turned_at, passed, before)
 
     def threads(self, passed: float, *, loop: float = 0.0, others: float = 0.0, **used: float) -> None:
-        self.time.count(TimeUsed(0.0, 0.0, 0.0, {}), TimeUsed(passed, loop, loop + others, used))
+        before, after = TimeUsed(0.0, 0.0, 0.0, {}), TimeUsed(passed, loop, loop + others, used)
+        if after.is_contended(before):
+            self.time.count(before, after)
 
     @property
     def owed(self) -> dict[str, float]:
