@@ -218,19 +218,10 @@ def _convert(name: str, value: Any) -> Any:
 
 
 def _boolean(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    words = {
-        "1": True,
-        "true": True,
-        "yes": True,
-        "on": True,
-        "0": False,
-        "false": False,
-        "no": False,
-        "off": False,
-    }
-    return words[str(value).lower()] if str(value).lower() in words else bool(int("not a boolean"))
+    word = str(value).lower()
+    if word not in _TRUE + _FALSE:
+        raise ValueError
+    return word in _TRUE
 
 
 def _plain(annotation: Any) -> type:
@@ -240,4 +231,5 @@ def _plain(annotation: Any) -> type:
 
 
 _TYPES: dict[str, type] = {field.name: _plain(field.type) for field in fields(Settings)}
+_TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _KINDS = {int: "a whole number", float: "a number of seconds", bool: "true or false", str: "text"}

@@ -15,6 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from pgsched.domain.execution import Execution
@@ -35,19 +36,19 @@ _REMEMBERED = 10.0
 """For so many seconds after anybody else had something in the process it counts as shared."""
 
 
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Account:
     """One client's. ``held``: its steps take turns in ``queue``, and ``turn`` is the one that may go on."""
 
-    __slots__ = (
-        "__weakref__", "accounts", "charged_at", "client", "held", "opening", "owed", "queue", "target", "turn"
-    )  # fmt: skip
-
-    def __init__(self, accounts: "Accounts", client: str) -> None:
-        self.accounts, self.client, self.target = accounts, client, ""
-        self.owed, self.charged_at, self.held = 0.0, 0.0, False
-        self.queue: deque[asyncio.Future[None]] = deque()
-        self.turn: asyncio.Future[None] | None = None
-        self.opening: asyncio.Handle | None = None
+    accounts: "Accounts"
+    client: str
+    target: str = ""
+    owed: float = 0.0
+    charged_at: float = 0.0
+    held: bool = False
+    queue: deque[asyncio.Future[None]] = field(default_factory=deque)
+    turn: asyncio.Future[None] | None = None
+    opening: asyncio.Handle | None = None
 
 
 class Accounts:

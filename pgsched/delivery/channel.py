@@ -5,12 +5,8 @@ its caller ends the attempt, and NoPlace before anything has begun. Each channel
 them to ``outcome_of``, so that exceptions become outcomes in one place.
 """
 
-from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from typing import Protocol
 
-from psycopg import AsyncConnection
-
-from pgsched.delivery.places import Places
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import LONGEST_ERROR, Failed, Outcome
 from pgsched.domain.policy import Options
@@ -30,20 +26,6 @@ class Channel(Protocol):
 
     async def close(self) -> None:
         """Closes the connections of the channel. Attempts must have ended before."""
-        ...
-
-
-class CompletingConnections(Protocol):
-    """Lends connections on which an execution's completion commits, as many at once as there are ``places``."""
-
-    places: Places
-
-    def settle_in_transaction(self, execution: Execution) -> AbstractAsyncContextManager[AsyncConnection[Any]]:
-        """A connection in a transaction. Leaving it normally records the success there, and commits.
-
-        Raises StaleLease, with everything undone, when the execution was leased anew meanwhile; leaving by an
-        exception undoes everything too.
-        """
         ...
 
 

@@ -18,13 +18,16 @@ What happens on each failure:
 
 import asyncio
 from enum import Enum, auto
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from pgsched.delivery.exchange import Dropped, Exchange, Malformed
 from pgsched.delivery.mending import LONGEST_HEAD, MOST_HEADERS, mend
 from pgsched.domain.outcome import LONGEST_ERROR
+
+if TYPE_CHECKING:
+    from pgsched.delivery.host import OriginPlaces
 
 LONGEST_BODY = 65_536
 """Bytes of an answer's body that are read at most."""
@@ -44,27 +47,9 @@ class ConnectionState(Enum):
     DEAD = auto()
 
 
-class Owner(Protocol):
-    """The keeper of connections: the places of their origin."""
-
-    def opened(self, connection: "Connection") -> None:
-        """The connection is in use from now on."""
-
-    def closed(self, connection: "Connection") -> None:
-        """The socket of the connection is closed."""
-
-    def release(self, connection: "Connection") -> None:
-        """The connection is ready for another exchange."""
-
-    def unpark(self, connection: "Connection") -> None:
-        """The connection is no longer available, if it was parked."""
-
-    def vacate(self) -> None:
-        """A place has become free."""
-
-
 class Connection(asyncio.Protocol):
-    """Sends requests and parses answers. ``retires`` is the moment after which it starts no further exchange."""
+    """Sends requests and parses answers. ``owner`` has the places of its origin; after the moment ``retires`` it starts
+    no further exchange."""
 
     __slots__ = (
         "_heard",
@@ -80,7 +65,7 @@ class Connection(asyncio.Protocol):
         "retires",
     )
 
-    def __init__(self, owner: Owner, loop: asyncio.AbstractEventLoop, *, lifetime: float) -> None:
+    def __init__(self, owner: "OriginPlaces", loop: asyncio.AbstractEventLoop, *, lifetime: float) -> None:
         self._owner, self._loop = owner, loop
         self.retires = loop.time() + lifetime
         self.exchange: Exchange | None = None

@@ -1,6 +1,7 @@
 """One request, and what has been received of its answer."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pgsched.delivery.channel import Verdict, describe
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from pgsched.delivery.connection import Connection
 
 
+@dataclass(slots=True, eq=False)
 class Exchange:
     """Belongs to whoever awaits its ``turn``: True says that a place for a connection of its own is reserved, False
     that it is over, with a ``status`` or an ``error``.
@@ -21,46 +23,24 @@ class Exchange:
     used before, for where such a one ends without an answer nobody can tell whether the request was taken.
     """
 
-    __slots__ = (
-        "again",
-        "bodiless",
-        "body",
-        "complete",
-        "connection",
-        "deadline",
-        "error",
-        "expires",
-        "head",
-        "headers",
-        "length",
-        "once",
-        "reason",
-        "received",
-        "request",
-        "retry_after",
-        "status",
-        "turn",
-    )
-
-    def __init__(
-        self,
-        request: bytes,
-        turn: asyncio.Future[bool],
-        *,
-        bodiless: bool,
-        once: bool,
-        deadline: float,
-        expires: float,
-    ) -> None:
-        self.request, self.turn = request, turn
-        self.bodiless, self.once, self.deadline, self.expires = bodiless, once, deadline, expires
-        self.connection: Connection | None = None
-        self.error: Exception | None = None
-        self.status = self.received = self.headers = self.length = 0
-        self.reason = self.body = b""
-        self.head: bytearray | None = None
-        self.retry_after: bytes | None = None
-        self.complete = self.again = False
+    request: bytes
+    turn: asyncio.Future[bool]
+    bodiless: bool
+    once: bool
+    deadline: float
+    expires: float
+    connection: "Connection | None" = None
+    error: Exception | None = None
+    status: int = 0
+    received: int = 0
+    headers: int = 0
+    length: int = 0
+    reason: bytes = b""
+    body: bytes = b""
+    head: bytearray | None = None
+    retry_after: bytes | None = None
+    complete: bool = False
+    again: bool = False
 
     def end(self, error: Exception | None = None) -> None:
         """Ends the exchange. The error counts only if no status has come."""

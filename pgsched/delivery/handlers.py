@@ -27,16 +27,6 @@ class Handler:
     ``payload_name`` and ``context_name`` name the parameters that take these, or are None if the function has none.
     """
 
-    __slots__ = (
-        "context_name",
-        "function",
-        "is_async",
-        "name",
-        "payload_name",
-        "wants_connection",
-        "wants_nothing",
-    )
-
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
         self.name, self.function = name, function
         self.is_async = _is_async(function)

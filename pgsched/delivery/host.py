@@ -95,9 +95,11 @@ class OriginPlaces(Places):
             self.vacate()
 
     def opened(self, connection: Connection) -> None:
+        """The connection is in use from now on."""
         self._state.sockets.add(connection)
 
     def closed(self, connection: Connection) -> None:
+        """The socket of the connection is closed."""
         self._state.closed(connection)
 
     def release(self, connection: Connection) -> None:
@@ -110,10 +112,12 @@ class OriginPlaces(Places):
         self._state.parked[connection] = now
 
     def unpark(self, connection: Connection) -> None:
+        """The connection is no longer available, if it was parked."""
         if self._state.parked.pop(connection, None) is not None:
             self._parked.remove(connection)
 
     def vacate(self) -> None:
+        """A place has become free."""
         self.taken -= 1
         self._state.places -= 1
         self.retire()

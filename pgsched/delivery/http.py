@@ -22,7 +22,7 @@ from pgsched.delivery.request import compose
 from pgsched.delivery.tls import certificate_for
 from pgsched.delivery.url import Url, parse_url
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import Outcome
+from pgsched.domain.outcome import Outcome, Released
 from pgsched.domain.policy import Options
 
 
@@ -34,7 +34,8 @@ class HttpChannel:
     callbacks, none where they are not signed; ``now`` is the database's time in seconds since 1970. ``tls`` replaces
     the default context, for authorities of one's own; ``certificates`` has the context of each host, or
     ``client@host``, to which a certificate is shown. With a ``proxy`` every callback goes through it. ``is_shared``
-    says whether there are several clients.
+    says whether there are several clients. An execution of which ``leaves_alone`` is true is handed back, and nobody is
+    called.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class HttpChannel:
         proxy: Proxy | None = None,
         rng: random.Random | None = None,
         is_shared: Callable[[], bool] = alone,
+        leaves_alone: Callable[[Execution], bool] = lambda execution: False,
     ) -> None:
         egress = Egress(allow_private=allow_private)
 
@@ -63,10 +65,13 @@ class HttpChannel:
         self._has_routes = bool(proxy or self._pools_by_certificate)
         self._secrets, self._now = secrets, now
         self._rng = rng or random.Random()
+        self._leaves_alone = leaves_alone
 
     async def deliver(self, execution: Execution, options: Options, deadline: float) -> Outcome:
         """Sends one request. An answer whose head has not come within ``deadline`` seconds is a failure worth another
         try. Raises NoPlace if all connections to the host are in use, or the rest is for other clients."""
+        if self._leaves_alone(execution):
+            return Released()
         try:
             url = parse_url(execution.target)
             pool, asked, hop = self._pool, url, ""

@@ -2,20 +2,36 @@
 
 So each is sent at least once: again when a worker is lost between the confirmation and the settle. Consumers know a
 repeat by the header ``pgsched-execution-id``. Messages of one ordering key have it as their key, and so one partition.
+
+A process has one producer of librdkafka, and one thread that receives its delivery reports. They need the extra:
+``pip install 'pgsched[kafka]'``. Importing this module does not, making a producer does.
 """
 
+import asyncio
+import logging
 import random
-from collections.abc import Mapping
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 from pgsched.delivery.channel import Verdict, outcome_of
-from pgsched.delivery.producer import Producer
 from pgsched.domain.capability import KAFKA
 from pgsched.domain.execution import Execution, instant_text
 from pgsched.domain.outcome import Failed, Outcome, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
 
+_POLL_SECONDS = 0.2
+_LAST_SECONDS = 2.0
+_DEFAULTS: dict[str, Any] = {
+    "client.id": "pgsched",
+    "message.timeout.ms": 30_000,
+    "topic.metadata.propagation.max.ms": 5_000,  # a topic that is not there after that is taken for unknown
+}
+# A message that was confirmed is on every replica in sync, and once, in the order of its key.
+_OURS: dict[str, Any] = {"acks": "all", "enable.idempotence": True}
+_log = logging.getLogger("pgsched.kafka")
 _PREFIX = len("kafka:")
 _SENT = Succeeded()
 # Errors that another try would meet again; any other may pass.
@@ -26,6 +42,60 @@ _FINAL = frozenset(
         "TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED",
     }
 )  # fmt: skip
+
+
+class Producer:
+    """Sends messages and waits for their delivery reports.
+
+    Raises ImportError without the extra, and confluent_kafka's KafkaException for a configuration it cannot use.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        import confluent_kafka
+
+        self._producer = confluent_kafka.Producer(_DEFAULTS | dict(config) | _OURS, logger=_log)
+        self._failure = confluent_kafka.KafkaException
+        self._loop = asyncio.get_running_loop()
+        self._reports: deque[tuple[asyncio.Future[None], Any]] = deque()
+        self._closing = False
+        self._thread = threading.Thread(target=self._poll, name="pgsched-kafka", daemon=True)
+        self._thread.start()
+
+    async def send(self, topic: str, key: str, value: bytes, headers: Sequence[tuple[str, str | bytes | None]]) -> None:
+        """Returns once the brokers have confirmed the message. Raises KafkaException when they did not, and BufferError
+        when too many wait already; a message whose sender does not wait any more may arrive all the same."""
+        delivered = self._loop.create_future()
+        self._producer.produce(
+            topic, value, key, headers=list(headers), on_delivery=lambda error, _: self._report(delivered, error)
+        )
+        await delivered
+
+    async def close(self) -> None:
+        """Closes the producer, after a moment for unconfirmed messages to arrive. Attempts must have ended before."""
+        self._closing = True
+        await asyncio.to_thread(self._thread.join)
+        await asyncio.to_thread(self._producer.flush, _LAST_SECONDS)
+
+    def _poll(self) -> None:
+        while not self._closing:
+            self._producer.poll(_POLL_SECONDS)
+
+    def _report(self, delivered: asyncio.Future[None], error: Any) -> None:
+        """Called in the thread. Many reports come at once, and wake the loop once."""
+        self._reports.append((delivered, error))
+        if len(self._reports) == 1:
+            self._loop.call_soon_threadsafe(self._hear)
+
+    def _hear(self) -> None:
+        while self._reports:
+            delivered, error = self._reports[0]
+            if delivered.done():
+                pass  # its attempt was cancelled
+            elif error is None:
+                delivered.set_result(None)
+            else:
+                delivered.set_exception(self._failure(error))
+            self._reports.popleft()
 
 
 class KafkaChannel:

@@ -2,12 +2,14 @@
 
 Each address is judged at the moment its socket is made, so that no answer of a name server can change in between.
 Several addresses are tried a little apart from each other, and the first that answers wins: a broken IPv6 route costs a
-fraction of a second, not the attempt (RFC 8305).
+fraction of a second, not the attempt (RFC 8305). In each turn of the event loop only a few connections are begun,
+because each costs the loop its time.
 """
 
 import asyncio
 import socket
 import ssl
+from collections import deque
 from collections.abc import Callable
 from itertools import zip_longest
 
@@ -18,7 +20,6 @@ from pgsched.delivery.exchange import Unreachable
 from pgsched.delivery.places import alone
 from pgsched.delivery.resolver import Resolver
 from pgsched.delivery.tls import trusting_context
-from pgsched.delivery.turnstile import Turnstile
 from pgsched.delivery.url import Origin
 
 _HEAD_START_SECONDS = 0.25
@@ -130,3 +131,45 @@ def _close_late(attempt: asyncio.Task[socket.socket]) -> None:
     """Closes the socket of an attempt that another one has beaten."""
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result().close()
+
+
+class Turnstile:
+    """Lets ``most`` pass in each turn of the loop; those who wait pass client by client, one of each at a time. So
+    hundreds who come at once keep the loop from nobody for longer than ``most`` take, and whose client has but one
+    waits for none of the others."""
+
+    def __init__(self, most: int) -> None:
+        self._most = self._left = most
+        self._is_turning = False
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    async def enter(self, client: str) -> None:
+        """Returns when it is the caller's turn."""
+        loop = asyncio.get_running_loop()
+        if not self._is_turning:
+            self._is_turning = True
+            loop.call_soon(self._turn, loop)
+        if self._left > 0 and not self._waiting:
+            self._left -= 1
+            return
+        place = loop.create_future()
+        self._waiting.setdefault(client, deque()).append(place)
+        await place
+
+    def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._left = self._most
+        self._is_turning = bool(self._waiting)
+        while self._waiting and self._left:
+            self._let_next()
+        if self._is_turning:
+            loop.call_soon(self._turn, loop)
+
+    def _let_next(self) -> None:
+        client = next(iter(self._waiting))
+        places = self._waiting.pop(client)
+        place = places.popleft()
+        if places:
+            self._waiting[client] = places  # behind the others
+        if not place.done():  # else its attempt was cancelled meanwhile
+            place.set_result(None)
+            self._left -= 1

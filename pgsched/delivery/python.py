@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 import orjson
 
 from pgsched.delivery.accounts import Accounts
-from pgsched.delivery.channel import CompletingConnections, Verdict, cut
+from pgsched.delivery.channel import Verdict, cut
+from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failures import Failures, Raised
 from pgsched.delivery.handlers import Handler
 from pgsched.delivery.places import NoPlace
@@ -106,7 +107,7 @@ class PythonChannel:
         self,
         app: App,
         *,
-        completion: CompletingConnections,
+        completion: TransactionalCompletion,
         threads: Threads,
         failures: Failures,
         accounts: Accounts | None = None,

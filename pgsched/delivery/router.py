@@ -27,9 +27,18 @@ class Undelivered:
 
 
 class Channels:
-    """All channels of a worker, itself a channel."""
+    """All channels of a worker, itself a channel. ``capabilities`` are those that its settings give it, beside its
+    handlers."""
 
-    def __init__(self, *, http: Channel, python: Channel, others: Mapping[str, Channel] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        http: Channel,
+        python: Channel,
+        others: Mapping[str, Channel] | None = None,
+        capabilities: frozenset[str] = frozenset(),
+    ) -> None:
+        self.capabilities = capabilities
         self._distinct = (http, python, *(others or {}).values())
         self._undelivered = Undelivered()
         self._by_scheme: dict[str, Channel] = {Scheme.HTTP: http, Scheme.HTTPS: http, Scheme.PYTHON: python}

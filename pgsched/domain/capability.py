@@ -11,8 +11,8 @@ worker's process is held at another, until a process runs it alone. Neither gate
 
 from collections.abc import Iterable, Mapping, Sequence
 
-_HANDLER, _KAFKA, _SQL = "python:", "kafka:", "sql:"
-KAFKA, SQL = _KAFKA, _SQL
+_HANDLER = "python:"
+KAFKA, SQL = "kafka:", "sql:"
 
 WORKER = "worker:"
 """The prefix of gates for executions that no worker can deliver. It sorts behind all other gates."""
@@ -26,9 +26,7 @@ def needs(target: str) -> str | None:
     """The capability that a target needs; None where every worker can deliver it."""
     if target.startswith(_HANDLER):
         return target
-    if target.startswith(_KAFKA):
-        return _KAFKA
-    return _SQL if target.startswith(_SQL) else None
+    return next((capability for capability in (KAFKA, SQL) if target.startswith(capability)), None)
 
 
 def handler_of(name: str) -> str:

@@ -1,5 +1,5 @@
 """Decides what to do with a claimed instant of a job and with those that passed since: which run, which are skipped,
-and why.
+and why; and what becomes of an instant while an earlier run goes on.
 
 A job has one waiting row, that of its next instant. The claim of that row plans the next one. Where workers were away,
 or the row was held back, further instants have passed by then. None of them is silently dropped: each runs, or
@@ -8,6 +8,7 @@ is in a range that is recorded as skipped, or comes at or after the successor an
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import Enum, auto
 
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import OnMissed, OnOverlap, Rules
@@ -120,3 +121,27 @@ def _range(recurrence: Recurrence, first: datetime, end: datetime, reason: str) 
     if further is None:
         return SkippedRange(first=first, last=first, count=1, reason=reason)
     return SkippedRange(first=first, last=further.last, count=1 + further.count, reason=reason)
+
+
+class OverlapDecision(Enum):
+    """``RUN`` beside the earlier run; ``WAIT`` for its end; ``SKIP`` this instant; or ``CANCEL`` the earlier run."""
+
+    RUN = auto()
+    WAIT = auto()
+    SKIP = auto()
+    CANCEL = auto()
+
+
+def decide_overlap(rules: Rules) -> OverlapDecision:
+    """With ``after_completion`` an instant counts from the end of the run before it, and so never passes that."""
+    if rules.on_overlap is OnOverlap.ALLOW:
+        return OverlapDecision.RUN
+    if rules.after_completion:
+        return OverlapDecision.WAIT
+    match rules.on_overlap:
+        case OnOverlap.SKIP:
+            return OverlapDecision.SKIP
+        case OnOverlap.CANCEL_RUNNING:
+            return OverlapDecision.CANCEL
+        case OnOverlap.QUEUE_ONE | OnOverlap.QUEUE_ALL:
+            return OverlapDecision.WAIT

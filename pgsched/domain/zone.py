@@ -1,11 +1,17 @@
-"""Time zones as rows of spans of constant offset from UTC, and the changes of the clocks between them."""
+"""Time zones as rows of spans of constant offset from UTC, the changes of the clocks between them, and the version of
+the rules in this process.
+"""
 
-from collections.abc import Iterator
+import re
+import zoneinfo
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from functools import lru_cache
+from importlib import import_module
 from itertools import pairwise
+from pathlib import Path
 from zoneinfo import ZoneInfo, available_timezones
 
 from pgsched.errors import InvalidSchedule
@@ -19,6 +25,8 @@ HORIZON_YEARS = 50
 _SECOND = timedelta(seconds=1)
 _PROBE = timedelta(hours=12)  # no zone was ever changed and changed back within half a day
 _NOT_ZONES = {"localtime", "posixrules", "Factory", "posix", "right"}  # of one machine, or with leap seconds
+_SOME_ZONE = Path("Europe", "Berlin")
+_VERSION = re.compile(r"\d{4}[a-z]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,3 +87,29 @@ def zone_named(name: str) -> ZoneInfo:
         hint = known[near[0]] if near else "Europe/Berlin or UTC"
         problem = f"there is no time zone {name[:64]!r}: write an IANA name such as {hint}"
         raise InvalidSchedule(problem) from None
+
+
+def version_in_use(places: Sequence[str] | None = None) -> str | None:
+    """The version, such as ``2025b``; None where the rules do not say it. ``places`` is ``zoneinfo.TZPATH``.
+
+    As zoneinfo does, the first place that has a zone counts, and the package ``tzdata`` only where there is none.
+    """
+    for place in map(Path, zoneinfo.TZPATH if places is None else places):
+        if (place / _SOME_ZONE).is_file():
+            return _version_at(place)
+    try:
+        return str(import_module("tzdata").IANA_VERSION)
+    except (ImportError, AttributeError):
+        return None
+
+
+def _version_at(place: Path) -> str | None:
+    for name in ("tzdata.zi", "+VERSION"):
+        try:
+            with (place / name).open(encoding="utf-8") as file:
+                first = file.readline(100)
+        except (OSError, UnicodeDecodeError):
+            continue
+        if found := _VERSION.search(first):
+            return found[0]
+    return None

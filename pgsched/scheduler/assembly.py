@@ -32,23 +32,32 @@ class Assembly(Foundation):
 
     def __init__(self, settings: Settings, *, app: App | None, events: Events | None, trials: Trials) -> None:
         super().__init__(settings, app=app, events=events, trials=trials)
-        self.capabilities = self._make_capabilities()
-        self.admission = self._make_admission()
+        self.capabilities = Capabilities(self._chores, self.events, self.roster, mine=self._delivers)
+        self.admission = Admission(
+            self.roster,
+            self.clock,
+            book=self.book,
+            capabilities=self.capabilities,
+            circuits=self.circuits,
+            terms=self.terms,
+        )
         self.gatekeeper = self._make_gatekeeper()
-        self.fairness = Fairness(self.upkeep.directory)
+        self.fairness = Fairness(self.directory)
         self.selection = Selection(self.admission, self.fairness, self.capabilities, self.dispatcher.shares)
         self.rear = self._make_rear()
         self.claimer = self._make_claimer()
         self.sweeper = Sweeper(self._chores, self.events, sweep=self.claimer.sweep, every=settings.poll_interval)
         self.renewer = Renewer(
-            self._renewing,
-            self.roster,
-            self.dispatcher,
-            self.events,
-            lease=self._lease,
-            rejoin=self._rejoin,
+            self._renewing, self.roster, self.dispatcher, self.events, lease=self._lease, rejoin=self._rejoin
         )
-        self.waker = self._make_waker()
+        self.waker = Waker(
+            Link(self._url, "listen"),
+            self.roster,
+            self.events,
+            joined=self._joined,
+            hints=self._make_hints(),
+            listen=self.settings.notify,
+        )
         self.witness = Witness(self._chores, self.events, self.capabilities, start=trials.start)
         self.trial = self._make_trial(trials) if trials.tell else None
         self._connect()
@@ -80,27 +89,11 @@ class Assembly(Foundation):
     def _leases(self, link: Link) -> Leases:
         return Leases(link, self.roster, self.clock, self.events, self.definitions, self._lease)
 
-    def _make_capabilities(self) -> Capabilities:
-        return Capabilities(self._chores, self.events, self.roster, mine=self._delivers)
-
-    def _make_admission(self) -> Admission:
-        return Admission(
-            self.roster,
-            self.clock,
-            book=self.book,
-            capabilities=self.capabilities,
-            circuits=self.circuits,
-            terms=self.terms,
-        )
-
     def _make_gatekeeper(self) -> Gatekeeper:
         return Gatekeeper(
-            self._chores,
             self._leases(Link(self._url, "gates", patience=CLAIMING_PATIENCE)),
-            self.roster,
             self.dispatcher,
-            self.clock,
-            self.events,
+            self._chores,
             admission=self.admission,
             capabilities=self.capabilities,
         )
@@ -108,10 +101,7 @@ class Assembly(Foundation):
     def _make_rear(self) -> Rear:
         return Rear(
             self._leases(Link(self._url, "rear", patience=CLAIMING_PATIENCE)),
-            self.roster,
             self.dispatcher,
-            self.clock,
-            self.events,
             batch=self.settings.batch,
             admission=self.admission,
             fairness=self.fairness,
@@ -119,15 +109,11 @@ class Assembly(Foundation):
         )
 
     def _make_claimer(self) -> Claimer:
-        link = Link(self._url, "claim", warm=self._warm_claims, patience=CLAIMING_PATIENCE)
         return Claimer(
-            self._leases(link),
-            self.roster,
+            self._leases(Link(self._url, "claim", warm=self._warm_claims, patience=CLAIMING_PATIENCE)),
             self.dispatcher,
-            self.clock,
-            self.events,
             batch=self.settings.batch,
-            ahead=self._ahead,
+            ahead=timedelta(seconds=self.settings.look_ahead),
             poll=timedelta(seconds=self.settings.poll_interval),
             supplied=self._is_supplied,
             admission=self.admission,
@@ -141,38 +127,22 @@ class Assembly(Foundation):
 
     def _is_supplied(self) -> bool:
         """Whether everything that claims depend on has been loaded."""
-        return self.upkeep.directory.loaded and self.gatekeeper.loaded and self.capabilities.known
+        return self.directory.loaded and self.gatekeeper.loaded and self.capabilities.known
 
     def _make_trial(self, trials: Trials) -> Trial:
         assert trials.tell is not None
         assert trials.over is not None
         return Trial(
             self._leases(Link(self._url, "alone")),
-            self.roster,
             self.dispatcher,
-            self.clock,
-            self.events,
             admission=self.admission,
             gatekeeper=self.gatekeeper,
             mine=self._delivers,
-            supplied=self._is_loaded,
+            directory=self.directory,
             tell=trials.tell,
             over=trials.over,
             goes_on=self._threads.go_on,
             without=trials.without,
-        )
-
-    def _is_loaded(self) -> bool:
-        return self.upkeep.directory.loaded
-
-    def _make_waker(self) -> Waker:
-        return Waker(
-            Link(self._url, "listen"),
-            self.roster,
-            self.events,
-            joined=self._joined,
-            hints=self._make_hints(),
-            listen=self.settings.notify,
         )
 
     def _make_hints(self) -> Hints:
@@ -182,7 +152,7 @@ class Assembly(Foundation):
             look=self.claimer.wake,
             changed={
                 "plan": self.upkeep.planner.wake,
-                "clients": self.upkeep.directory.wake,
+                "clients": self.directory.wake,
                 "queues": self._queues_changed,
                 "release": self.upkeep.releaser.look,
                 "backfill": self.upkeep.backfiller.wake,
@@ -205,7 +175,7 @@ class Assembly(Foundation):
         self.capabilities.look()
 
     def _queues_changed(self) -> None:
-        for service in (self.upkeep.reaper, self.upkeep.directory, self.upkeep.levels):
+        for service in (self.upkeep.reaper, self.directory, self.upkeep.levels):
             service.wake()
 
     def _turns_changed(self) -> None:

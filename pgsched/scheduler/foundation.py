@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from pgsched.delivery.accounts import Accounts
+from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failures import Failures
-from pgsched.delivery.pushing import capabilities
 from pgsched.delivery.python import App
 from pgsched.delivery.router import Channels
 from pgsched.delivery.threads import LoopsThreads, Threads
@@ -25,10 +25,11 @@ from pgsched.store.jobs.definitions import Definitions
 from pgsched.store.live.warming import warm_settles
 from pgsched.upkeep.services import Upkeep
 from pgsched.worker.claim.claimer import Claimer
+from pgsched.worker.claim.claiming import Claiming
 from pgsched.worker.claim.rear import Rear
 from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.directory import Directory
 from pgsched.worker.gates.book import Book
-from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.gates.circuits import Circuits
 from pgsched.worker.gates.gatekeeper import Gatekeeper
 from pgsched.worker.in_hand import InHand
@@ -45,7 +46,6 @@ from pgsched.worker.run.terms import Terms
 from pgsched.worker.run.trial import Trial
 from pgsched.worker.run.watch import AttemptWatch
 from pgsched.worker.run.witness import Start
-from pgsched.worker.settle.completion import TransactionalCompletion
 from pgsched.worker.settle.settler import SETTLING_PATIENCE, Settler
 
 _HANDLER_CONNECTIONS = 10
@@ -68,41 +68,41 @@ class Trials:
 class Foundation:
     """The parts that need no claim. ``Assembly`` adds the parts that supply them with rows."""
 
-    capabilities: Capabilities
-    gatekeeper: Gatekeeper
     claimer: Claimer
     rear: Rear
+    gatekeeper: Gatekeeper
     trial: Trial | None
 
     def __init__(self, settings: Settings, *, app: App | None, events: Events | None, trials: Trials) -> None:
         if settings.database_url is None:
             raise InvalidSettings("no database is named: set database_url, or PGSCHED_DATABASE_URL")
         instance = secrets.token_hex(8)
-        url = signed(settings.database_url, instance)
-        self.settings, self.events, self._url = settings, events or Events(), url
+        self._url = url = signed(settings.database_url, instance)
+        self.settings, self.events, self._app = settings, events or Events(), app or App()
         self._lease = timedelta(seconds=settings.lease)
-        self._ahead = timedelta(seconds=settings.look_ahead)
         self.clock, self.in_hand, self.book = DatabaseClock(), InHand(), Book()
         self.definitions = Definitions()
-        self._app = app or App()
-        self._fixed_capabilities = capabilities(settings)
         self.roster = self._make_roster(instance, trials)
         # Rare single statements share one connection. Renewals have their own, so that they never wait behind one of
         # these.
         self._chores, self._renewing = Link(url, "upkeep"), Link(url, "renew", raw=False)
-        self.upkeep = self._make_upkeep()
-        self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS, is_shared=self._is_shared)
+        self.directory = Directory(self._chores, self.events)
+        self.upkeep = Upkeep(settings, url, self.events, self._chores, self.roster, self.clock)
+        is_shared = self.directory.are_several
+        self.completion = TransactionalCompletion(url, connections=_HANDLER_CONNECTIONS, is_shared=is_shared)
         self._over = trials.over
         self._threads = Threads(
-            min(settings.concurrency, settings.handler_threads), is_shared=self._is_shared, spent=self._spent
+            min(settings.concurrency, settings.handler_threads), is_shared=is_shared, spent=self._spent
         )
         self._failures, self._accounts = Failures(self.events), Accounts()
-        self._payloads = Payloads(Link(url, "payloads"), settings.in_hand_bytes, is_shared=self._is_shared)
+        self._payloads = Payloads(Link(url, "payloads"), settings.in_hand_bytes, is_shared=is_shared)
         self._beginnings = Beginnings(Link(url, "begin"))
-        self.circuits = self._make_circuits()
+        self.circuits = Circuits(
+            self._chores, self.events, self.book, after=settings.sideline_after, rate=settings.recovery_rate
+        )
         self.settler = self._make_settler()
         self.channels = self._make_channels()
-        self.terms = Terms(self.clock, self.upkeep.directory.defaults)
+        self.terms = Terms(self.clock, self.directory.defaults)
         self.relieved: Signal[[]] = Signal()
         self.dispatcher = self._make_dispatcher(trials)
 
@@ -117,30 +117,9 @@ class Foundation:
             alone=trials.tell is not None,
         )
 
-    def _make_upkeep(self) -> Upkeep:
-        return Upkeep(self.settings, self._url, self.events, self._chores, self.roster, self.clock)
-
-    def _make_circuits(self) -> Circuits:
-        return Circuits(
-            self._chores,
-            self.events,
-            self.book,
-            after=self.settings.sideline_after,
-            rate=self.settings.recovery_rate,
-        )
-
     def _make_dispatcher(self, trials: Trials) -> Dispatcher:
-        shares = Shares(lanes=self.settings.concurrency, is_wanted=self._is_shared, relieved=self.relieved)
-        return Dispatcher(
-            self._equip(shares),
-            self.clock,
-            concurrency=self.settings.concurrency,
-            ahead=self.settings.look_ahead,
-            watch=self._make_watch(shares, trials),
-        )
-
-    def _equip(self, shares: Shares) -> Equipment:
-        return Equipment(
+        shares = Shares(lanes=self.settings.concurrency, is_wanted=self.directory.are_several, relieved=self.relieved)
+        equipment = Equipment(
             channel=self.channels,
             settle=self.settler.add,
             in_hand=self.in_hand,
@@ -151,9 +130,7 @@ class Foundation:
             shares=shares,
             beginnings=self._beginnings,
         )
-
-    def _make_watch(self, shares: Shares, trials: Trials) -> AttemptWatch:
-        return AttemptWatch(
+        watch = AttemptWatch(
             self.events,
             shares,
             stand_in=self._make_stand_in(trials),
@@ -162,11 +139,17 @@ class Foundation:
             functions=self._threads.processor_time,
             beaten=self._threads.beat,
         )
+        return Dispatcher(
+            equipment,
+            self.clock,
+            concurrency=self.settings.concurrency,
+            ahead=self.settings.look_ahead,
+            watch=watch,
+        )
 
     def _make_stand_in(self, trials: Trials) -> StandIn:
-        is_bounded = (
-            self.settings.blocked_timeout > 0 and trials.tell is None
-        )  # in a process of its own it delays no others
+        # An execution in a process of its own delays no others.
+        is_bounded = self.settings.blocked_timeout > 0 and trials.tell is None
         return StandIn(
             self._url,
             self.roster,
@@ -179,13 +162,12 @@ class Foundation:
         )
 
     def _make_settler(self) -> Settler:
-        link = Link(self._url, "settle", warm=self._warm_settles, patience=SETTLING_PATIENCE)
         return Settler(
-            link,
+            Link(self._url, "settle", warm=self._warm_settles, patience=SETTLING_PATIENCE),
             self.clock,
             self.events,
             self.roster,
-            self.upkeep.directory,
+            self.directory,
             self.circuits,
             self.in_hand,
             self.definitions,
@@ -200,20 +182,18 @@ class Foundation:
             self.settings,
             self._url,
             self._app,
-            secrets=self.upkeep.directory.signing_secrets,
-            role_of=self.upkeep.directory.database_role,
+            directory=self.directory,
             clock=self.clock,
             circuits=self.circuits,
             completion=self.completion,
             threads=self._threads,
             failures=self._failures,
             accounts=self._accounts,
-            is_shared=self._is_shared,
         )
 
     def _delivers(self) -> frozenset[str]:
         """The capabilities of this worker at the moment; an application may register handlers later."""
-        return self._app.capabilities | self._fixed_capabilities
+        return self._app.capabilities | self.channels.capabilities
 
     def _spent(self) -> None:
         """Drains the process, because no thread is left for functions that are not async."""
@@ -227,12 +207,9 @@ class Foundation:
         and nothing else."""
         asyncio.get_running_loop().set_default_executor(LoopsThreads(self._threads))
 
-    def _is_shared(self) -> bool:
-        return self.upkeep.directory.are_several
-
     def _unanswered(self) -> list[int]:
         return [token for claiming in self._claiming for token in claiming.leases.unanswered]
 
     @property
-    def _claiming(self) -> Sequence[Claimer | Rear | Gatekeeper | Trial]:
+    def _claiming(self) -> Sequence[Claiming]:
         return [self.trial] if self.trial is not None else [self.claimer, self.rear, self.gatekeeper]

@@ -39,8 +39,8 @@ class Worker(Assembly):
     def services(self) -> list[Service]:
         """Everything that runs in the background but the settler, which is the last to stop."""
         if self.trial is not None:
-            return [self.waker, self.trial, self.renewer, self.upkeep.directory]
-        supply = [self.sweeper, self.circuits, self.renewer, self.capabilities, self.witness]
+            return [self.waker, self.trial, self.renewer, self.directory]
+        supply = [self.directory, self.sweeper, self.circuits, self.renewer, self.capabilities, self.witness]
         return [self.waker, *self._claiming, *supply, *self.upkeep.services]
 
     async def start(self) -> None:

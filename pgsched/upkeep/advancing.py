@@ -1,4 +1,4 @@
-"""The base of services that carry out a long request in parts, such as a backfill or a replay of many.
+"""Services that carry out a long request in parts: a backfill, or a replay of many dead letters.
 
 There is one turn a second while any request is active. Otherwise the service looks every few seconds, on the connection
 that it shares with other chores; it opens a connection of its own only while there is work.
@@ -11,12 +11,18 @@ from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.isolation import is_a_lock, is_of_a_row, took_too_long
+from pgsched.store.ends import replay_chunks
+from pgsched.store.jobs import backfill_chunks
+
+# A turn does no more chunks than these of one request, so that the others have a turn.
+_CHUNK, _BACKFILL_CHUNKS, _REPLAY_CHUNKS = 250, 20, 100
 
 
 class Advancing(Service):
     """Subclasses say which requests are active, and how to do the next part of one."""
 
     longest_turn = 300.0
+    rest = 3.0  # any login can wake it by a notification
 
     def __init__(
         self, chores: Link, link: Link, events: Events, *, every: float = 1.0, look_every: float = 10.0
@@ -59,3 +65,56 @@ class Advancing(Service):
     async def advance(self, id: UUID) -> bool:
         """Does the next part of it. Returns whether there is more to do at once."""
         raise NotImplementedError
+
+
+class Backfiller(Advancing):
+    """Plans the rows of backfills: in each turn as many as their rates allow for the next second. They run behind other
+    work. Woken when a backfill is started."""
+
+    name = "backfiller"
+
+    async def any_active(self, connection: Connection) -> bool:
+        return await backfill_chunks.any_active(connection)
+
+    async def active(self, connection: Connection) -> Sequence[UUID]:
+        return await backfill_chunks.active(connection)
+
+    async def give_up(self, id: UUID, error: Exception) -> None:
+        if await backfill_chunks.give_up(await self._link.get(), id, error):
+            self.events.emit("backfill.invalid", backfill=str(id), reason=str(error)[:200])
+
+    async def advance(self, id: UUID) -> bool:
+        for _ in range(_BACKFILL_CHUNKS):
+            chunk = await backfill_chunks.plan_chunk(await self._link.get(), id, most=_CHUNK)
+            if chunk.fault is not None:
+                self.events.emit("backfill.invalid", backfill=str(id), reason=chunk.fault)
+            elif chunk.finished:
+                self.events.emit("backfill.finished", backfill=str(id))
+            if not chunk.more:
+                return False
+        return True
+
+
+class Replayer(Advancing):
+    """Replays many dead letters, each replay at its rate. Woken when a replay of many is asked for."""
+
+    name = "replayer"
+
+    async def any_active(self, connection: Connection) -> bool:
+        return await replay_chunks.any_active(connection)
+
+    async def active(self, connection: Connection) -> Sequence[UUID]:
+        return await replay_chunks.active(connection)
+
+    async def give_up(self, id: UUID, error: Exception) -> None:
+        if await replay_chunks.give_up(await self._link.get(), id, error):
+            self.events.emit("replay.given_up", replay=str(id), reason=str(error)[:200])
+
+    async def advance(self, id: UUID) -> bool:
+        for _ in range(_REPLAY_CHUNKS):
+            chunk = await replay_chunks.advance(await self._link.get(), id)
+            if chunk.finished:
+                self.events.emit("replay.finished", replay=str(id))
+            if not chunk.more:
+                return False
+        return True

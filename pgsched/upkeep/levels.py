@@ -9,7 +9,7 @@ from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import levels
-from pgsched.upkeep.host import Numbered
+from pgsched.worker.roster import Roster
 
 _ONE_IN = 10
 
@@ -21,14 +21,14 @@ class Levels(Service):
     rest = 3.0  # any login can wake it by a notification
 
     def __init__(
-        self, link: Link, events: Events, host: Numbered, *, every: float = 1.0, look_every: float = 60.0
+        self, link: Link, events: Events, roster: Roster, *, every: float = 1.0, look_every: float = 60.0
     ) -> None:
         super().__init__(events, link)
-        self._link, self._host, self._every, self._look_every = link, host, every, look_every
+        self._link, self._roster, self._every, self._look_every = link, roster, every, look_every
         self._cycle = DutyCycle(_ONE_IN)
 
     async def turn(self) -> float:
-        if not (worker := self._host.number):
+        if not (worker := self._roster.number):
             return self._every
         if pause := self._cycle.pause:
             return pause

@@ -24,7 +24,8 @@ from pgsched.store.live import looking
 from pgsched.store.live.executions import Lease
 from pgsched.store.pull import pulled
 from pgsched.store.pull.pulled import Passing
-from pgsched.upkeep.host import Clock, LocalWorker
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.roster import Roster
 
 _LOOK_EVERY = 5.0
 _AHEAD = timedelta(seconds=1)
@@ -48,8 +49,8 @@ class PulledQueues(Service):
         chores: Link,
         link: Link,
         events: Events,
-        host: LocalWorker,
-        clock: Clock,
+        roster: Roster,
+        clock: DatabaseClock,
         *,
         lease: timedelta,
         ended_by: Callable[[], float | None],
@@ -57,7 +58,7 @@ class PulledQueues(Service):
         """``ended_by`` is the time before which leases count as run out (``Liveness.ended_by``)."""
         super().__init__(events, link, chores)
         self._chores, self._link = chores, link
-        self._host, self._clock, self._lease = host, clock, lease
+        self._roster, self._clock, self._lease = roster, clock, lease
         self._ended_by = ended_by
         self._definitions = Definitions()
         self._queues: list[int] = []
@@ -68,10 +69,10 @@ class PulledQueues(Service):
         self._keys: dict[int, ordering.Key] = {}
 
     async def turn(self) -> float:
-        if time.monotonic() - self._looked_at >= _LOOK_EVERY and self._host.number:
+        if time.monotonic() - self._looked_at >= _LOOK_EVERY and self._roster.number:
             await self._look_at_queues()
         if not self._queues:
-            return _LOOK_EVERY if self._host.number else _EVERY
+            return _LOOK_EVERY if self._roster.number else _EVERY
         try:
             return await self._serve_queues()
         except psycopg.errors.UndefinedTable:
@@ -83,7 +84,7 @@ class PulledQueues(Service):
 
     async def _look_at_queues(self) -> None:
         self._looked_at = time.monotonic()
-        self._queues = await pulled.queues(await self._chores.get(), worker=self._host.number)
+        self._queues = await pulled.queues(await self._chores.get(), worker=self._roster.number)
 
     async def _serve_queues(self) -> float:
         full = [queue for queue in self._queues if await self._hand_to_consumers(queue)]
@@ -104,8 +105,8 @@ class PulledQueues(Service):
         sweeps = time.monotonic() - self._swept_at.get(queue, float("-inf")) >= _SWEEP_EVERY
         low = LONG_AGO if sweeps else self._clock.now() - _BACK
         lease = Lease(
-            owner=self._host.number,
-            token=self._host.next_token(),
+            owner=self._roster.number,
+            token=self._roster.next_token(),
             length=self._lease,
             ahead=_AHEAD,
             definitions=self._definitions,

@@ -9,7 +9,7 @@ index; where a backlog stands before them, each look reads on from where the las
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pgsched.domain.partitions import partitions_from
 from pgsched.events import Events
@@ -20,10 +20,11 @@ from pgsched.store.admin.workers import RegisteredWorker
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import looking
+from pgsched.store.live.parking import SetAside
+from pgsched.store.live.reaping import ReapRange, reap_others
 from pgsched.store.pull import pulled
-from pgsched.upkeep.host import LocalWorker
 from pgsched.upkeep.liveness import CATCH_UP, Liveness
-from pgsched.upkeep.walk import Walk
+from pgsched.worker.roster import Roster
 
 _EDGES_ONE_IN = 20
 _EDGE = 5_000  # due rows of a partition that are read at once
@@ -31,6 +32,38 @@ _SECONDS_A_TURN = 0.3  # of which one turn takes rows back
 _HELP_AFTER = 5.0  # seconds after which every worker takes over the reaping of a lost one
 _PAUSE_BETWEEN_PARTS = 0.02
 _NO_WORKER = 0  # no worker has this number; it stands for leases that ran out
+
+
+class Walk:
+    """Reads the due rows of partitions once, in the order of their instants, and takes back what it can.
+
+    It takes back the rows that these owners have leased, and those whose lease had run out by a given time.
+    """
+
+    def __init__(self, owners: Sequence[int], partitions: Iterable[int], *, ended_by: float, depth: int) -> None:
+        self.owners, self.partitions, self.ended_by = list(owners), list(partitions), ended_by
+        self.returned = self.failed = 0
+        self.parked: list[SetAside] = []
+        self._depth = depth
+        self._marks = dict.fromkeys(self.partitions, LONG_AGO)
+
+    @property
+    def is_over(self) -> bool:
+        return not self._marks
+
+    async def go_on(self, connection: Connection, seconds: float) -> None:
+        """Reads on for about this many seconds."""
+        until = time.monotonic() + seconds
+        while self._marks and time.monotonic() < until:
+            partition, low = next(iter(self._marks.items()))
+            part = ReapRange(partition, low, self._depth)
+            reaped, parked = await reap_others(connection, part, self.owners, ended_by=self.ended_by)
+            self.returned, self.failed = self.returned + reaped.returned, self.failed + reaped.failed
+            self.parked += parked
+            if reaped.read_to is None:
+                del self._marks[partition]
+            else:
+                self._marks[partition] = reaped.read_to
 
 
 class Reaper(Service):
@@ -49,14 +82,14 @@ class Reaper(Service):
         watching: Link,
         link: Link,
         events: Events,
-        host: LocalWorker,
+        roster: Roster,
         *,
         lease: float,
         every: float = 1.0,
     ) -> None:
         """``watching`` is for short statements alone, because a late answer counts as a disturbance."""
         super().__init__(events, watching, link)
-        self._watching, self._link, self._host = watching, link, host
+        self._watching, self._link, self._roster = watching, link, roster
         self.seen: Signal[[Sequence[RegisteredWorker]]] = Signal()
         self.reaped: Signal[[]] = Signal()
         self._every = every
@@ -75,7 +108,7 @@ class Reaper(Service):
         found = await workers.watch(connection)
         self.liveness.observe(found, sent, time.monotonic())
         self.seen(found)
-        if not any(worker.id == self._host.number and not worker.lost for worker in found):
+        if not any(worker.id == self._roster.number and not worker.lost for worker in found):
             self.liveness.interrupt()
         else:
             await self._judge(connection, found)
@@ -93,7 +126,7 @@ class Reaper(Service):
     async def _judge(self, connection: Connection, found: Sequence[RegisteredWorker]) -> None:
         if self.liveness.needs_proof:
             await self._prove(connection)
-        condemned = set(self.liveness.lost()) - {self._host.number}
+        condemned = set(self.liveness.lost()) - {self._roster.number}
         if lost := [worker for worker in found if worker.id in condemned and not worker.lost]:
             self._declared.update(await workers.declare_lost(connection, lost))
             self.wake()
@@ -101,7 +134,7 @@ class Reaper(Service):
     async def _prove(self, connection: Connection) -> None:
         """Proves that writes are possible, by renewing this worker."""
         sent = time.monotonic()
-        if await self._host.renew(connection):
+        if await self._roster.renew(connection):
             self.liveness.prove(sent, time.monotonic())
         else:
             self.liveness.interrupt()
@@ -158,7 +191,7 @@ class Reaper(Service):
                 await self._look_for_run_out(connection, by)
 
     async def _look_for_run_out(self, connection: Connection, ended_by: float) -> None:
-        marks = {partition: self._marks.get(partition, LONG_AGO) for partition in self._host.partitions_to_reap}
+        marks = {partition: self._marks.get(partition, LONG_AGO) for partition in self._roster.partitions_to_reap}
         if not marks:
             return
         found = await looking.expired(connection, marks, _EDGE, ended_by=ended_by)

@@ -6,18 +6,17 @@ from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.settings import Settings
 from pgsched.store.core.connect import Link
-from pgsched.upkeep.backfiller import Backfiller
+from pgsched.upkeep.advancing import Backfiller, Replayer
 from pgsched.upkeep.days import Days
-from pgsched.upkeep.directory import Directory
-from pgsched.upkeep.host import Clock, LocalWorker
 from pgsched.upkeep.levels import Levels
 from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.pulled import PulledQueues
 from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.releaser import Releaser
-from pgsched.upkeep.replayer import Replayer
 from pgsched.upkeep.turns import Turns
 from pgsched.upkeep.zones import Zones
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.roster import Roster
 
 
 class Upkeep:
@@ -25,29 +24,28 @@ class Upkeep:
     transactions have connections of their own."""
 
     def __init__(
-        self, settings: Settings, url: str, events: Events, chores: Link, host: LocalWorker, clock: Clock
+        self, settings: Settings, url: str, events: Events, chores: Link, roster: Roster, clock: DatabaseClock
     ) -> None:
         lease = timedelta(seconds=settings.lease)
         roles = ("plan", "backfill", "zones", "replay")
         planning, backfilling, rezoning, replaying = (Link(url, role, raw=False) for role in roles)
         pulling, watching = Link(url, "pulled"), Link(url, "watch", raw=False)
         self._links = (planning, backfilling, rezoning, replaying, pulling, watching)
-        self.reaper = Reaper(watching, chores, events, host, lease=settings.lease)
-        self.directory = Directory(chores, events)
+        self.reaper = Reaper(watching, chores, events, roster, lease=settings.lease)
         self.planner = Planner(planning, events)
         self.releaser = Releaser(chores, events)
-        self.levels = Levels(chores, events, host)
-        self.turns = Turns(chores, events, host)
+        self.levels = Levels(chores, events, roster)
+        self.turns = Turns(chores, events, roster)
         self.pulled = PulledQueues(
             chores,
             pulling,
             events,
-            host,
+            roster,
             clock,
             lease=lease,
             ended_by=self.reaper.liveness.ended_by,
         )
-        self.zones = Zones(chores, rezoning, events, host)
+        self.zones = Zones(chores, rezoning, events, roster)
         self.backfiller = Backfiller(chores, backfilling, events)
         self.replayer = Replayer(chores, replaying, events)
         self.days = Days(chores, events, kept=settings.history_days, audit_kept=settings.audit_days)
@@ -55,7 +53,7 @@ class Upkeep:
     @property
     def services(self) -> list[Service]:
         return [
-            self.directory, self.planner, self.reaper, self.releaser, self.days, self.backfiller, self.replayer,
+            self.planner, self.reaper, self.releaser, self.days, self.backfiller, self.replayer,
             self.zones, self.turns, self.levels, self.pulled,
         ]  # fmt: skip
 

@@ -10,7 +10,7 @@ from pgsched.events import Events
 from pgsched.service import DutyCycle, Service
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import ordering
-from pgsched.upkeep.host import LocalWorker
+from pgsched.worker.roster import Roster
 
 _ONE_IN = 20
 _KEYS = 500  # keys of a partition that one turn looks at
@@ -26,13 +26,13 @@ class Turns(Service):
         self,
         link: Link,
         events: Events,
-        host: LocalWorker,
+        roster: Roster,
         *,
         every: float = 2.0,
         idle_every: float = 10.0,
     ) -> None:
         super().__init__(events, link)
-        self._link, self._host = link, host
+        self._link, self._roster = link, roster
         self.every, self.idle_every = every, idle_every
         self._cycle = DutyCycle(_ONE_IN)
         self._marks: dict[int, ordering.Key] = {}
@@ -49,7 +49,7 @@ class Turns(Service):
 
     async def _unblock_keys(self, connection: Connection) -> bool:
         """Looks at the next part of the keys of each partition. Returns whether there are more."""
-        own = self._host.own
+        own = self._roster.own
         if not self._marks:
             self._marks = dict.fromkeys(own, ordering.FIRST)
         for partition, mark in list(self._marks.items()):

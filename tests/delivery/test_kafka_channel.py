@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery import producer
-from pgsched.delivery.kafka import KafkaChannel
+from pgsched.delivery.kafka import KafkaChannel, Producer
 from pgsched.domain.outcome import Failed, Outcome, Succeeded, Undeliverable
 from pgsched.domain.policy import Options
 from tests.delivery.kafka_cluster import (
@@ -203,10 +202,10 @@ async def test_a_producer_that_has_failed_for_good_is_replaced(
 ) -> None:
     from confluent_kafka import KafkaError, KafkaException
 
-    async def fenced(self: producer.Producer, *message: Any) -> None:
+    async def fenced(self: Producer, *message: Any) -> None:
         raise KafkaException(KafkaError(KafkaError._FATAL, "fenced", fatal=True))
 
     with monkeypatch.context() as patched:
-        patched.setattr(producer.Producer, "send", fenced)
+        patched.setattr(Producer, "send", fenced)
         failed(await send(channel), "_FATAL: fenced", retryable=True)
     assert await send(channel) == Succeeded()

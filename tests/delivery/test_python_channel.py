@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failures import Failures
 from pgsched.delivery.handlers import Context
-from pgsched.delivery.places import Places
 from pgsched.delivery.python import App, Fail, PythonChannel, Retry
 from pgsched.delivery.threads import THREAD_NAME, Threads
 from pgsched.domain.execution import Execution
@@ -20,12 +20,12 @@ from pgsched.events import Events
 from tests.delivery.receiver import execution
 
 
-class Transactions:
+class Transactions(TransactionalCompletion):
     """A completion that notes how each transaction ended."""
 
     def __init__(self, *, stale: bool = False) -> None:
+        super().__init__("", connections=10)
         self.stale, self.ended = stale, list[str]()
-        self.places = Places("connections", 10)
 
     @asynccontextmanager
     async def settle_in_transaction(self, execution: Execution) -> AsyncIterator[Any]:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from pgsched.delivery.turnstile import Turnstile
+from pgsched.delivery.opener import Turnstile
 
 
 async def passing(turnstile: Turnstile, client: str, passed: list[str]) -> None:

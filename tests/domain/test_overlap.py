@@ -1,6 +1,6 @@
 import pytest
 
-from pgsched.domain.overlap import OverlapDecision, decide_overlap
+from pgsched.domain.reckoning import OverlapDecision, decide_overlap
 from pgsched.domain.rules import OnOverlap, Rules
 
 

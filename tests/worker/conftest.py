@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -13,6 +13,7 @@ from pgsched.delivery.python import App
 from pgsched.events import Events, Field
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
+from pgsched.worker.roster import Roster
 from tests.databases import Databases, Janitor, lending_with
 
 Connection = psycopg.AsyncConnection[Any]
@@ -25,11 +26,11 @@ select case when pgsched_internal.make_day(d.parent, d.day) then pgsched_interna
   from pgsched_internal.days_to_make(14) d"""
 
 
-@dataclass(frozen=True)
-class Numbered:
-    """A worker of which only its number is asked."""
-
-    number: int
+def numbered(number: int) -> Roster:
+    """The roster of a worker that has this number and serves no queue."""
+    made = Roster(name="test", instance="test", queues=(), lease=timedelta(seconds=30))
+    made.number = number
+    return made
 
 
 class Recorder:

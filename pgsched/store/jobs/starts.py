@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Protocol
 
 from psycopg import AsyncConnection
 
-from pgsched.domain.jitter import emptiest, jittered, slots
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import Rules
+from pgsched.domain.spread import emptiest, jittered, slots
 from pgsched.store.core.sql import statement_in
 from pgsched.store.core.wire import Instants, to_datetime, to_instant
 

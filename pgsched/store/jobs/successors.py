@@ -20,8 +20,7 @@ from uuid import UUID
 from psycopg import AsyncConnection
 
 from pgsched.domain.execution import Execution
-from pgsched.domain.overlap import OverlapDecision, decide_overlap
-from pgsched.domain.reckoning import Reckoning, SkippedRange
+from pgsched.domain.reckoning import OverlapDecision, Reckoning, SkippedRange, decide_overlap
 from pgsched.domain.rules import Rules
 from pgsched.store.core.sql import statement_in
 from pgsched.store.core.wire import LAST, LONG_AGO, Instants, Tokens, Uuids, to_instant

@@ -17,25 +17,20 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from pgsched.domain.partitions import queue_of
-from pgsched.events import Events
-from pgsched.service import Service, is_away
+from pgsched.service import is_away
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
-from pgsched.worker.claim.fairness import Backlog, Fairness
-from pgsched.worker.claim.front import Front
+from pgsched.worker.claim.claiming import Claiming
+from pgsched.worker.claim.fairness import Backlog, Fairness, Stride
 from pgsched.worker.claim.leases import Leases
-from pgsched.worker.claim.rear import Rear
+from pgsched.worker.claim.rear import Front, Rear
 from pgsched.worker.claim.selection import Selection
-from pgsched.worker.claim.sight import Sight
-from pgsched.worker.claim.stride import Stride
-from pgsched.worker.claim.wanted import HELP_AFTER, LOOK_AGAIN, Wanted
+from pgsched.worker.claim.sight import HELP_AFTER, LOOK_AGAIN, Sight, Wanted
 from pgsched.worker.claim.watch import QueueWatch
-from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.gates.admission import Admission
-from pgsched.worker.roster import Roster
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _SMALLEST_SHARE = 16
@@ -43,7 +38,7 @@ _LITTLE_ROOM, _NOT_YET = 0.005, 0.02
 _QUICK = 0.01  # seconds within which the left edge is read where nothing dead stands there
 
 
-class Claimer(Service):
+class Claimer(Claiming):
     """Keeps the dispatcher supplied."""
 
     name = "claimer"
@@ -51,10 +46,7 @@ class Claimer(Service):
     def __init__(
         self,
         leases: Leases,
-        roster: Roster,
         dispatcher: Dispatcher,
-        clock: DatabaseClock,
-        events: Events,
         *,
         batch: int,
         ahead: timedelta,
@@ -65,17 +57,15 @@ class Claimer(Service):
         rear: Rear,
         selection: Selection,
     ) -> None:
-        super().__init__(events, leases.link)
-        self.leases, self._link = leases, leases.link
-        self._roster, self._dispatcher, self._clock = roster, dispatcher, clock
+        super().__init__(leases, dispatcher)
         self._batch, self._ahead = batch, ahead
         self._ahead_us = int(ahead.total_seconds() * 1e6)
         self._poll = poll.total_seconds()
         self._supplied, self._admission, self._fairness, self._rear = supplied, admission, fairness, rear
         self._selection = selection
         self._sight, self._watch, self._stride = Sight(), QueueWatch(), Stride()
-        self._front = Front(self._sight, rear, roster, clock)
-        self._wanted = Wanted(self._sight, roster, clock, ahead=self._ahead_us)
+        self._front = Front(self._sight, rear, self._roster, self._clock)
+        self._wanted = Wanted(self._sight, self._roster, self._clock, ahead=self._ahead_us)
         self._looked_at = self._claimed_at = self._swept_at = float("-inf")
         self._sweep_took = float("inf")
 

@@ -1,12 +1,14 @@
-"""Fair shares: when there is more to do than this worker can, clients are served by weight and not by who came first.
+"""Fair shares, and how much one claim asks for.
 
-A claim reads in the order of instants, so a client with a backlog stands before all who came later. Once a claim that
-was filled to the last row shows a client with more than its share of overdue rows, that client is claimed from apart,
-with a mark of its own of how far it has been read, and the claims of all the others pass its rows over. Each then has
-its share of the room (deficit round robin; Shreedhar and Varghese, 1995). A client that leaves half of its share unused
-is one among the others again.
+When there is more to do than this worker can, clients are served by weight and not by who came first. A claim reads in
+the order of instants, so a client with a backlog stands before all who came later. Once a claim that was filled to the
+last row shows a client with more than its share of overdue rows, that client is claimed from apart, with a mark of its
+own of how far it has been read, and the claims of all the others pass its rows over. Each then has its share of the
+room (deficit round robin; Shreedhar and Varghese, 1995). A client that leaves half of its share unused is one among
+the others again.
 """
 
+import math
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -14,15 +16,39 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pgsched.domain.execution import Execution
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Share
-from pgsched.worker.claim.stride import Stride
-from pgsched.worker.clients import Clients
+from pgsched.worker.directory import Directory
 
+_LONG = 0.03
+_FEWEST = 64
 _OVERDUE = 100_000  # microseconds by which a full claim's last row is late where there is more than can be done
 _MOST_APART = 16
 _AT_ONCE = 4  # partitions that one claim for a client reads
 _FROM_THE_EDGE = 10.0  # seconds after which a client is read from the left edge again, for what came in behind
 _TOLERANCE = 1.1
 _LONGEST_APART = 0.05  # seconds that a claim for one client is to take: those of the others wait for it
+
+
+class Stride:
+    """Whose turn it is under an ordering key, and what a gate lets pass, is decided in the claim, row by row. Claims
+    of the others wait for it, and settles in the same partitions. So a claim that took long is followed by smaller
+    ones, until they are quick."""
+
+    def __init__(self, *, long: float = _LONG) -> None:
+        self._long = long
+        self.most: float = math.inf
+
+    def bound(self, room: int) -> int:
+        """So much of the room one claim may fill."""
+        return int(min(room, self.most))
+
+    def took(self, seconds: float, admitted: int, *, of: int) -> None:
+        """A claim took so long, and so many of its rows had to be admitted. These have their part in the time: what
+        the others cost, as runs of jobs do, is less for each the more there are."""
+        theirs = seconds * admitted / of if admitted else 0.0
+        if theirs > self._long:
+            self.most = max(min(self.most, admitted) // 2, _FEWEST)
+        elif theirs < self._long / 2:
+            self.most = self.most * 2 if self.most < 1 << 16 else math.inf
 
 
 class Backlog:
@@ -60,7 +86,7 @@ class Backlog:
 class Fairness:
     """Which clients are claimed from apart, and what share of the room each has."""
 
-    def __init__(self, clients: Clients) -> None:
+    def __init__(self, clients: Directory) -> None:
         self._known = clients
         self._apart: dict[str, Backlog] = {}
         self._others: Counter[str] = Counter()
@@ -81,7 +107,7 @@ class Fairness:
     def observe(self, taken: Sequence[Execution], asked: int, now: int) -> None:
         """A claim for all the others took these rows, having asked for so many."""
         self.is_behind = False
-        if not self._known.are_several:
+        if not self._known.are_several():
             self._apart.clear()
             return
         self._others = Counter(row.client_id for row in taken)

@@ -45,10 +45,8 @@ class Leases:
         definitions: Definitions,
         length: timedelta,
     ) -> None:
-        self.link, self._roster, self._clock, self._events, self._length = (
-            link, roster, clock, events, length
-        )  # fmt: skip
-        self._definitions = definitions
+        self.link, self.roster, self.clock, self.events = link, roster, clock, events
+        self._definitions, self._length = definitions, length
         self._sure = SURE * length.total_seconds()
         self._unanswered: list[int] = []
         self._refused: dict[bytes, None] = {}
@@ -63,11 +61,11 @@ class Leases:
 
     def ask(self, ahead: timedelta) -> Lease:
         """A lease under a token that no claim has had, for rows that are due so far ahead."""
-        token = self._roster.next_token()
+        token = self.roster.next_token()
         self._unanswered.append(token)
         sure_until = time.monotonic() + self._sure
         return Lease(
-            owner=self._roster.number,
+            owner=self.roster.number,
             token=token,
             length=self._length,
             ahead=ahead,
@@ -82,7 +80,7 @@ class Leases:
         self._unanswered.remove(lease.token)
         if rows is not None:
             asked_at = lease.sure_until - self._sure
-            for observer in self._events.observers:
+            for observer in self.events.observers:
                 seconds = time.monotonic() - asked_at
                 observer.claimed(BatchClaimed(rows=len(rows), statements=statements, seconds=seconds, at_once=at_once))
 
@@ -90,7 +88,7 @@ class Leases:
         """Rows were put away for whose sake a claim failed. What the database lets nobody do anything with is read
         past."""
         for one in parked:
-            self._events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)
+            self.events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)
             if one.how == "left":
                 self._refused[one.id] = None
         while len(self._refused) > _MOST_REFUSED:
@@ -100,7 +98,7 @@ class Leases:
         self, shares: Sequence[Share], ahead: timedelta, *, admit: Admit | None, row_filter: RowFilter
     ) -> Claimed:
         """Claims rows that are due so far ahead (``executions.claim``)."""
-        connection, lease, now = await self.link.get(), self.ask(ahead), self._clock.now()
+        connection, lease, now = await self.link.get(), self.ask(ahead), self.clock.now()
         if self._refused:
             row_filter = replace(row_filter, refused=tuple(self._refused))
         answer = await careful.claim(connection, lease, shares, now=now, admit=admit, row_filter=row_filter)
@@ -128,7 +126,7 @@ class Leases:
         while self._unanswered and parts > 0:
             if self._looking_for != self._unanswered:
                 self._looking_for = list(self._unanswered)
-                self._marks, self._locked = dict.fromkeys(self._roster.partitions, LONG_AGO), {}
+                self._marks, self._locked = dict.fromkeys(self.roster.partitions, LONG_AGO), {}
             tokens, connection = self._looking_for, await self.link.get()
             found = await unanswered.release_claims(connection, self._marks, tokens, depth=_PART)
             self._marks, self._locked = found.read_to, {**found.locked, **self._locked}

@@ -1,23 +1,26 @@
-"""The rear: what stands behind the claims while they pass a client's rows over.
+"""From where claims read while they pass a client's rows over: the front, and the rear behind it.
 
-To pass over a row is to read it. A client whose gate holds it back may have a million due, and a claim that read past
-all of them would keep every other client waiting. So while there is somebody to pass over, claims begin no more than a
-moment back from the time. What stands further back is read here, in parts, for what others have there.
+To pass over a row is to read it. A client whose gate holds it back may have a million due rows, and a claim that read
+past all of them would keep every other client waiting. So while the worker passes a client over, claims begin no more
+than a moment before the present: at the front. The rear reads in parts what stands further back, and claims what other
+clients have there.
 """
 
+import random
 import time
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
-from pgsched.events import Events
-from pgsched.service import Service
 from pgsched.signals import Signal
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live import looking
 from pgsched.store.live.executions import Share
 from pgsched.store.live.row_filter import RowFilter
+from pgsched.worker.claim.claiming import Claiming
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.claim.leases import Leases
 from pgsched.worker.claim.selection import Selection
+from pgsched.worker.claim.sight import REREAD, Sight
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.roster import Roster
@@ -29,7 +32,7 @@ _SMALLEST_BATCH = 16
 _NO_ROOM, _NOTHING_TO_DO = 0.005, 10.0
 
 
-class Rear(Service):
+class Rear(Claiming):
     """Reads the partitions whose marks it was given, in turn, up to the time. Marks are instants (wire counts).
 
     ``expected`` tells of rows that a claim has planned: their partition and instant.
@@ -40,19 +43,14 @@ class Rear(Service):
     def __init__(
         self,
         leases: Leases,
-        roster: Roster,
         dispatcher: Dispatcher,
-        clock: DatabaseClock,
-        events: Events,
         *,
         batch: int,
         admission: Admission,
         fairness: Fairness,
         selection: Selection,
     ) -> None:
-        super().__init__(events, leases.link)
-        self.leases, self._roster = leases, roster
-        self._dispatcher, self._clock = dispatcher, clock
+        super().__init__(leases, dispatcher)
         self._batch, self._admission, self._fairness = batch, admission, fairness
         self.expected: Signal[[int, int]] = Signal()
         self._selection = selection
@@ -85,7 +83,7 @@ class Rear(Service):
     async def _read(self, partition: int, mark: int, row_filter: RowFilter) -> float:
         """Reads a part and claims what is not passed over in it; the seconds until the next part."""
         del self._marks[partition]  # what is to be read from another mark meanwhile counts
-        started, now, connection = time.monotonic(), self._clock.now(), await self.leases.link.get()
+        started, now, connection = time.monotonic(), self._clock.now(), await self._link.get()
         first, read_to = await looking.peek(connection, partition, mark, until=now, most=_PART, row_filter=row_filter)
         seconds = time.monotonic() - started
         self._seconds += seconds
@@ -119,3 +117,58 @@ class Rear(Service):
             return None
         self._fairness.observe(answer.taken, share.batch, now)
         return max(row.fire_at for row in answer.taken)
+
+
+class Front:
+    """Claims begin at the low mark, and no further than a moment back while there is somebody to pass over."""
+
+    def __init__(self, sight: Sight, rear: Rear, roster: Roster, clock: DatabaseClock) -> None:
+        self._sight, self._rear, self._roster, self._clock = sight, rear, roster, clock
+        self._passed_over: set[str] = set()
+        self._since = 0
+        self._left_behind = False
+
+    def pass_over(self, clients: Iterable[str]) -> bool:
+        """Has claims pass these clients over, and no others. True where rows of others may stand behind the low marks,
+        which are where they were before: then all is to be looked at."""
+        before, self._passed_over = self._passed_over, set(clients)
+        if self._passed_over and not before:
+            self._since, self._left_behind = self._clock.now(), False
+        if not before - self._passed_over:
+            return False
+        if self._left_behind:
+            self._sight.forget()
+        else:
+            self._sight.reach_back(self._since - REREAD)
+        return True
+
+    def low(self, partition: int) -> int:
+        """Where a claim begins (wire count)."""
+        low, moment_back = self._sight.low(partition), self._clock.now() - REREAD
+        if low >= moment_back or not self._passed_over:
+            return low
+        self._left_behind = True
+        if partition in self._roster.own:
+            self._rear.read_from(partition, low)
+        return moment_back
+
+    def even(self, room: int, batch: int) -> list[Share]:
+        """So much of all partitions: with room for few rows, those of any partition must come to their turn."""
+        chosen, each = _divided(self._roster.open, room)
+        return [Share(partition, self.low(partition), min(batch, each)) for partition in chosen]
+
+    def latest(self, room: int, batch: int) -> list[Share]:
+        """So much of what has become due within the last moment in this worker's own partitions."""
+        chosen, each = _divided(self._roster.own or self._roster.open, room)
+        moment_back = self._clock.now() - REREAD
+        return [Share(partition, moment_back, min(batch, each)) for partition in chosen]
+
+    def look_from(self, partition: int) -> int:
+        """Where a look begins: no later than a moment back, also where a claim that looked ahead got further."""
+        return min(self.low(partition), self._clock.now() - REREAD)
+
+
+def _divided(partitions: Sequence[int], room: int) -> tuple[list[int], int]:
+    """Partitions in no order, no more than there is room for, and the room that each has."""
+    chosen = random.sample(partitions, k=len(partitions))[:room]
+    return chosen, room // len(chosen) if chosen else 0

@@ -1,18 +1,27 @@
-"""What a worker knows of its partitions: where the next waiting row stands, and from where to read.
+"""What a worker knows of its partitions: where the next waiting row stands, from where to read, and so from which
+partitions to claim now.
 
 Reading begins at ``low``, not at the left edge of the index: rows that were settled leave dead entries there, and while
 an old snapshot is held open nothing can clear them away. ``low`` is a hint. A row that comes in behind it is announced
 by its notification; one whose notification was silenced or lost is found by the sweep.
 """
 
+import time
 from collections.abc import Container, Iterable, Mapping
 
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Claimed, Share
+from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.roster import Roster
 
 # Microseconds behind the time of a look that are read again by the next: rows due at once were given their instant
 # when their transaction began.
 REREAD = 2_000_000
+HELP_AFTER = 50_000
+"""Microseconds overdue before another worker's partition is helped with."""
+LOOK_AGAIN = 0.05
+"""Seconds for which a look at the others' partitions counts."""
+_AT_ONCE = 4
 
 
 class Sight:
@@ -117,3 +126,34 @@ class Sight:
         for partition, instant in instants.items():
             self.due[partition] = min(instant, self.due.get(partition, instant))
             self._low[partition] = min(instant, self.low(partition))
+
+
+class Wanted:
+    """Asks ``sight`` where rows stand; claims look ``ahead`` by so many microseconds."""
+
+    def __init__(self, sight: Sight, roster: Roster, clock: DatabaseClock, *, ahead: int) -> None:
+        self._sight, self._roster, self._clock, self._ahead = sight, roster, clock, ahead
+
+    def now(self, looked_at: float) -> list[int]:
+        """Own partitions with a row in sight, else the most overdue of the others, where the last look at them was a
+        moment ago; the earliest first."""
+        due, now = self._sight.due, self._clock.now()
+        horizon = now + self._ahead
+        own = [p for p in self._roster.own if due.get(p, horizon + 1) <= horizon]
+        if own:
+            return sorted(own, key=due.__getitem__)
+        if time.monotonic() - looked_at > LOOK_AGAIN:
+            return []
+        overdue = now - HELP_AFTER
+        others = [p for p in self._roster.open if due.get(p, overdue + 1) <= overdue]
+        return sorted(others, key=due.__getitem__)[:_AT_ONCE]
+
+    def until_own(self) -> float | None:
+        """Seconds until a row of its own partitions comes in reach of a claim; None where none is in sight."""
+        own = [self._sight.due[p] for p in self._roster.own if p in self._sight.due]
+        return (min(own) - self._ahead - self._clock.now()) / 1e6 if own else None
+
+    def until_help(self) -> float | None:
+        """Seconds until a row of another's partitions is to be helped with; None where none is in sight."""
+        theirs = [self._sight.due[p] for p in self._roster.open if p in self._sight.due and p not in self._roster.own]
+        return (min(theirs) + HELP_AFTER - self._clock.now()) / 1e6 if theirs else None

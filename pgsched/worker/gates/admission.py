@@ -10,11 +10,10 @@ from pgsched.signals import Signal
 from pgsched.store.core.connect import Connection
 from pgsched.store.gates import gates, ordering
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.gates.book import Book
+from pgsched.worker.gates.book import Book, Tally
 from pgsched.worker.gates.capabilities import Capabilities
 from pgsched.worker.gates.circuits import Circuits
 from pgsched.worker.gates.held import Held
-from pgsched.worker.gates.tally import Tally
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.terms import Terms
 

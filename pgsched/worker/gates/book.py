@@ -1,9 +1,11 @@
-"""What a worker knows of the gates: which there are, and which executions must pass them.
+"""What a worker knows of the gates: which there are, which executions must pass them, and how many of those it has in
+hand.
 
-Where there is none, asking costs one look at an empty set.
+Where there is no gate, asking costs one look at an empty set.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from math import inf
 
 from pgsched.domain.capability import WORKER
@@ -61,3 +63,37 @@ def _limit_key(options: bytes) -> str | None:
         return parse_options(options).limit_key
     except InvalidInput:
         return None  # its delivery will say so
+
+
+class Tally:
+    """``running`` counts by gate; ``changed`` names the gates whose count is less than was last written."""
+
+    def __init__(self) -> None:
+        self.running: Counter[str] = Counter()
+        self.changed: set[str] = set()
+        self._gates: dict[bytes, Sequence[str]] = {}
+        self._missing: set[bytes] = set()
+
+    def __len__(self) -> int:
+        """How many executions are counted."""
+        return len(self._gates)
+
+    def add(self, id: bytes, gates: Sequence[str]) -> None:
+        """An execution passed these gates; what it passed in a transaction that came to nothing is not counted."""
+        self.take(id)
+        if gates:
+            self._gates[id] = gates
+            self.running.update(gates)
+
+    def take(self, id: bytes) -> Sequence[str]:
+        """An execution is out of this process's hands; the gates that it was counted for."""
+        gates = self._gates.pop(id, ())
+        self.running.subtract(gates)
+        self.changed.update(gates)
+        return gates
+
+    def strays(self, in_hand: Collection[bytes]) -> set[bytes]:
+        """What was counted in a transaction that came to nothing is not in hand, and never leaves it. What is counted
+        but not in hand yet will be by the next time."""
+        before, self._missing = self._missing, self._gates.keys() - in_hand
+        return self._missing & before

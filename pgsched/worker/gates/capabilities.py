@@ -24,7 +24,7 @@ from pgsched.store.admin import workers
 from pgsched.store.admin.workers import RegisteredWorker
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.gates import gates
-from pgsched.worker.gates.round import Round
+from pgsched.worker.gates.held import Round
 from pgsched.worker.roster import Roster
 
 _EVERY, _NOT_YET = 1.0, 0.1

@@ -7,19 +7,16 @@ then; how that ends decides.
 
 import time
 from collections import deque
-from collections.abc import Coroutine, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 import psycopg
 
-from pgsched.delivery.channel import Channel
 from pgsched.domain.circuit import WINDOW, Window, asked_pause, is_healthy, is_target_fault
 from pgsched.domain.execution import Execution
 from pgsched.domain.gate import RECOVERED, circuit_name, host_of
-from pgsched.domain.outcome import Failed, Outcome, Released, error_text
-from pgsched.domain.policy import Options
+from pgsched.domain.outcome import Failed, Outcome, error_text
 from pgsched.events import Events
 from pgsched.service import Service
 from pgsched.signals import Signal
@@ -82,14 +79,9 @@ class Circuits(Service):
 
     def leaves_alone(self, row: Execution) -> bool:
         """Whether its target was found failing a moment ago, when this execution was in hand already."""
-        if row.id in self._probes or (host := host_of(row.target)) is None:
+        if not self._opened or row.id in self._probes or (host := host_of(row.target)) is None:
             return False
         return self._opened.get(circuit_name(host, row.client_id), 0.0) > time.monotonic()
-
-    @property
-    def has_opened(self) -> bool:
-        """Whether any target was found failing a moment ago."""
-        return bool(self._opened)
 
     def note(self, row: Execution, outcome: Outcome) -> None:
         """Counts how an attempt ended."""
@@ -159,23 +151,3 @@ class Circuits(Service):
         ):
             self.events.emit("target.sidelined", gate=verdict.name, reason=verdict.reason[:200])
         self.changed()
-
-
-class Sparing:
-    """A channel that leaves alone what was in hand when its target was found failing."""
-
-    def __init__(self, channel: Channel, circuits: Circuits) -> None:
-        self._channel, self._circuits = channel, circuits
-
-    def deliver(self, execution: Execution, options: Options, deadline: float) -> Coroutine[Any, Any, Outcome]:
-        """One attempt, or none: then the execution is handed back."""
-        if self._circuits.has_opened and self._circuits.leaves_alone(execution):
-            return _hand_back()
-        return self._channel.deliver(execution, options, deadline)
-
-    async def close(self) -> None:
-        await self._channel.close()
-
-
-async def _hand_back() -> Outcome:
-    return Released()

@@ -19,21 +19,18 @@ from pgsched.domain.capability import is_table_gate
 from pgsched.domain.execution import Execution
 from pgsched.domain.gate import Gate
 from pgsched.domain.passing import AHEAD
-from pgsched.events import Events
-from pgsched.service import DutyCycle, Service
+from pgsched.service import DutyCycle
 from pgsched.store.core.connect import Connection, Link
 from pgsched.store.core.isolation import by_halves, is_of_a_row
 from pgsched.store.ends.deferred import with_own_tokens
 from pgsched.store.gates import gates
 from pgsched.store.live import careful
 from pgsched.store.live.executions import Lease
+from pgsched.worker.claim.claiming import Claiming
 from pgsched.worker.claim.leases import Leases
-from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.gates.admission import LATEST, SOONEST, Admission, from_now
 from pgsched.worker.gates.capabilities import Capabilities
-from pgsched.worker.gates.held import Held
-from pgsched.worker.gates.round import Round
-from pgsched.worker.roster import Roster
+from pgsched.worker.gates.held import Held, Round
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _MOST_HOLDING = 1_000
@@ -45,26 +42,22 @@ _MOST_FED = 500
 _TRY_AGAIN = 0.2
 
 
-class Gatekeeper(Service):
+class Gatekeeper(Claiming):
     """A turn feeds on what the gates hold, and holds what claims pass over."""
 
     name = "gatekeeper"
 
     def __init__(
         self,
-        chores: Link,
         leases: Leases,
-        roster: Roster,
         dispatcher: Dispatcher,
-        clock: DatabaseClock,
-        events: Events,
+        chores: Link,
+        *,
         admission: Admission,
         capabilities: Capabilities,
     ) -> None:
-        super().__init__(events, leases.link, chores)
-        self._chores, self.leases, self._link = chores, leases, leases.link
-        self._roster, self._dispatcher, self._clock = roster, dispatcher, clock
-        self._admission, self._capabilities = admission, capabilities
+        super().__init__(leases, dispatcher, chores)
+        self._chores, self._admission, self._capabilities = chores, admission, capabilities
         self._seen: set[str] = set()
         self._seen_to = ""
         self._read_at = self._looked_at = self._recounted_at = float("-inf")

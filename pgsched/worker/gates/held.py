@@ -1,6 +1,8 @@
-"""What a worker knows of a gate that holds executions back: when to look at it again, and how far ahead."""
+"""What a worker knows of a gate that holds executions back (when to look at it again, and how far ahead), and how it
+goes around its partitions.
+"""
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from pgsched.domain.gate import Gate
@@ -54,3 +56,21 @@ class Held:
         if JUST_IN_TIME < ahead < AHEAD:  # as soon as no wider gate idles for it
             return start - ahead
         return start - ahead // 2  # for several at once
+
+
+class Round:
+    """Visits the partitions one after the other; each turn goes on behind the partition where the last one stopped."""
+
+    def __init__(self) -> None:
+        self._at = 0
+
+    async def work_off(self, partitions: Sequence[int], most: int, work: Callable[[int, int], Awaitable[int]]) -> int:
+        """Works off up to ``most`` rows; returns how many. ``work`` is given a partition and how many rows of it may be
+        taken, and answers how many it took."""
+        done = 0
+        for _ in partitions:
+            self._at = (self._at + 1) % len(partitions)
+            done += await work(partitions[self._at], most - done)
+            if done >= most:
+                break
+        return done

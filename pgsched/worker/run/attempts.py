@@ -21,17 +21,14 @@ from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme
 from pgsched.errors import InvalidInput
 from pgsched.events import Events
-from pgsched.worker.in_hand import InHand
+from pgsched.worker.in_hand import InHand, Tenure
 from pgsched.worker.run.beginnings import Beginnings
-from pgsched.worker.run.lane import Lane
-from pgsched.worker.run.pace import WEIGHT, AttemptPace
+from pgsched.worker.run.lane import WEIGHT, AttemptPace, Lane
 from pgsched.worker.run.payloads import Payloads
 from pgsched.worker.run.shares import Shares
-from pgsched.worker.run.tenure import Tenure
 from pgsched.worker.run.terms import DEFAULT, Terms
-from pgsched.worker.run.waiting import Waiting
+from pgsched.worker.run.waiting import Settle, Waiting
 
-Settle = Callable[[Execution, Options, Outcome, float], None]
 _PYTHON = f"{Scheme.PYTHON}:"
 _COMMITTED_TOGETHER = f"{Scheme.SQL}:", f"{Scheme.NOTIFY}:"
 _DATABASE_PAUSE = timedelta(seconds=1)

@@ -1,26 +1,35 @@
 """All channels of a worker, put together."""
 
+import json
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TypedDict
 
 from pgsched.delivery.accounts import Accounts
-from pgsched.delivery.channel import CompletingConnections
+from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failures import Failures
 from pgsched.delivery.http import HttpChannel
+from pgsched.delivery.kafka import KafkaChannel
+from pgsched.delivery.notify import NotifyChannel
 from pgsched.delivery.proxy import Proxy, parse_proxy
-from pgsched.delivery.pushing import pushing_channels
 from pgsched.delivery.python import App, PythonChannel
 from pgsched.delivery.router import Channels
+from pgsched.delivery.sql import SqlChannel
 from pgsched.delivery.threads import Threads
 from pgsched.delivery.tls import certificate_contexts, trusting_context
+from pgsched.domain.capability import KAFKA, SQL
+from pgsched.domain.target import Scheme
 from pgsched.settings import Settings
+from pgsched.store.core.sessions import Sessions
 from pgsched.worker.clock import DatabaseClock
-from pgsched.worker.gates.circuits import Circuits, Sparing
+from pgsched.worker.directory import Directory
+from pgsched.worker.gates.circuits import Circuits
+
+_CALLING, _NOTIFYING = 10, 4
 
 
 class WaysOut(TypedDict):
-    """Whom callbacks trust, as whom they introduce themselves, and by which way they go."""
+    """The authorities that callbacks trust, the certificates that they show, and the proxy that they go through."""
 
     tls: ssl.SSLContext | None
     certificates: Mapping[str, ssl.SSLContext]
@@ -42,27 +51,37 @@ def make_channels(
     url: str,
     app: App,
     *,
-    secrets: Callable[[str], Sequence[bytes]],
-    role_of: Callable[[str], str | None],
+    directory: Directory,
     clock: DatabaseClock,
     circuits: Circuits,
-    completion: CompletingConnections,
+    completion: TransactionalCompletion,
     threads: Threads,
     failures: Failures,
     accounts: Accounts,
-    is_shared: Callable[[], bool],
 ) -> Channels:
-    """``secrets`` and ``role_of`` are what is known of a client, ``is_shared`` says whether there are several. Raises
-    InvalidSettings for a ``sql_login`` that cannot be meant, and for certificates that cannot be read."""
+    """Raises InvalidSettings for an invalid ``sql_login``, and for certificates that cannot be read."""
+    is_shared = directory.are_several
     http = HttpChannel(
         connections_per_host=settings.connections_per_host,
         concurrency=settings.concurrency,
         allow_private=settings.allow_private_targets,
-        secrets=secrets,
+        secrets=directory.signing_secrets,
         now=clock.epoch_seconds,
         is_shared=is_shared,
+        leaves_alone=circuits.leaves_alone,
         **ways_out(settings),
     )
     python = PythonChannel(app, completion=completion, threads=threads, failures=failures, accounts=accounts)
-    others = pushing_channels(settings, url, role_of=role_of, is_shared=is_shared)
-    return Channels(http=Sparing(http, circuits), python=python, others=others)
+    calling = Sessions(url, settings.sql_login, most=_CALLING)
+    sql = SqlChannel(
+        calling, role_of=lambda client: directory.database_role(client) or settings.sql_role, is_shared=is_shared
+    )
+    notify = NotifyChannel(Sessions(url, "", most=_NOTIFYING), is_shared=is_shared)
+    kafka = KafkaChannel(settings.kafka_brokers, json.loads(settings.kafka_config))
+    found = {KAFKA: kafka.can_send, SQL: bool(settings.sql_role)}
+    return Channels(
+        http=http,
+        python=python,
+        others={Scheme.SQL: sql, Scheme.NOTIFY: notify, Scheme.KAFKA: kafka},
+        capabilities=frozenset(capability for capability, is_there in found.items() if is_there),
+    )

@@ -21,17 +21,14 @@ from pgsched.domain.execution import KEPT_BACK, Execution
 from pgsched.domain.outcome import Released
 from pgsched.signals import Signal
 from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.in_hand import Tenure
 from pgsched.worker.run.attempts import Attempts, Equipment, ended_by_drain
-from pgsched.worker.run.lane import Lane
-from pgsched.worker.run.pace import AttemptPace
-from pgsched.worker.run.putting_off import PuttingOff
-from pgsched.worker.run.rounds import Rounds
+from pgsched.worker.run.lane import AttemptPace, Lane
 from pgsched.worker.run.stand_in import Hand
-from pgsched.worker.run.tenure import Tenure
 from pgsched.worker.run.terms import DEFAULT
-from pgsched.worker.run.upcoming import Upcoming
-from pgsched.worker.run.waiting import Waiting
-from pgsched.worker.run.watch import AttemptWatch, Watched
+from pgsched.worker.run.upcoming import Rounds, Upcoming
+from pgsched.worker.run.waiting import PuttingOff, Waiting
+from pgsched.worker.run.watch import AttemptWatch
 
 _ROWS_BEFORE_YIELDING = 128
 _DEAF_AFTER = 5.0
@@ -84,7 +81,7 @@ class Dispatcher:
 
     def start(self) -> None:
         self._upcoming.start()
-        self._watch.start(Watched(lanes=self._lanes, hand=self._hand(), look=self._look))
+        self._watch.start(self._lanes, self._hand(), self._look)
         for lane in self._lanes:
             lane.task = asyncio.create_task(self._run(lane))
 

@@ -1,36 +1,32 @@
-"""A lane: delivers one row after another."""
+"""Lanes, each of which delivers one row after another, and how many rows to have in hand for them."""
 
 import asyncio
+from dataclasses import dataclass
 
 from pgsched.domain.execution import Execution
 
+WEIGHT = 0.02
+"""How much one attempt counts in what is typical."""
+_QUICKEST = 1e-5
+_MOST_WAITING = 4_000
 
+
+@dataclass(slots=True, eq=False)
 class Lane:
     """One row at a time; ``expires`` is the monotonic moment at which the watch ends the attempt, and ``only`` whether
     it is the one attempt that there may be, and has begun. ``expired`` and ``stopped`` say that it was cancelled by the
     worker: by the watch, or since it was ended in the database."""
 
-    __slots__ = (
-        "_lent",
-        "_lent_to",
-        "execution",
-        "expired",
-        "expires",
-        "only",
-        "sleeping",
-        "started",
-        "stopped",
-        "task",
-    )
-
-    def __init__(self) -> None:
-        self.task: asyncio.Task[None] | None = None
-        self.execution: Execution | None = None
-        self.started = 0.0
-        self.expires = float("inf")
-        self.expired = self.stopped = self.only = False
-        self.sleeping: asyncio.Future[None] | None = None
-        self._lent, self._lent_to = 0.0, 0.0
+    task: asyncio.Task[None] | None = None
+    execution: Execution | None = None
+    started: float = 0.0
+    expires: float = float("inf")
+    expired: bool = False
+    stopped: bool = False
+    only: bool = False
+    sleeping: asyncio.Future[None] | None = None
+    _lent: float = 0.0
+    _lent_to: float = 0.0
 
     def stop(self) -> None:
         """Ends the attempt: its outcome does not count."""
@@ -51,3 +47,25 @@ class Lane:
         more = min(seconds, own - self._lent)
         self._lent += more
         self.expires += more
+
+
+class AttemptPace:
+    """``typical`` is how many seconds an attempt takes; the last ones count most."""
+
+    def __init__(self, *, concurrency: int, ahead: float) -> None:
+        self._concurrency, self._ahead = concurrency, ahead
+        self.typical = ahead
+
+    @property
+    def capacity(self) -> int:
+        """As many rows as there are lanes, and what those can finish within the look-ahead.
+
+        Quick handlers need more rows than lanes, or a lane would wait for each claim and each settle; slow ones no
+        more, or their rows would wait here while another worker has lanes to spare.
+        """
+        finished = int(self._concurrency * self._ahead / max(self.typical, _QUICKEST))
+        return self._concurrency + min(finished, _MOST_WAITING)
+
+    def observe_running(self, seconds: float) -> None:
+        """So long in all the attempts that are under way have taken up to now."""
+        self.typical = max(self.typical, seconds / self._concurrency)

@@ -29,10 +29,9 @@ from pgsched.store.core.connect import connect_now
 from pgsched.store.live import standing_in
 from pgsched.store.live.standing_in import Connection
 from pgsched.worker.claim.leases import SURE
-from pgsched.worker.in_hand import InHand
+from pgsched.worker.in_hand import InHand, Tenure
 from pgsched.worker.roster import Roster
 from pgsched.worker.run.ending import Ending, Status
-from pgsched.worker.run.tenure import Tenure
 from pgsched.worker.run.upcoming import Upcoming
 from pgsched.worker.run.waiting import Waiting
 

@@ -12,26 +12,24 @@ from datetime import timedelta
 
 from pgsched.domain.capability import ALONE
 from pgsched.domain.execution import Execution
-from pgsched.events import Events
-from pgsched.service import Service
 from pgsched.store.core.connect import Connection
 from pgsched.store.core.wire import FAR_OFF
 from pgsched.store.ends.deferred import with_own_tokens
 from pgsched.store.gates import gates
 from pgsched.store.gates.gates import Suspects
 from pgsched.store.live import looking
+from pgsched.worker.claim.claiming import Claiming
 from pgsched.worker.claim.leases import Leases
-from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.directory import Directory
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.gatekeeper import Gatekeeper
-from pgsched.worker.roster import Roster
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _NOT_YET, _LOOK_EVERY, _IN_HAND = 0.05, 0.25, 60.0
 _FEWEST, _MOST = 10, 500
 
 
-class Trial(Service):
+class Trial(Claiming):
     """``tell`` is given each execution before it runs, and None when it is out of hand. ``over`` is called once nothing
     has waited for ``patience`` seconds, and where what was out of hand ``goes_on`` in a thread. The executions of the
     clients in ``without`` are for another process."""
@@ -41,32 +39,28 @@ class Trial(Service):
     def __init__(
         self,
         leases: Leases,
-        roster: Roster,
         dispatcher: Dispatcher,
-        clock: DatabaseClock,
-        events: Events,
         *,
         admission: Admission,
         gatekeeper: Gatekeeper,
         mine: Callable[[], frozenset[str]],
-        supplied: Callable[[], bool],
+        directory: Directory,
         tell: Callable[[Execution | None], None],
         over: Callable[[], None],
         goes_on: Callable[[], bool],
         without: Sequence[str] = (),
         patience: float = 5.0,
     ) -> None:
-        super().__init__(events, leases.link)
-        self.leases, self._roster, self._dispatcher, self._clock = leases, roster, dispatcher, clock
+        super().__init__(leases, dispatcher)
         self._admission, self._gatekeeper, self._mine = admission, gatekeeper, mine
-        self._supplied, self._tell, self._over = supplied, tell, over
+        self._directory, self._tell, self._over = directory, tell, over
         self._goes_on, self._without, self._patience = goes_on, without, patience
         self._idle_since: float | None = None
         self._turn = 0
         self._batch = _FEWEST
 
     async def turn(self) -> float:
-        if not self._roster.number or not self._supplied():
+        if not self._roster.number or not self._directory.loaded:
             return _NOT_YET
         await self._gatekeeper.keep_up()
         if self._dispatcher.in_hand:
@@ -78,7 +72,7 @@ class Trial(Service):
         await self.leases.give_back()
         await self._read_clock()
         names = sorted(ALONE + name for name in self._mine())
-        found = await gates.suspects(await self.leases.link.get(), names, without=self._without)
+        found = await gates.suspects(await self._link.get(), names, without=self._without)
         for suspects in self._in_turn(found):
             if row := await self._next_of(suspects):
                 self._turn += 1
@@ -106,7 +100,7 @@ class Trial(Service):
         if self._roster.partitions:
             sent = time.monotonic()
             lows = dict.fromkeys(self._roster.partitions[:1], FAR_OFF)
-            _, now, _ = await looking.next_due(await self.leases.link.get(), lows)
+            _, now, _ = await looking.next_due(await self._link.get(), lows)
             self._clock.observe(now, sent, time.monotonic())
 
     async def _next_of(self, suspects: Suspects) -> Execution | None:
@@ -114,7 +108,7 @@ class Trial(Service):
         these may; the rest waits on."""
         name, batch, own = suspects.name, self._batch, self._roster.open
         losses = suspects.losses if batch == _FEWEST else None
-        connection = await self.leases.link.get()
+        connection = await self._link.get()
         lease = self.leases.ask(timedelta(0))
         async with connection.transaction():
             rows = await gates.claim_held(

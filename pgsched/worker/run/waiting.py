@@ -1,17 +1,31 @@
 """Rows in hand that wait for a place (``delivery.places``), beside the lanes and not in one.
 
 They have not begun: no timeout runs, nothing counts as an attempt, and their leases are renewed as those of all rows
-in hand. A place that becomes free goes in turn to each client that waits for it and may have one more. What has waited
-too long is put off (``putting_off``).
+in hand. A place that becomes free goes in turn to each client that waits for it and may have one more.
+
+A row that has waited too long is put off for a moment: other due rows have room here, and a worker that has places may
+be quicker to deliver it. Where its own client keeps the places taken, it is put off for longer, with the reason.
 """
 
+import random
+import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 
 from pgsched.delivery.places import Places
 from pgsched.domain.execution import Execution
+from pgsched.domain.outcome import Outcome, Released
+from pgsched.domain.policy import Options
+from pgsched.events import Events
+from pgsched.worker.run.terms import DEFAULT
 
 _Rows = deque[tuple[float, Execution]]
+Settle = Callable[[Execution, Options, Outcome, float], None]
+_LONGEST_WAIT = 1.0
+_LEFT_ALONE = 1.0, 2.0  # seconds for which others may have it
+_OF_ITS_OWN_MAKING = 5.0, 10.0
+_TELL_EVERY = 10.0
 
 
 class Waiting:
@@ -99,3 +113,32 @@ class Waiting:
         if not clients:
             del self._rows[places]
             places.freed = None
+
+
+class PuttingOff:
+    """``turn`` puts off what has waited too long, and says so in the log now and then."""
+
+    def __init__(self, waiting: Waiting, settle: Settle, events: Events) -> None:
+        self._waiting, self._settle, self._events = waiting, settle, events
+        self._told_at = float("-inf")
+
+    def turn(self) -> None:
+        now = time.monotonic()
+        for places, rows in self._waiting.take_overdue(now - _LONGEST_WAIT):
+            reasons = {client: places.why(client) for client in {row.client_id for row in rows}}
+            for row in rows:
+                reason = reasons[row.client_id]
+                after = timedelta(seconds=random.uniform(*(_OF_ITS_OWN_MAKING if reason else _LEFT_ALONE)))
+                self._settle(row, DEFAULT, Released(after=after, reason=reason), 0.0)
+            if now - self._told_at >= _TELL_EVERY:
+                self._told_at = now
+                self._tell(places, rows)
+
+    def _tell(self, places: Places, rows: Sequence[Execution]) -> None:
+        """With the client of which most is put off."""
+        [(client, _)] = Counter(row.client_id for row in rows).most_common(1)
+        reason = places.why(client)
+        said = {"reason": reason} if reason else {}
+        self._events.emit(
+            "places.taken", places=places.name, most=places.most, put_off=len(rows), client=client, **said
+        )

@@ -7,7 +7,6 @@ One task does so for all lanes, some times a second. Threads look after the loop
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.steps import meter
@@ -21,15 +20,6 @@ from pgsched.worker.run.stand_in import Hand, StandIn
 from pgsched.worker.run.watchdog import Watchdog
 
 _WATCH_EVERY = 0.05
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
-    """What is looked after. ``look`` is called each time with how long the attempts under way have taken in all."""
-
-    lanes: Sequence[Lane]
-    hand: Hand
-    look: Callable[[float], None]
 
 
 class AttemptWatch:
@@ -54,7 +44,9 @@ class AttemptWatch:
         self._watchdog = self._make_watchdog(events, ending)
         self.task: asyncio.Task[None] | None = None
         """The task that looks after the lanes, once it was started."""
-        self._watched: Watched
+        self._lanes: Sequence[Lane] = ()
+        self._hand: Hand
+        self._look: Callable[[float], None]
 
     def _make_watchdog(self, events: Events, ending: Ending | None) -> Watchdog:
         if self._stand_in is None:
@@ -63,9 +55,10 @@ class AttemptWatch:
             events, self._delivered_by, stand_in=self._have_stood_in, rest=self._stand_in.rest, ending=ending
         )
 
-    def start(self, watched: Watched) -> None:
-        """Looks after these in the running loop."""
-        self._watched = watched
+    def start(self, lanes: Sequence[Lane], hand: Hand, look: Callable[[float], None]) -> None:
+        """Looks after these lanes in the running loop. ``look`` is called each time, with the seconds that all attempts
+        under way have taken together."""
+        self._lanes, self._hand, self._look = lanes, hand, look
         self._watchdog.start()
         meter()
         self._time.start()
@@ -79,13 +72,12 @@ class AttemptWatch:
             self.task.cancel()
 
     def _have_stood_in(self, since: float, culprit: Execution | None) -> None:
-        lanes = self._watched.lanes
-        until = next((lane.expires for lane in lanes if culprit and lane.execution is culprit), None)
+        until = next((lane.expires for lane in self._lanes if culprit and lane.execution is culprit), None)
         assert self._stand_in is not None
-        self._stand_in.step(self._watched.hand, since, culprit, until)
+        self._stand_in.step(self._hand, since, culprit, until)
 
     def _delivered_by(self, task: asyncio.Task[object]) -> Execution | None:
-        return next((lane.execution for lane in self._watched.lanes if lane.task is task), None)
+        return next((lane.execution for lane in self._lanes if lane.task is task), None)
 
     async def _look_on(self) -> None:
         before = time.monotonic()
@@ -94,9 +86,9 @@ class AttemptWatch:
             now = time.monotonic()
             blocked = self._watchdog.beat(now)
             self._beaten()
-            occupied = self.look_at(self._watched.lanes, now, now - before, blocked)
-            self._watched.look(occupied)
-            self._accounts.beat(now, wanted=self._shares.wanted, in_hand=self._watched.hand.in_hand.rows.values())
+            occupied = self.look_at(self._lanes, now, now - before, blocked)
+            self._look(occupied)
+            self._accounts.beat(now, wanted=self._shares.wanted, in_hand=self._hand.in_hand.rows.values())
             self._time.tell()
             before = now
 

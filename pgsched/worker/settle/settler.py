@@ -41,8 +41,8 @@ from pgsched.signals import Signal
 from pgsched.store.core.connect import Link
 from pgsched.store.core.isolation import is_a_lock, is_of_a_row
 from pgsched.store.jobs.definitions import Definitions
-from pgsched.worker.clients import Clients
 from pgsched.worker.clock import DatabaseClock
+from pgsched.worker.directory import Directory
 from pgsched.worker.gates.circuits import Circuits
 from pgsched.worker.in_hand import InHand
 from pgsched.worker.roster import Roster
@@ -74,7 +74,7 @@ class Settler(Service):
         clock: DatabaseClock,
         events: Events,
         roster: Roster,
-        clients: Clients,
+        clients: Directory,
         circuits: Circuits,
         in_hand: InHand,
         definitions: Definitions,

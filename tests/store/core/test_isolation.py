@@ -18,8 +18,7 @@ from pgsched.store.live.executions import Group, Lease, Share
 from pgsched.store.live.reaping import ReapRange, reap_others
 from pgsched.store.pull import pulled
 from pgsched.store.pull.pulled import Passing
-from pgsched.upkeep.backfiller import Backfiller
-from pgsched.upkeep.replayer import Replayer
+from pgsched.upkeep.advancing import Backfiller, Replayer
 from tests.store.ends.dead_letter_arrange import dead_letter, state
 from tests.store.pull.pull_arrange import FIRST, claim, pulled_queue
 from tests.store.store_arrange import TARGET, call, column, row, schedule, status, value

@@ -12,7 +12,7 @@ from pgsched.store.core.connect import Link
 from pgsched.store.jobs.backfill_chunks import BackfillChunk
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Group
-from pgsched.upkeep.backfiller import Backfiller
+from pgsched.upkeep.advancing import Backfiller
 from tests.store.jobs.backfill_arrange import claim, plan, planned, progress, run_pace, start
 from tests.store.store_arrange import Connection, call, column, finish, lease, status, value
 

@@ -19,7 +19,7 @@ from pgsched.store.core.connect import Link
 from pgsched.store.jobs import jobs
 from pgsched.upkeep.zones import Zones
 from tests.store.store_arrange import Connection, column, lease, row, schedule, value
-from tests.worker.conftest import Numbered
+from tests.worker.conftest import numbered
 
 pytestmark = pytest.mark.oldest_postgresql
 
@@ -35,7 +35,7 @@ class Process:
         self.told: Told = []
         self.chores, self.link = Link(url, "chores"), Link(url, "zones", raw=False)
         listener = Events(lambda name, fields: self.told.append((name, fields)))
-        self.zones = Zones(self.chores, self.link, listener, Numbered(number), version=version)
+        self.zones = Zones(self.chores, self.link, listener, numbered(number), version=version)
 
     async def work(self) -> None:
         """Turns until there is nothing more to do."""

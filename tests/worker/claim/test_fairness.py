@@ -2,14 +2,16 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pytest
 
 from pgsched.domain.execution import Execution
+from pgsched.events import Events
+from pgsched.store.core.connect import Link
 from pgsched.store.core.wire import LONG_AGO
 from pgsched.store.live.executions import Share
 from pgsched.worker.claim.fairness import Backlog, Fairness
+from pgsched.worker.directory import Directory
 
 NOW = 850_000_000_000_000
 OVERDUE = NOW - 60_000_000
@@ -20,23 +22,15 @@ def rows(client: str, count: int, *, at: int = OVERDUE, partition: int = 0) -> l
     return [blank._replace(fire_at=at + number) for number in range(count)]
 
 
-@dataclass
-class Clients:
-    weights: dict[str, int]
-    are_several: bool = True
-
-    def weight(self, client_id: str) -> int:
-        return self.weights.get(client_id, 1)
-
-    def queue_weight(self, queue: int) -> int:
-        return 1
-
-    def keeps_success(self, client_id: str) -> bool:
-        return True
+def clients(weights: dict[str, int] | None = None, *, several: bool = True) -> Directory:
+    """A directory that was told these weights."""
+    made = Directory(Link("postgresql://", "nowhere"), Events())
+    made._weights, made._keep = weights or {}, dict.fromkeys(["one", "another"] if several else ["one"], True)
+    return made
 
 
-def fairness(weights: dict[str, int] | None = None, *, wanted: bool = True) -> Fairness:
-    return Fairness(Clients(weights or {}, are_several=wanted))
+def fairness(weights: dict[str, int] | None = None, *, several: bool = True) -> Fairness:
+    return Fairness(clients(weights, several=several))
 
 
 def served(shares: Fairness, clients: Sequence[str], *, turns: int, free: int = 100) -> Counter[str]:
@@ -85,13 +79,13 @@ def test_claims_are_behind_where_many_clients_have_few_overdue_rows_each() -> No
 
 
 def test_with_one_client_claims_go_by_instant_however_late_they_are() -> None:
-    shares = fairness(wanted=False)
+    shares = fairness(several=False)
     shares.observe(rows("only", 100), 100, NOW)
     assert not shares.is_behind
 
 
 def test_nobody_is_apart_where_there_is_but_one_client() -> None:
-    shares = fairness(wanted=False)
+    shares = fairness(several=False)
     shares.observe(rows("flood", 100), 100, NOW)
     assert shares.clients == ()
 
@@ -150,10 +144,10 @@ def test_no_more_than_sixteen_are_claimed_from_apart() -> None:
 
 
 def test_all_are_together_again_when_fairness_is_no_longer_wanted() -> None:
-    clients = Clients({})
-    shares = Fairness(clients)
+    directory = clients()
+    shares = Fairness(directory)
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
-    clients.are_several = False
+    directory._keep = {"one": True}
     shares.observe([], 0, NOW)
     assert shares.clients == ()
 

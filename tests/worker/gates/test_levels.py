@@ -8,7 +8,7 @@ import pytest
 from pgsched.events import Events
 from pgsched.store.core.connect import Link
 from pgsched.upkeep.levels import Levels
-from tests.worker.conftest import Connection, Numbered, Recorder, value
+from tests.worker.conftest import Connection, Recorder, numbered, value
 
 FULL = "select full_since is not null from pgsched.queues where name = 'default'"
 SCHEDULE = "select pgsched.schedule('python:x', delay => '1 hour')"
@@ -24,7 +24,7 @@ async def link(database_url: str) -> AsyncIterator[Link]:
 @pytest.fixture
 def levels(link: Link, recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Levels:
     monkeypatch.setattr("pgsched.upkeep.levels._ONE_IN", 0)
-    return Levels(link, Events(recorder), Numbered(5))
+    return Levels(link, Events(recorder), numbered(5))
 
 
 async def bound(db: Connection, maximum: int) -> None:

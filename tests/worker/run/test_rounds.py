@@ -1,7 +1,7 @@
 """Several clients' rows start in rounds: whoever has hundreds in hand does not keep the others waiting."""
 
 from pgsched.domain.execution import Execution
-from pgsched.worker.run.rounds import Rounds
+from pgsched.worker.run.upcoming import Rounds
 
 
 def row(client: str, number: int) -> Execution:

@@ -1,11 +1,10 @@
 """The settings of clients and queues, in memory: history kept, signing secrets, roles, and defaults of options. They
 are read again when they change, and every few seconds."""
 
-import base64
-import binascii
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from pgsched.delivery.signature import parse_secret
 from pgsched.domain.partitions import first_of, queue_of
 from pgsched.domain.policy import parse_defaults
 from pgsched.errors import InvalidInput
@@ -69,14 +68,12 @@ class Directory(Service):
             if not client.signing_secrets:
                 continue
             try:
-                secrets = [base64.b64decode(secret.removeprefix("whsec_")) for secret in client.signing_secrets]
-                yield client.client_id, tuple(secrets)
-            except binascii.Error:  # the table's own check forbids it; one client must not stop the others
-                self.events.emit("client.invalid", client=client.client_id, reason="signing_secret is not base64")
+                yield client.client_id, tuple(map(parse_secret, client.signing_secrets))
+            except InvalidInput as error:  # the table's own check forbids it; one client must not stop the others
+                self.events.emit("client.invalid", client=client.client_id, reason=str(error))
 
-    @property
     def are_several(self) -> bool:
-        """Whether more than one client is known."""
+        """Whether more than one client is known, so that clients share what the worker has."""
         return len(self._keep) > 1
 
     def weight(self, client_id: str) -> int:
