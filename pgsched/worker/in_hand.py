@@ -21,12 +21,13 @@ _NEVER = float("-inf")
 
 
 class InHand:
-    """Rows by their ids. ``left`` tells of the ids of those that are out of hand, ``eased`` that there is more room."""
+    """Rows by their ids. ``left`` names the rows that are not in hand any more, ``eased`` says that there is more
+    room."""
 
     def __init__(self) -> None:
         self.rows: dict[bytes, Execution] = {}
         self.unrecorded: set[bytes] = set()
-        """Those that have ended, but cannot be recorded yet, since somebody has locked them. They take no room."""
+        """Rows that have ended but cannot be recorded yet, because somebody has locked them. They take no room."""
         self.left: Signal[[Sequence[bytes]]] = Signal()
         self.eased: Signal[[]] = Signal()
 
@@ -34,16 +35,16 @@ class InHand:
         return len(self.rows)
 
     def take(self, rows: Iterable[Execution]) -> None:
-        """A row that is claimed again is in hand under its new token alone."""
+        """Takes claimed rows. A row that is claimed again is in hand under its new token only."""
         self.rows.update((row.id, row) for row in rows)
 
     def has(self, row: Execution) -> bool:
-        """Whether it is in hand, and under this token."""
+        """Whether the row is in hand under this token."""
         held = self.rows.get(row.id)
         return held is not None and held.token == row.token
 
     def leave(self, rows: Iterable[tuple[bytes, int]]) -> None:
-        """These rows, each with its token, were settled or handed back."""
+        """Removes rows that were settled or handed back, each under its token."""
         gone = []
         for id, token in rows:
             held = self.rows.get(id)
@@ -55,7 +56,7 @@ class InHand:
         self.eased()
 
     def keep_unrecorded(self, ids: Iterable[bytes]) -> None:
-        """These have ended, and wait to be recorded: what they carry is needed no more."""
+        """Keeps rows that have ended and wait to be recorded, without their payloads, which are not needed any more."""
         for id in ids:
             if id in self.rows and id not in self.unrecorded:
                 self.rows[id] = self.rows[id]._replace(payload=None)
@@ -64,41 +65,41 @@ class InHand:
 
 
 class Tenure:
-    """``until`` is the moment up to which every row in hand may be started; ``doubts`` counts how often what had not
-    begun was handed back."""
+    """Every row in hand may be started up to the moment ``until``. ``doubts`` counts how often rows that had not begun
+    were handed back."""
 
     def __init__(self) -> None:
         self.until = float("inf")
         self.doubts = 0
         self.is_given_up = False
-        """Whether what is in hand and has not begun may be with others by a thread's doing."""
+        """Whether a thread has given up the rows in hand that have not begun, so that others may have them."""
         self._alive_until = self._fresh_until = float("inf")
         self._void_until = _NEVER
 
     @property
     def is_alive(self) -> bool:
-        """Whether what is claimed now will be this worker's."""
+        """Whether rows that are claimed now will belong to this worker."""
         return time.monotonic() <= self._alive_until and not self.is_given_up
 
     def claimed(self, until: float) -> None:
-        """More is in hand, under leases that are good until then."""
+        """More rows are in hand, under leases that are good until then."""
         if until <= self._void_until:  # asked for before all was given up, and answered afterwards
             self.is_given_up = True
         self._fresh_until = min(self._fresh_until, until)
         self._count_until(min(self.until, until))
 
     def emptied(self) -> None:
-        """Nothing is in hand that has not been started."""
+        """All rows that had not begun were handed back."""
         self.is_given_up = False
         self.doubts += 1
         self.until = self._alive_until
 
     def renewing(self) -> None:
-        """The leases of what is in hand now are about to be renewed."""
+        """The leases of the rows in hand are about to be renewed."""
         self._fresh_until = float("inf")
 
     def renewed(self, until: float) -> None:
-        """They are, and the worker's own, until then at least."""
+        """These leases and the worker's own were renewed until then, at least."""
         self._alive_until = until
         self._count_until(min(until, self._fresh_until))
 
@@ -108,9 +109,9 @@ class Tenure:
             self.until = _NEVER
 
     def give_up(self, void_until: float) -> None:
-        """What has not begun is not started any more, nor what is claimed under leases asked for until now, which are
-        good until ``void_until`` at the most. For a thread beside the loop: each step of this is atomic, and their
-        order is what counts."""
+        """Keeps the loop from starting rows that have not begun, and rows that are claimed under leases asked for until
+        now, which are good until ``void_until`` at most. For a thread beside the loop: each step is atomic, and the
+        order of the steps matters."""
         self._void_until = void_until
         self.is_given_up = True
         self.until = _NEVER

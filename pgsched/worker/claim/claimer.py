@@ -1,9 +1,9 @@
 """Decides when to claim, from which partitions, and how much.
 
-A claim looks a moment ahead, so a row is in memory before its instant comes and starts on time without polling. What
-stands beyond that moment is asked once the claimed rows are on their way; notifications name rows that came in between.
-So a sleeping worker wakes for the earliest row it knows of, a notification, or the poll interval, at which it looks at
-all partitions: whichever is first. Losing every notification costs no more than the poll interval.
+A claim looks a moment ahead, so a row is in memory before its instant comes and starts on time without polling. Once
+the claimed rows are on their way, the worker looks for the next row beyond that moment; notifications name rows that
+came in between. So a sleeping worker wakes for the earliest row it knows of, a notification, or the poll interval, at
+which it looks at all partitions: whichever is first. Losing every notification costs no more than the poll interval.
 
 A full batch means there is more: then the next claim follows at once and begins where the last one ended.
 
@@ -70,8 +70,8 @@ class Claimer(Claiming):
         self._sweep_took = float("inf")
 
     def expect(self, partition: int, instant: int) -> bool:
-        """A row for this instant stands in this partition. False for one of a queue that this worker does not serve, or
-        that is paused."""
+        """Notes that a row for this instant stands in this partition. False if this worker does not serve its queue, or
+        the queue is paused."""
         if partition not in self._roster.open:
             return False
         self._sight.hear(partition, instant)
@@ -79,23 +79,23 @@ class Claimer(Claiming):
         return True
 
     def ring(self) -> None:
-        """A writer of rows notified the workers."""
+        """Notes that a writer of rows notified the workers."""
         self._watch.ring()
 
     def look(self) -> None:
-        """Forget what is known of the partitions and look at them now."""
+        """Forgets what is known of the partitions and looks at them now."""
         self._sight.forget()
         self._looked_at = float("-inf")
         self.wake()
 
     def reopen(self) -> None:
-        """Other partitions than before may be claimed from."""
+        """Takes note that other partitions than before may be claimed from."""
         self._sight.keep(self._roster.open)
         self.look()
 
     async def sweep(self, connection: Connection) -> None:
-        """Looks for rows that stand where reading does not begin any more: in its own partitions, and with room
-        to spare in all others too, for whose they are may have none."""
+        """Looks for rows that stand where reading does not begin any more: in its own partitions, and while there is
+        room in all others, too, because the workers that they belong to may have none."""
         partitions = self._roster.open if self._dispatcher.free else self._roster.own
         if not partitions or time.monotonic() - self._swept_at < self._poll:
             return
@@ -141,7 +141,7 @@ class Claimer(Claiming):
         return 0.0
 
     async def _claim_apart(self, backlog: Backlog, budget: int) -> int:
-        """Claims from a client that has its own share of the room; how many rows."""
+        """Claims from a client that has its own share of the room. Returns how many rows."""
         shares = backlog.shares(self._roster.own or self._roster.open, budget, self._batch)
         started = time.monotonic()
         answer = await self._ask(shares, self._selection.only(backlog.client))
@@ -154,14 +154,14 @@ class Claimer(Claiming):
         return count
 
     async def _claim_latest(self, budget: int) -> int:
-        """Claims from all the others what has become due last, beside what has waited longest; how many rows."""
+        """Claims from all other clients the rows that became due last, beside those that have waited longest."""
         answer = await self._ask(self._front.latest(budget, self._batch), self._selection.latest)
         for partition, instant in answer.planned.items():
             self._sight.hear(partition, instant)
         return len(answer.taken)
 
     async def _keep_watch(self) -> float:
-        """Claims from everywhere, every few milliseconds, as long as it is worth it and there is room."""
+        """Claims from all partitions, every few milliseconds, as long as that is worth it and there is room."""
         free = self._dispatcher.free if self._roster.open else 0
         pause = self._claimed_at + self._watch.interval - time.monotonic()
         if free and pause > 0:
@@ -176,7 +176,7 @@ class Claimer(Claiming):
         return 0.0
 
     async def leave_watch(self) -> None:
-        """Has writers notify again, if this worker was on watch."""
+        """Makes writers notify again, if this worker was on watch."""
         if self._watch.on:
             await self._watch.leave(await self._link.get())
 
@@ -212,7 +212,7 @@ class Claimer(Claiming):
         return shares
 
     async def _claim(self, shares: list[Share], *, look: bool = True) -> int:
-        """Claims and submits; how many rows."""
+        """Claims and submits. Returns how many rows."""
         now, row_filter = self._clock.now(), self._selection.row_filter
         plain = (row_filter is ALL_ROWS or row_filter.is_by_target) and not self._admission.is_needed
         at_once = plain and len(shares) == 1 and self._sight.is_heard(shares[0].partition, now)
@@ -238,7 +238,7 @@ class Claimer(Claiming):
         return answer
 
     async def _look_on(self, partitions: list[int], beyond: int) -> None:
-        """What waits in partitions that a claim has emptied up to its look-ahead."""
+        """Looks for waiting rows in partitions that a claim has emptied up to its look-ahead."""
         connection = await self._link.get()
         self._sight.asking()
         lows = dict.fromkeys(partitions, beyond)
@@ -269,7 +269,7 @@ class Claimer(Claiming):
         return is_idle and self._sweep_took < _QUICK and not self._selection.is_partial
 
     async def _next_due(self, connection: Connection, lows: dict[int, int]) -> looking.Next:
-        """Who passes rows over does not look further than until it looks again."""
+        """The next rows. A worker that passes rows over looks no further than it needs until its next look."""
         row_filter = self._selection.row_filter
         until = FAR_OFF if row_filter is ALL_ROWS else self._clock.now() + int(2e6 * self._poll)
         found = await looking.next_due(connection, lows, until=until, row_filter=row_filter)
@@ -277,7 +277,7 @@ class Claimer(Claiming):
         return found
 
     async def _until_next(self) -> float:
-        """Seconds until something is to be done: the earliest row in sight of its own, a look to help, the poll."""
+        """Seconds until the earliest of its own rows in sight, the next look at others' partitions, or the poll."""
         until_poll = self._looked_at + min(self._poll, self._watch.look_interval) - time.monotonic()
         until_help = self._wanted.until_help()
         if until_help is not None and until_help <= 0:

@@ -29,21 +29,21 @@ _LONGEST_APART = 0.05  # seconds that a claim for one client is to take: those o
 
 
 class Stride:
-    """Whose turn it is under an ordering key, and what a gate lets pass, is decided in the claim, row by row. Claims
-    of the others wait for it, and settles in the same partitions. So a claim that took long is followed by smaller
-    ones, until they are quick."""
+    """How many rows one claim may ask for. A claim decides row by row whose turn it is under an ordering key, and what
+    a gate lets pass. Claims for other clients wait for it, and so do settles in the same partitions. So a claim that
+    took long is followed by smaller ones, until they are quick."""
 
     def __init__(self, *, long: float = _LONG) -> None:
         self._long = long
         self.most: float = math.inf
 
     def bound(self, room: int) -> int:
-        """So much of the room one claim may fill."""
+        """How much of the room one claim may fill."""
         return int(min(room, self.most))
 
     def took(self, seconds: float, admitted: int, *, of: int) -> None:
-        """A claim took so long, and so many of its rows had to be admitted. These have their part in the time: what
-        the others cost, as runs of jobs do, is less for each the more there are."""
+        """Notes how long a claim took, of whose ``of`` rows so many had to be admitted. Only these count, by their part
+        of the time: other rows, such as runs of jobs, cost less each the more there are."""
         theirs = seconds * admitted / of if admitted else 0.0
         if theirs > self._long:
             self.most = max(min(self.most, admitted) // 2, _FEWEST)
@@ -52,7 +52,7 @@ class Stride:
 
 
 class Backlog:
-    """One client that is claimed from apart."""
+    """A client that is claimed from apart."""
 
     def __init__(self, client: str) -> None:
         self.client = client
@@ -74,7 +74,7 @@ class Backlog:
         return [Share(partition, self._lows.get(partition, LONG_AGO), each) for partition in asked]
 
     def read_to(self, shares: Iterable[Share], rows: Iterable[Execution]) -> None:
-        """The answer to a claim: a share that was taken whole is read on from its last row."""
+        """Notes the answer to a claim: the next one reads on from the last row of each partition."""
         last: dict[int, int] = {}
         for row in rows:
             last[row.partition] = max(row.fire_at, last.get(row.partition, LONG_AGO))
@@ -91,8 +91,8 @@ class Fairness:
         self._apart: dict[str, Backlog] = {}
         self._others: Counter[str] = Counter()
         self.is_behind = False
-        """Whether the last claim for all the others left overdue rows: of more clients than can be served apart, or
-        of many that have few each."""
+        """Whether the last claim for all other clients left overdue rows: there are more clients than can be claimed
+        from apart, or many with few rows each."""
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -100,12 +100,12 @@ class Fairness:
         return tuple(self._apart)
 
     def leave(self, held: Iterable[str]) -> None:
-        """These clients' gates hold back what they have: to claim it apart would be to hold it, row by row."""
+        """Claims from these clients apart no more: their gates hold their rows back, so claims would only hold rows."""
         for client in held:
             self._apart.pop(client, None)
 
     def observe(self, taken: Sequence[Execution], asked: int, now: int) -> None:
-        """A claim for all the others took these rows, having asked for so many."""
+        """Notes that a claim for all other clients asked for so many rows and took these."""
         self.is_behind = False
         if not self._known.are_several():
             self._apart.clear()
@@ -121,14 +121,14 @@ class Fairness:
                 self._apart[client] = Backlog(client)
 
     def rooms(self, queues: Collection[int], free: int) -> dict[int, int]:
-        """The room of each of these queues (by its number), all of which have something due."""
+        """The room of each of these queues (by its number), all of which have due rows."""
         if len(queues) == 1:
             return dict.fromkeys(queues, free)
         whole = sum(map(self._known.queue_weight, queues))
         return {queue: max(free * self._known.queue_weight(queue) // whole, 1) for queue in queues}
 
     def budgets(self, free: int) -> Iterator[tuple[Backlog, int]]:
-        """How much of the room each client that is claimed from apart has; the rest is for all the others."""
+        """The budget of each client that is claimed from apart; the rest of the room is for all others."""
         whole = sum(map(self._known.weight, self._apart)) + self._weight_of_others()
         for backlog in list(self._apart.values()):
             backlog.deficit = min(backlog.deficit + free * self._known.weight(backlog.client) / whole, free)
@@ -136,7 +136,7 @@ class Fairness:
                 yield backlog, int(backlog.deficit)
 
     def served(self, backlog: Backlog, budget: int, taken: int) -> None:
-        """So much of its budget a client has used."""
+        """Notes how many rows of its budget a client has used."""
         backlog.deficit -= taken
         if taken < budget / 2:
             self._apart.pop(backlog.client, None)

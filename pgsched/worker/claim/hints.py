@@ -1,8 +1,8 @@
-"""Passes on what notifications say, at a pace that does not depend on how many come.
+"""Passes notifications on, at a rate that does not depend on how many come.
 
-A notice is passed on at once as long as few come. Anybody may send thousands a second: then they gather for some
-milliseconds each, and are passed on together, each kind once. What is read of them is bounded too; of those beyond
-that it is only told that somebody rang, which makes the worker look everywhere by itself.
+As long as few come, each is passed on at once. Anybody may send thousands a second: then they gather for some
+milliseconds and are passed on together, each kind once. The number of bytes that are read of them is bounded, too; of
+notifications beyond it only the number is passed on, which makes the worker look at all partitions by itself.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class Throttle:
 
 
 class ReadBudget:
-    """How much may be read in a while."""
+    """Bounds the bytes that are read in a short time."""
 
     def __init__(self) -> None:
         self._read, self._since = 0, float("-inf")
@@ -65,9 +65,9 @@ class ReadBudget:
 
 
 class Hints:
-    """``expect`` is told of rows in a partition and says whether the partition is claimed from, ``rung`` that a writer
-    notified, ``ended`` of executions whose run was ended; ``changed`` says whom each other word wakes. ``look`` has the
-    worker look by itself."""
+    """Calls ``expect`` with each announced row's partition and instant, which returns whether the partition is claimed
+    from; ``rung`` when a writer notified; ``ended`` with each execution whose run was ended; for any other word its
+    entry in ``changed``. ``look`` makes the worker look at all partitions by itself."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Hints:
         self._tellings, self._stops = ReadBudget(), ReadBudget()
 
     def take(self, payload: str) -> None:
-        """A notification came."""
+        """Takes a notification."""
         if payload in self._words:
             self._words[payload].wake()
         elif payload.startswith(STOP):
@@ -108,7 +108,7 @@ class Hints:
             self._near.wake()
 
     def stop(self) -> None:
-        """Nothing is passed on any more."""
+        """Passes nothing on any more."""
         for pace in (self._near, self._far, self._ends, *self._words.values()):
             pace.stop()
 

@@ -33,8 +33,8 @@ _LOCKED = 0.05  # seconds until what somebody has locked is looked for once more
 
 
 class Leases:
-    """Remembers what was asked for until the answer is there: rows whose claim's answer a broken connection swallowed
-    may be leased to this worker without its knowing, and are given back."""
+    """Makes leases, and remembers each until its claim is answered. Where a broken connection swallowed the answer,
+    rows may be leased to this worker without its knowledge; these are given back."""
 
     def __init__(
         self,
@@ -56,11 +56,11 @@ class Leases:
 
     @property
     def unanswered(self) -> list[int]:
-        """The tokens of claims of which it is not known what they leased."""
+        """The tokens of claims that have no answer, so that the rows that they leased are unknown."""
         return [*self._unanswered]
 
     def ask(self, ahead: timedelta) -> Lease:
-        """A lease under a token that no claim has had, for rows that are due so far ahead."""
+        """A new lease, under a token that no claim has had, for rows that are due within ``ahead``."""
         token = self.roster.next_token()
         self._unanswered.append(token)
         sure_until = time.monotonic() + self._sure
@@ -76,7 +76,7 @@ class Leases:
     def answered(
         self, lease: Lease, rows: Sequence[Execution] | None = None, *, statements: int = 3, at_once: bool = False
     ) -> None:
-        """It is known what was leased. Observers are told of these rows, unless nothing was claimed (None)."""
+        """Notes that a claim was answered. Observers are told of its rows, unless nothing was claimed (None)."""
         self._unanswered.remove(lease.token)
         if rows is not None:
             asked_at = lease.sure_until - self._sure
@@ -85,8 +85,8 @@ class Leases:
                 observer.claimed(BatchClaimed(rows=len(rows), statements=statements, seconds=seconds, at_once=at_once))
 
     def tell(self, parked: Iterable[SetAside]) -> None:
-        """Rows were put away for whose sake a claim failed. What the database lets nobody do anything with is read
-        past."""
+        """Reports rows that made a claim fail and were set aside. Claims read past rows with which the database lets
+        nobody do anything."""
         for one in parked:
             self.events.emit("execution.parked", execution=one.id.hex(), how=one.how, reason=one.reason)
             if one.how == "left":
@@ -97,7 +97,7 @@ class Leases:
     async def claim(
         self, shares: Sequence[Share], ahead: timedelta, *, admit: Admit | None, row_filter: RowFilter
     ) -> Claimed:
-        """Claims rows that are due so far ahead (``executions.claim``)."""
+        """Claims rows that are due within ``ahead`` (``executions.claim``)."""
         connection, lease, now = await self.link.get(), self.ask(ahead), self.clock.now()
         if self._refused:
             row_filter = replace(row_filter, refused=tuple(self._refused))
@@ -107,7 +107,7 @@ class Leases:
         return answer._replace(sure_until=lease.sure_until)
 
     async def claim_at_once(self, share: Share, ahead: timedelta, *, row_filter: RowFilter) -> Claimed:
-        """The same of one partition, in a single round trip (``executions.claim_at_once``)."""
+        """The same for one partition, in a single round trip (``executions.claim_at_once``)."""
         connection, lease, plain = await self.link.get(), self.ask(ahead), row_filter.plainly()
         try:
             answer = await executions.claim_at_once(connection, lease, share, plain)
@@ -120,8 +120,8 @@ class Leases:
         return answer._replace(sure_until=lease.sure_until)
 
     async def give_back(self, *, parts: int = 1) -> None:
-        """Hands back what claims took whose answers never came: looks at so many parts of what is due, and goes on from
-        there the next time. What somebody has locked is passed over, and looked for once more after the rest. Returns
+        """Hands back the rows of claims whose answers never came. Reads so many parts of the due rows, and goes on from
+        there the next time. Rows that somebody has locked are passed over, and looked for again after the rest. Returns
         at once where all claims were answered."""
         while self._unanswered and parts > 0:
             if self._looking_for != self._unanswered:
@@ -141,7 +141,8 @@ class Leases:
                 await asyncio.sleep(_LOCKED)  # whoever has it may have it for long: nobody waits for that
 
     async def close(self) -> None:
-        """After the last claim: what has no answer is given back, the connection closed."""
+        """Gives back the rows of claims without an answer, and closes the connection. For the end, after the last
+        claim."""
         if self._unanswered:
             async with asyncio.timeout(_AT_THE_END):
                 await self.give_back(parts=_PARTS_AT_THE_END)

@@ -33,9 +33,9 @@ _NO_ROOM, _NOTHING_TO_DO = 0.005, 10.0
 
 
 class Rear(Claiming):
-    """Reads the partitions whose marks it was given, in turn, up to the time. Marks are instants (wire counts).
+    """Reads the partitions whose marks it was given, in turn, up to the present. Marks are instants (wire counts).
 
-    ``expected`` tells of rows that a claim has planned: their partition and instant.
+    ``expected`` names the partition and instant of each row that a claim has planned.
     """
 
     name = "rear"
@@ -58,14 +58,15 @@ class Rear(Claiming):
         self._swept_at, self._seconds = float("-inf"), 0.0
 
     def sweep(self) -> None:
-        """All that stands there is to be read, unless it is under way, or would take more than a part of the time."""
+        """Has all its partitions read from the left edge, unless that is under way or would take too much of the
+        time."""
         if not self._marks and time.monotonic() - self._swept_at > _SWEEPING_ONE_IN * self._seconds:
             self._marks = dict.fromkeys(self._roster.own, LONG_AGO)
             self._swept_at, self._seconds = time.monotonic(), 0.0
             self.wake()
 
     def read_from(self, partition: int, mark: int) -> None:
-        """What stands there from this instant on is to be read."""
+        """Has this partition read from this instant on."""
         if partition not in self._marks:
             self.wake()
         self._marks[partition] = min(mark, self._marks.get(partition, mark))
@@ -81,7 +82,7 @@ class Rear(Claiming):
         return await self._read(*next(iter(self._marks.items())), self._selection.row_filter)
 
     async def _read(self, partition: int, mark: int, row_filter: RowFilter) -> float:
-        """Reads a part and claims what is not passed over in it; the seconds until the next part."""
+        """Reads a part and claims the rows in it that are not passed over. Returns the seconds until the next part."""
         del self._marks[partition]  # what is to be read from another mark meanwhile counts
         started, now, connection = time.monotonic(), self._clock.now(), await self._link.get()
         first, read_to = await looking.peek(connection, partition, mark, until=now, most=_PART, row_filter=row_filter)
@@ -105,7 +106,7 @@ class Rear(Claiming):
         return min(self._batch, max(self._dispatcher.free, _SMALLEST_BATCH))
 
     async def _claim(self, share: Share, ahead: int, row_filter: RowFilter) -> int | None:
-        """Claims, and submits; where the last row stands if there may be more."""
+        """Claims and submits. Returns where the last row stands if there may be more."""
         now = self._clock.now()
         answer = await self.leases.claim(
             [share], timedelta(microseconds=ahead), admit=self._admission.admit, row_filter=row_filter
@@ -120,7 +121,7 @@ class Rear(Claiming):
 
 
 class Front:
-    """Claims begin at the low mark, and no further than a moment back while there is somebody to pass over."""
+    """Where claims begin: at the low mark, but no further than a moment back while a client is passed over."""
 
     def __init__(self, sight: Sight, rear: Rear, roster: Roster, clock: DatabaseClock) -> None:
         self._sight, self._rear, self._roster, self._clock = sight, rear, roster, clock
@@ -129,8 +130,8 @@ class Front:
         self._left_behind = False
 
     def pass_over(self, clients: Iterable[str]) -> bool:
-        """Has claims pass these clients over, and no others. True where rows of others may stand behind the low marks,
-        which are where they were before: then all is to be looked at."""
+        """Makes claims pass these clients over, and no others. Returns whether rows of other clients may stand before
+        the low marks now, so that the worker must look at its partitions again."""
         before, self._passed_over = self._passed_over, set(clients)
         if self._passed_over and not before:
             self._since, self._left_behind = self._clock.now(), False
@@ -153,22 +154,22 @@ class Front:
         return moment_back
 
     def even(self, room: int, batch: int) -> list[Share]:
-        """So much of all partitions: with room for few rows, those of any partition must come to their turn."""
+        """Shares of the room for all partitions, in random order, so that with little room each has its turn, too."""
         chosen, each = _divided(self._roster.open, room)
         return [Share(partition, self.low(partition), min(batch, each)) for partition in chosen]
 
     def latest(self, room: int, batch: int) -> list[Share]:
-        """So much of what has become due within the last moment in this worker's own partitions."""
+        """Shares for rows that became due within the last moment, in this worker's own partitions."""
         chosen, each = _divided(self._roster.own or self._roster.open, room)
         moment_back = self._clock.now() - REREAD
         return [Share(partition, moment_back, min(batch, each)) for partition in chosen]
 
     def look_from(self, partition: int) -> int:
-        """Where a look begins: no later than a moment back, also where a claim that looked ahead got further."""
+        """Where a look begins: no later than a moment back, even if a claim that looked ahead read further."""
         return min(self.low(partition), self._clock.now() - REREAD)
 
 
 def _divided(partitions: Sequence[int], room: int) -> tuple[list[int], int]:
-    """Partitions in no order, no more than there is room for, and the room that each has."""
+    """Partitions in random order, no more than there is room for, and the room that each has."""
     chosen = random.sample(partitions, k=len(partitions))[:room]
     return chosen, room // len(chosen) if chosen else 0

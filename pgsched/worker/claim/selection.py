@@ -11,7 +11,7 @@ from pgsched.worker.run.shares import Shares
 
 
 class Selection:
-    """Put together anew for each claim and each look."""
+    """Answers for the next claim or look, as things stand at that moment."""
 
     def __init__(self, admission: Admission, fairness: Fairness, capabilities: Capabilities, shares: Shares) -> None:
         self._admission, self._fairness, self._capabilities = admission, fairness, capabilities
@@ -19,8 +19,8 @@ class Selection:
 
     @property
     def row_filter(self) -> RowFilter:
-        """The rows of all who are not claimed from apart, nor have too much waiting here, without what a gate would
-        hold."""
+        """The rows of all clients that are not claimed from apart and do not have too many rows waiting here, without
+        those that a gate would hold."""
         held, apart = self._admission.passed_over, self._fairness.clients
         if self._shares.crowded:
             apart = tuple({*apart, *self._shares.crowded})
@@ -40,10 +40,10 @@ class Selection:
 
     @property
     def is_partial(self) -> bool:
-        """Whether due rows are read past."""
+        """Whether claims read past some due rows."""
         return bool(self._admission.passed_over or self._capabilities.left or self._capabilities.missed)
 
     @property
     def passed_over(self) -> frozenset[str]:
-        """What is read past until it is held: there may be any number of it."""
+        """The clients and capabilities whose due rows claims read past until they are held; there may be any number."""
         return frozenset((*self._admission.passed_over, *self._capabilities.missed))

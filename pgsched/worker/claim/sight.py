@@ -36,17 +36,17 @@ class Sight:
         self._forgot = False
 
     def hear(self, partition: int, instant: int) -> None:
-        """A row for this instant stands in this partition."""
+        """Notes that a row for this instant stands in this partition."""
         self._heard[partition] = min(instant, self._heard.get(partition, instant))
         self._add({partition: instant})
 
     def forget(self) -> None:
-        """From now on everything is read from the left edge, until the next look."""
+        """Has everything read from the left edge, until the next look."""
         self._low.clear()
         self._forgot = True
 
     def reach_back(self, instant: int) -> None:
-        """From now on everything is read from this instant on, until the next look."""
+        """Has everything read from this instant on, until the next look."""
         for partition, low in self._low.items():
             self._low[partition] = min(low, instant)
 
@@ -68,14 +68,14 @@ class Sight:
         return self._heard.get(partition, now + 1) <= now
 
     def asking(self) -> None:
-        """A statement is on its way whose answer comes to ``seen`` or ``claimed``."""
+        """Notes that a statement is sent whose answer will be given to ``seen`` or ``claimed``."""
         self._heard.clear()
         self._forgot = False
 
     def seen(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> bool:
-        """The answer to a look at these partitions from ``low`` on; one without a waiting row is not in ``due``.
+        """Takes the answer to a look at these partitions from ``low`` on; one without a waiting row is not in ``due``.
 
-        False when that was to be forgotten meanwhile: then another look is wanted.
+        Returns False when everything was forgotten meanwhile, so that another look is needed.
         """
         for partition in partitions:
             self.due.pop(partition, None)
@@ -85,10 +85,10 @@ class Sight:
         return not self._forgot
 
     def claimed(self, shares: Iterable[Share], answer: Claimed, *, all_kinds: bool = True) -> list[int]:
-        """The answer to a claim. Where a share was taken whole there may be more, and the next one begins behind it;
-        unless the claim was not for all kinds of rows, and may have passed some over.
+        """Takes the answer to a claim. Where a share was taken whole there may be more rows, and the next claim begins
+        behind it, unless the claim was not for all kinds of rows and may have passed some over.
 
-        Returns the other partitions: what waits there beyond the claim's look-ahead is not known now.
+        Returns the other partitions, whose next row beyond the claim's look-ahead is not known now.
         """
         taken: dict[int, int] = {}
         last: dict[int, int] = {}
@@ -111,14 +111,14 @@ class Sight:
         return emptied
 
     def seen_beyond(self, partitions: Iterable[int], due: Mapping[int, int], now: int) -> None:
-        """The answer to a look at these partitions from beyond the claim that emptied them."""
+        """Takes the answer to a look at these partitions from beyond the claim that emptied them."""
         for partition in partitions:
             self._put_low(partition, min(max(self.low(partition), now - REREAD), self.due.get(partition, now)))
         self._add(due)
         self._add(self._heard)
 
     def _put_low(self, partition: int, instant: int) -> None:
-        """What was asked before all was to be forgotten says nothing about what stands further back."""
+        """Sets the mark, unless everything was forgotten after the statement was sent."""
         if not self._forgot:
             self._low[partition] = instant
 
@@ -129,14 +129,14 @@ class Sight:
 
 
 class Wanted:
-    """Asks ``sight`` where rows stand; claims look ``ahead`` by so many microseconds."""
+    """From which partitions to claim, by where ``sight`` sees rows. Claims look ``ahead`` by so many microseconds."""
 
     def __init__(self, sight: Sight, roster: Roster, clock: DatabaseClock, *, ahead: int) -> None:
         self._sight, self._roster, self._clock, self._ahead = sight, roster, clock, ahead
 
     def now(self, looked_at: float) -> list[int]:
-        """Own partitions with a row in sight, else the most overdue of the others, where the last look at them was a
-        moment ago; the earliest first."""
+        """The worker's own partitions with a row in sight; if there is none, the most overdue of the others, provided
+        that the last look at them was a moment ago. The earliest comes first."""
         due, now = self._sight.due, self._clock.now()
         horizon = now + self._ahead
         own = [p for p in self._roster.own if due.get(p, horizon + 1) <= horizon]
@@ -149,11 +149,11 @@ class Wanted:
         return sorted(others, key=due.__getitem__)[:_AT_ONCE]
 
     def until_own(self) -> float | None:
-        """Seconds until a row of its own partitions comes in reach of a claim; None where none is in sight."""
+        """Seconds until a claim can reach a row of its own partitions; None where none is in sight."""
         own = [self._sight.due[p] for p in self._roster.own if p in self._sight.due]
         return (min(own) - self._ahead - self._clock.now()) / 1e6 if own else None
 
     def until_help(self) -> float | None:
-        """Seconds until a row of another's partitions is to be helped with; None where none is in sight."""
+        """Seconds until it helps with a row of another worker's partition; None where none is in sight."""
         theirs = [self._sight.due[p] for p in self._roster.open if p in self._sight.due and p not in self._roster.own]
         return (min(theirs) + HELP_AFTER - self._clock.now()) / 1e6 if theirs else None

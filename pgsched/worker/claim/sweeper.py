@@ -1,10 +1,10 @@
 """The sweep: looks for rows that stand where claims do not read any more.
 
-Claims and looks begin a moment back, not at the left edge of the index (``sight``). What stands further back without
-anybody having been told (its notification silenced or lost, or handed back by a worker that left) is found here. The
-sweep reads the whole edge, dead entries and all. Where the worker has nothing to do and none are there, its looks read
-from the edge too, and do for both. While an old snapshot keeps those alive it takes long, so it runs
-beside the claims, and never takes more than a twentieth of the time.
+Claims and looks begin a moment back, not at the left edge of the index (``sight``). The sweep finds rows further back
+that nobody announced: their notification was silenced or lost, or a worker that left handed them back. It reads the
+whole edge with all its dead entries. That takes long while an old snapshot keeps these, so the sweep runs beside the
+claims and takes at most a twentieth of the time. While the worker has nothing to do and there are no dead entries, its
+looks read from the edge and so make the sweep unnecessary.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,6 +1,6 @@
-"""Listens for notifications, and is the session whose life stands for the worker's.
+"""Listens for notifications, in the session by which others see that the worker lives.
 
-Whoever may connect may notify, on any channel: what is heard is a hint, passed on by ``Hints`` at a bounded pace.
+Whoever may connect may notify, on any channel: a notification is a hint, passed on by ``Hints`` at a bounded rate.
 
 The session carries the worker's name, as all of its sessions do: when the process dies they end, and the others take
 its rows back without waiting for the lease. A connection that was cut may look alive, so the listener sends itself a
@@ -30,7 +30,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Waker(Service):
-    """Hears for ``hints``; ``joined`` is called after each (re)connect."""
+    """Gives notifications to ``hints``; ``joined`` is called after each (re)connect."""
 
     name = "waker"
     first_pause = 0.02
@@ -81,7 +81,7 @@ class Waker(Service):
         self._joined()
 
     async def _hear(self, connection: AsyncConnection[Any]) -> None:
-        """Passes on what comes within the time, then makes sure that something can come."""
+        """Passes on the notifications of the next seconds, then makes sure that notifications arrive."""
         async for notification in connection.notifies(timeout=self._every):
             if notification.channel == CHANNEL:
                 self._hints.take(notification.payload)
@@ -90,7 +90,8 @@ class Waker(Service):
         await self._hear_itself(connection)
 
     async def _hear_itself(self, connection: AsyncConnection[Any]) -> None:
-        """Behind many others its own notification takes a while: as long as they come, the connection is not silent."""
+        """Sends itself a notification and waits for it. Behind many others it takes a while; as long as others come,
+        the connection is not silent."""
         word = secrets.token_hex(8)
         parameters = {"channel": self._roster.channel, "word": word}
         sent = await self._within(connection.execute(statement("core/notify_itself"), parameters))

@@ -38,7 +38,7 @@ class QueueWatch:
         """Seconds between two claims of one on watch."""
 
     def ring(self) -> None:
-        """A writer notified."""
+        """Notes that a writer notified."""
         now = time.monotonic()
         if now - self._rung_since > _WITHIN:
             self._rings, self._rung_since = 0, now
@@ -46,17 +46,17 @@ class QueueWatch:
 
     @property
     def called(self) -> bool:
-        """Whether so many writers ring that it is better to look by oneself."""
+        """Whether so many writers notify that this worker had better look by itself."""
         return not self.on and self._rings >= _RINGS and time.monotonic() - self._rung_since <= _WITHIN
 
     @property
     def look_interval(self) -> float:
-        """Seconds between two looks by one that left a moment ago or is told of nothing; else without end."""
+        """Seconds between two looks of a worker that left the watch a moment ago or gets no notifications; else inf."""
         on_its_own = not self._is_told or time.monotonic() - self._left_at < _AFTERGLOW
         return _AFTERGLOW_INTERVAL if on_its_own else float("inf")
 
     def hears(self, told: bool) -> None:
-        """Whether writers still notify of what they write, as far as a look could see."""
+        """Notes whether writers still notify, as far as a look could see."""
         self._is_told = told
 
     async def enter(self, connection: Connection, worker: int, partitions: Iterable[int]) -> None:
@@ -67,7 +67,7 @@ class QueueWatch:
         self._found, self._since = 0, time.monotonic()
 
     async def keep(self, connection: Connection) -> None:
-        """Says again that this worker is on watch, where it is time to; it is not any more if another has taken it."""
+        """Says again that this worker is on watch, if it is time to; another worker may have taken the watch."""
         if self.on and time.monotonic() - self._kept_at >= _KEPT:
             self._kept_at = time.monotonic()
             if not await workers.watch_queues(connection, self._worker, self._over):
@@ -78,7 +78,7 @@ class QueueWatch:
         await workers.unwatch_queues(connection, self._worker, self._over)
 
     def lose(self) -> None:
-        """It is not on watch any more, or cannot say so."""
+        """Notes that this worker is not on watch any more, or cannot say so."""
         if self.on:
             self.on, self._left_at = False, time.monotonic()
 

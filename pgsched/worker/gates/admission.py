@@ -22,8 +22,8 @@ SOONEST, LATEST = 0.01, 0.5
 
 
 class Admission:
-    """``holding`` are the gates that hold something back, as far as this worker knows; ``tally`` counts what it has in
-    hand of what passed. ``has_news`` tells that a gate is to be looked at."""
+    """``holding`` are the gates that hold executions back, as far as this worker knows. ``tally`` counts the executions
+    in hand that passed gates. ``has_news`` says that a gate should be looked at."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Admission:
         self.tally = Tally()
         self.has_news: Signal[[]] = Signal()
         self.admitted = 0
-        """How many rows the last claim had that have an order, or a gate on their way."""
+        """How many rows of the last claim have an ordering key, or a gate on their way."""
 
     @property
     def is_needed(self) -> bool:
@@ -50,12 +50,12 @@ class Admission:
 
     @property
     def passed_over(self) -> tuple[str, ...]:
-        """The clients whose due one-shots claims leave alone."""
+        """The clients whose due rows claims pass over, because their gates hold executions back."""
         return tuple(name.removeprefix(CLIENT) for name in self.holding if name.startswith(CLIENT))
 
     async def admit(self, connection: Connection, rows: list[Execution]) -> list[Execution]:
-        """Those of a claim's rows that start now or within the look-ahead, each with the instant at which it may. The
-        others are held, in the claim's transaction."""
+        """The rows of a claim that may start now or within the look-ahead, each with its instant. The others are held,
+        in the claim's transaction."""
         self.admitted = 0
         if not self.book.names and all(row.ordering_key is None for row in rows):
             return rows
@@ -71,13 +71,13 @@ class Admission:
         return await self.let_pass(connection, rows, wanted, held, await self.lock(connection, wanted, held))
 
     async def queue_up(self, connection: Connection, rows: list[Execution]) -> dict[bytes, str]:
-        """Those whose turn it is not."""
+        """The rows whose turn it is not under their ordering key."""
         ordered = [row for row in rows if row.ordering_key is not None]
         heads = await ordering.whose_turn(connection, ordered) if ordered else set()
         return {row.id: ORDER for row in ordered if row.id not in heads}
 
     def undeliverable(self, rows: Iterable[Execution], held: Mapping[bytes, str]) -> dict[bytes, str]:
-        """Those that this worker cannot deliver."""
+        """The rows that this worker cannot deliver, each with the gate at which it waits for another worker."""
         found: dict[bytes, str] = {}
         for row in rows:
             if row.id not in held and (gate := self._capabilities.gate_of(row.target)) and not self._terms.is_late(row):
@@ -150,7 +150,7 @@ class Admission:
             self.tally.add(row.id, [name for name in wanted.get(row.id, ()) if name in self.book.counting])
 
     def left(self, ids: Iterable[bytes]) -> None:
-        """Executions are out of this process's hands."""
+        """Counts executions no more that this process does not have in hand any more."""
         if not self.tally:
             return
         for id in ids:
@@ -162,5 +162,5 @@ class Admission:
 
 
 def from_now(microseconds: int, latest: float) -> float:
-    """The moment (monotonic) so long from now: soon at least, and within ``latest`` seconds."""
+    """The monotonic moment so many microseconds from now, but at least ``SOONEST`` and at most ``latest`` seconds."""
     return time.monotonic() + min(max(microseconds / 1e6, SOONEST), latest)

@@ -18,18 +18,18 @@ from pgsched.store.gates.gates import Standing
 
 
 class Book:
-    """Names of gates by what they are for."""
+    """The names of the gates, by whose executions they limit."""
 
     def __init__(self) -> None:
         self.names: frozenset[str] = frozenset()
         self.counting: frozenset[str] = frozenset()
-        """Those that count what is in hand."""
+        """The gates that count the executions in hand."""
         self._queues: dict[int, str] = {}
         self._rates: dict[str, float] = {}
         self._by_key = self._by_host = False
 
     def read(self, gates: Iterable[Standing]) -> None:
-        """Takes the gates there are."""
+        """Takes the gates that there are now."""
         gates = list(gates)
         self.names = frozenset(gate.name for gate in gates)
         self.counting = frozenset(gate.name for gate in gates if gate.counts)
@@ -50,9 +50,9 @@ class Book:
         return [name for name in wanted if name in self.names]
 
     def width(self, name: str) -> tuple[bool, float, str]:
-        """Orders gates by how much they let pass. The way begins where executions wait for a worker that can deliver
-        them; circuits are the narrowest, and those that count what is in hand the
-        widest: a place that is free is taken at once, by whoever waits there."""
+        """Orders gates by how much they let pass. First come gates at which executions wait for a worker that can
+        deliver them, then circuits, the narrowest. Gates that count the executions in hand come last: whoever waits
+        there takes a free place at once."""
         if name.startswith(WORKER):
             return False, -2.0, name
         return name in self.counting, -1.0 if name.startswith(CIRCUIT) else self._rates.get(name, inf), name
@@ -79,21 +79,21 @@ class Tally:
         return len(self._gates)
 
     def add(self, id: bytes, gates: Sequence[str]) -> None:
-        """An execution passed these gates; what it passed in a transaction that came to nothing is not counted."""
+        """Counts an execution for these gates, in place of those that it passed in a transaction that was undone."""
         self.take(id)
         if gates:
             self._gates[id] = gates
             self.running.update(gates)
 
     def take(self, id: bytes) -> Sequence[str]:
-        """An execution is out of this process's hands; the gates that it was counted for."""
+        """Counts an execution no more. Returns the gates that it was counted for."""
         gates = self._gates.pop(id, ())
         self.running.subtract(gates)
         self.changed.update(gates)
         return gates
 
     def strays(self, in_hand: Collection[bytes]) -> set[bytes]:
-        """What was counted in a transaction that came to nothing is not in hand, and never leaves it. What is counted
-        but not in hand yet will be by the next time."""
+        """The executions that were counted in a transaction that was undone: they are not in hand, and so never leave
+        it. An execution that is counted but not in hand yet will be in hand at the next call."""
         before, self._missing = self._missing, self._gates.keys() - in_hand
         return self._missing & before

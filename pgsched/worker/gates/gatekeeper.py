@@ -1,13 +1,13 @@
-"""Lets executions pass the gates, holds the others back, and feeds them on when there is room.
+"""Claims executions that gates hold back, once there is room for them, and delivers them or moves them on.
 
 An execution that may not pass when it is claimed is held once: it leaves the instants that claims read, and waits
-behind its gate in an index of its own. From there it is claimed when there is room for it, so neither a claim nor a
-turn reads what a limit holds back, however much that is. A gate that holds something back is passed by nobody else: who
-comes later queues up behind, also who comes from a narrower gate. So one that must pass several waits at the narrowest
-first, and last at the widest, from where it draws on all of them.
+behind its gate in an index of its own. It is claimed from there when there is room for it, so neither a claim nor a
+turn reads the rows that a limit holds back, however many there are. No execution overtakes those that a gate holds
+back: later ones queue up behind them, also those that come from a narrower gate. An execution that must pass several
+gates therefore waits at the narrowest first and at the widest last, and from there draws on all of them.
 
-Where a client's gate holds back, claims pass the client's rows over, and turns of this service hold those that are
-due, by the batch, in a share of its time.
+Where a client's gate holds executions back, claims pass the client's rows over, and turns of this service hold those
+that are due, batch by batch, in a bounded share of its time.
 """
 
 import time
@@ -43,7 +43,7 @@ _TRY_AGAIN = 0.2
 
 
 class Gatekeeper(Claiming):
-    """A turn feeds on what the gates hold, and holds what claims pass over."""
+    """A turn claims from the gates that hold executions back, and holds due rows that claims pass over."""
 
     name = "gatekeeper"
 
@@ -73,7 +73,8 @@ class Gatekeeper(Claiming):
         self.wake()
 
     def feed_from(self, names: Iterable[str]) -> None:
-        """These gates, which are not of the table, hold executions back that this worker can deliver."""
+        """Claims from these gates, too: they are no rows of the table, and hold executions that this worker can
+        deliver."""
         for name in names:
             self._admission.holding.setdefault(name, Held())
         self.wake()
@@ -95,7 +96,8 @@ class Gatekeeper(Claiming):
         return self._pause()
 
     async def keep_up(self) -> None:
-        """For whoever admits executions without being fed on from gates: knows the gates, and what has left."""
+        """Keeps the gates and their counts up to date, for a service that admits executions but does not feed from
+        gates."""
         await self._read_book()
         self._admission.holding.clear()
         await self._note_left()
@@ -111,7 +113,7 @@ class Gatekeeper(Claiming):
         self._recount()
 
     async def _look_on(self) -> None:
-        """Looks which gates hold something, the next thousand at a time: one is forgotten when all have been seen."""
+        """Looks which gates hold executions, the next thousand at a time; the others are forgotten after the last."""
         found = await gates.holding(await self._chores.get(), after=self._seen_to, most=_MOST_HOLDING)
         self._seen.update(found)
         if len(found) == _MOST_HOLDING:
@@ -144,7 +146,7 @@ class Gatekeeper(Claiming):
             await gates.note_use(connection, self._roster.number, use)
 
     async def _feed_on(self, name: str, here: Held) -> None:
-        """Feeds on from a gate, where a row is at fault without it: the next turn does."""
+        """Feeds from a gate. Where a row makes that fail, the row is set aside and the next turn feeds without it."""
         try:
             await self._feed(name, here)
         except Exception as error:
@@ -160,13 +162,13 @@ class Gatekeeper(Claiming):
             self.leases.tell(parked)
 
     async def _try_out(self, connection: Connection, rows: list[Execution]) -> None:
-        """What a feed asks of rows, in a transaction that is undone."""
+        """Does with these rows what feeding does, in a transaction that is undone."""
         await self._admission.queue_up(connection, rows)
         self._admission.gates_of(rows)
         await with_own_tokens(connection, rows)
 
     async def _feed(self, name: str, here: Held) -> None:
-        """Claims what a gate has room for, and lets it pass, or wait at a wider gate that holds others back."""
+        """Claims as many rows as a gate has room for. They pass, or wait at a wider gate that holds others back."""
         connection = await self._link.get()
         lease = self.leases.ask(timedelta(0))
         async with connection.transaction():
@@ -201,7 +203,8 @@ class Gatekeeper(Claiming):
             here.due = max(here.due, from_now(AHEAD, LATEST))
 
     async def _claim_held(self, connection: Connection, lease: Lease, name: str, batch: int) -> list[Execution]:
-        """Without what this worker leaves to others, who feed from the gate as well."""
+        """Claims rows behind a gate, without those that this worker leaves to others, who feed from the gate as
+        well."""
         left = self._capabilities.left_in(self._roster.open)
         return await gates.claim_held(connection, lease, name, self._roster.open, batch=batch, left=left)
 
@@ -211,7 +214,7 @@ class Gatekeeper(Claiming):
         return from_now(here.look_at(gate.earliest(now), ahead) - now, latest)
 
     async def _count_soon_eligible(self, connection: Connection, moved: dict[bytes, str]) -> int:
-        """How many of these queue up at a gate that lets some pass soon."""
+        """How many of these rows queue up at a gate that lets rows pass soon."""
         if not moved:
             return 0
         soon = self._clock.now() + 2 * AHEAD
@@ -219,7 +222,7 @@ class Gatekeeper(Claiming):
         return sum(name not in found or found[name].earliest(soon) <= soon for name in moved.values())
 
     def _moved_on(self, name: str, wanted: dict[bytes, list[str]]) -> dict[bytes, str]:
-        """Those that queue up at the next wider gate on their way that holds something back."""
+        """The rows that queue up at a wider gate on their way that holds executions back, with its name."""
         width = self._admission.book.width
         wider = {other for other in self._admission.holding if width(other) > width(name)}
         if not wider:
@@ -228,7 +231,7 @@ class Gatekeeper(Claiming):
         return {id: min(others, key=width) for id, others in found.items() if others}
 
     async def _room_at(self, connection: Connection, name: str, here: Held) -> tuple[Gate, int, int]:
-        """How a gate stands, how far ahead it is fed on from, and how many it may let pass until then."""
+        """The gate as it stands, how far ahead to feed from it, and how many rows it may let pass until then."""
         found = await self._admission.read(connection, [name, *here.beside], lock=False)
         gate = found.pop(name, None) or Gate(name=name, running=self._admission.tally.running[name])
         now = self._clock.now()

@@ -15,23 +15,24 @@ _MOST_SPARE = 100
 
 @dataclass(slots=True, kw_only=True)
 class Held:
-    """When a gate is fed on from (monotonic seconds), and what was found of what it holds."""
+    """When to feed from a gate next (monotonic seconds), and what earlier turns found out about the rows that it
+    holds."""
 
     due: float = 0.0
     moves_on: bool = False
-    """Whether it queues up at a wider gate."""
+    """Whether its rows queue up at a wider gate."""
     spare: int = 1
-    """So many times what there is room for is claimed, since some of it turns out to wait for other gates."""
+    """A turn claims this many times the rows for which there is room, since some of them wait for other gates, too."""
     beside: set[str] = field(default_factory=set)
-    """Wider gates that would idle if it were appointed far ahead."""
+    """Wider gates that would idle if its rows were appointed far ahead."""
 
     def note_idle(self, gate: Gate) -> None:
-        """A wider gate would have idled."""
+        """Notes a wider gate that would have idled."""
         if len(self.beside) < _MOST_BESIDE:
             self.beside.add(gate.name)
 
     def record_feed_result(self, *, passed: int, moved: int, elsewhere: int) -> None:
-        """Of what was claimed so many passed, queued up at a wider gate that lets some pass, or have to wait for
+        """Notes how many of the claimed rows passed, moved on to a wider gate that lets rows pass soon, or must wait at
         others."""
         self.moves_on = bool(moved)
         if elsewhere and not passed and not moved:
@@ -40,7 +41,7 @@ class Held:
             self.spare = _SPARE
 
     def doubt(self) -> None:
-        """Finds out anew."""
+        """Forgets what was found out, because gates may have changed."""
         self.spare = 1
         self.beside.clear()
 
@@ -52,7 +53,8 @@ class Held:
         return min(max(idle_from - now, JUST_IN_TIME), AHEAD)
 
     def look_at(self, start: int, ahead: int) -> int:
-        """When to feed on from a gate, so far ahead, that lets the next pass at this instant."""
+        """When to feed from a gate that lets the next row pass at ``start`` and is fed from ``ahead`` microseconds
+        before."""
         if JUST_IN_TIME < ahead < AHEAD:  # as soon as no wider gate idles for it
             return start - ahead
         return start - ahead // 2  # for several at once

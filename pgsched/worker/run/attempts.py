@@ -1,7 +1,7 @@
 """One attempt at a row, from the moment a lane takes it until its outcome is handed on, exactly once.
 
-Before it begins three things may send the row elsewhere: a lease that is in doubt, a place that is not to be had, a
-payload that cannot be read. None of these counts as an attempt.
+An attempt does not begin, and is not counted, where the row's lease is in doubt, where there is no place for it, or
+where its payload cannot be read.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _DATABASE_PAUSE = timedelta(seconds=1)
 
 
 def ended_by_drain(lane: Lane) -> Outcome:
-    """What becomes of an attempt that a drain ends: another, unless it was the only one."""
+    """The outcome of an attempt that a drain ends: there will be another, unless it was the only one."""
     if lane.only:
         return Failed(error="its worker was stopped during the only attempt", retryable=False)
     return Released(by_drain=True)
@@ -43,8 +43,8 @@ def ended_by_drain(lane: Lane) -> Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equipment:
-    """What the attempts of a worker work with. ``settle`` takes each outcome; without ``beginnings`` nothing is noted
-    of an only attempt."""
+    """What the attempts of a worker need. ``settle`` takes each outcome; without ``beginnings`` only attempts are not
+    noted in the database."""
 
     channel: Channel
     settle: Settle
@@ -58,7 +58,7 @@ class Equipment:
 
 
 class Attempts:
-    """``waiting`` takes what found no place, ``doubt`` the row whose lease is in doubt."""
+    """``waiting`` takes rows that found no place, ``doubt`` a row whose lease is in doubt."""
 
     def __init__(
         self,
@@ -122,8 +122,8 @@ class Attempts:
     async def _once(
         self, beginnings: Beginnings, lane: Lane, row: Execution, options: Options, seconds: float
     ) -> Outcome:
-        """The one attempt that there may be: that it begins is committed before anybody is called, unless what it does
-        is committed together with its end. What cannot be noted has not begun."""
+        """The only attempt that a row may have. Its beginning is committed before the target is called, unless its work
+        is committed together with its end. If the beginning cannot be noted, the attempt does not begin."""
         if row.target.startswith(_COMMITTED_TOGETHER):
             return await self._channel.deliver(row, options, seconds)
         lane.expires = float("inf")
@@ -144,7 +144,7 @@ class Attempts:
             return Released(after=_DATABASE_PAUSE)
 
     async def shared(self, lane: Lane, row: Execution) -> None:
-        """One where a client may not have all lanes."""
+        """One attempt, where several clients share the lanes."""
         try:
             self._shares.take(row.client_id)
         except NoPlace as full:
@@ -159,7 +159,8 @@ class Attempts:
             self._shares.give_back(row.client_id)
 
     async def large(self, lane: Lane, row: Execution) -> None:
-        """One that reads first what the claim kept back; that is not the attempt's time."""
+        """One attempt that first reads the payload which the claim kept back. Reading does not count as the attempt's
+        time."""
         lane.execution, released, doubts = row, Released(), self._tenure.doubts
         try:
             async with self._payloads.whole(row) as whole:
@@ -185,7 +186,7 @@ class Attempts:
         self._settle(row, DEFAULT, released, 0.0)
 
     def _cancelled(self, lane: Lane) -> Outcome:
-        """What a cancellation meant: the deadline, an end in the database, or else something that the handler did."""
+        """The outcome of a cancellation: by the deadline, by an end in the database, or else by the handler itself."""
         if lane.expired:
             lane.forgive()
             return Failed(error=f"no answer within {round(lane.expires - lane.started, 3):g} s", retryable=True)

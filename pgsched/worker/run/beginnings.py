@@ -1,9 +1,9 @@
-"""Notes in the database that an attempt begins, where it is the only one that there may be.
+"""Notes in the database that an attempt begins, for rows that may have only one attempt.
 
-Who allows one attempt asks for at most one call. Whether a lost worker had made it is known to nobody but the database,
-if it was told before. So such a row is called for only once that is committed; whoever takes it back afterwards ends
-it as failed. What is noted at the same time goes to the database together. Rows that may have more attempts pass none
-of this.
+Whoever allows one attempt asks for at most one call. Only the database can tell whether a lost worker had made that
+call, if it was told before. So the target of such a row is called only once the beginning is committed, and whoever
+takes the row back afterwards ends it as failed. Beginnings that are noted at the same time go to the database together.
+Rows that may have more attempts do not pass this module.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ class Beginnings:
         self._noting: asyncio.Task[None] | None = None
 
     async def note(self, row: Execution, *, begun: bool = True) -> bool:
-        """Whether it is committed that this row has begun, or, when it found no place, that it has not after all. If
-        not it is with others, or somebody has it locked. Raises what the database raises."""
+        """Notes that this row has begun, or, if it found no place, that it has not. Returns whether that is committed;
+        if not, another worker has the row, or somebody has locked it. Raises what the database raises."""
         answer = asyncio.get_running_loop().create_future()
         self._asked.append((row, begun, answer))
         if self._noting is None or self._noting.done():

@@ -7,10 +7,10 @@ one sleeping lane first, so that rows that do wait spread over the lanes by them
 Rows claimed a moment early are held in a heap until their instant; one timer serves them all. Deadlines are watched by
 one timer too, not by one a row.
 
-What is due starts in rounds (``rounds``). What has no place (``delivery.places``) waits beside the lanes; what others
-may have by now (``tenure``) is handed back.
+Due rows start in rounds (``upcoming``). Rows for which there is no place (``delivery.places``) wait beside the lanes.
+Rows that others may have by now (``in_hand.Tenure``) are handed back.
 
-``in_hand`` is what this process answers for: every claimed row that has not been settled or handed back.
+``in_hand`` has every claimed row that has not been settled or handed back: this process is responsible for them.
 """
 
 import asyncio
@@ -35,8 +35,8 @@ _DEAF_AFTER = 5.0
 
 
 class Dispatcher:
-    """Delivers claimed rows and hands each outcome to ``settle``, exactly once for each row. ``room`` tells whoever has
-    asked in vain how much is ``free``."""
+    """Delivers claimed rows and hands each outcome to ``settle``, exactly once for each row. ``room`` says that there
+    is room again, to services that found too little ``free``."""
 
     def __init__(
         self,
@@ -99,7 +99,8 @@ class Dispatcher:
 
     @property
     def free_for_held(self) -> int:
-        """As many for what gates held, with some places besides: claims take every other one as soon as it is free."""
+        """The same for rows that gates held, with some places besides: claims take every other one as soon as it is
+        free."""
         return max(self._places_left + self.concurrency // 4 + 1, 0) if self.tenure.is_alive else 0
 
     @property
@@ -110,8 +111,8 @@ class Dispatcher:
         return self.capacity - len(self.in_hand) + self._upcoming.far + waiting + len(self.in_hand.unrecorded)
 
     def submit(self, rows: list[Execution], sure_until: float = float("inf")) -> None:
-        """Takes claimed rows, whose leases hold until then (monotonic): those that are due start now, the others at
-        their instant."""
+        """Takes claimed rows, whose leases hold until ``sure_until`` (monotonic). Rows that are due start now, the
+        others at their instant."""
         self.tenure.claimed(sure_until)
         now, start = self._clock.now(), self._rounds.add if self.shares.wanted else self._ready.append
         self.in_hand.take(rows)
@@ -129,13 +130,13 @@ class Dispatcher:
             self.room()
 
     def stop_row(self, id: bytes) -> None:
-        """Ends the attempt at a row that is not this worker's any more; its outcome will not count."""
+        """Ends the attempt at a row that does not belong to this worker any more; its outcome will not count."""
         for lane in self._lanes:
             if lane.execution is not None and lane.execution.id == id:
                 lane.stop()
 
     def hand_back_doubted(self) -> None:
-        """Hands back what has not started, if its leases are in doubt by now."""
+        """Hands back the rows that have not started, if their leases are in doubt by now."""
         if time.monotonic() > self.tenure.until:
             self.hand_back()
 
@@ -148,7 +149,8 @@ class Dispatcher:
             self._settle(row, DEFAULT, Released(), 0.0)
 
     async def drain(self, limit: timedelta) -> None:
-        """Hands back what has not started, lets what runs finish within the limit, and hands back the rest."""
+        """Hands back rows that have not started, lets running attempts finish within the limit, and hands back the
+        rest."""
         self.hand_back()
         deadline = time.monotonic() + limit.total_seconds()
         while self._busy() and time.monotonic() < deadline:  # noqa: ASYNC110  lanes end one by one; this is shutdown
@@ -172,13 +174,13 @@ class Dispatcher:
 
     @property
     def is_broken(self) -> bool:
-        """Whether a lane has ended, or what looks after the lanes, though nobody drains."""
+        """Whether a lane or the task that looks after the lanes has ended, although nobody drains."""
         tasks = [self._watch.task, *(lane.task for lane in self._lanes)]
         return not self._attempts.draining and any(task is not None and task.done() for task in tasks)
 
     @property
     def running(self) -> list[Execution]:
-        """What lanes are at."""
+        """The rows that lanes are delivering."""
         return [lane.execution for lane in self._lanes if lane.execution is not None]
 
     def _busy(self) -> bool:
@@ -238,7 +240,7 @@ class Dispatcher:
         self._waking = False
 
     def _doubt(self, row: Execution) -> None:
-        """Others may have taken what has not begun: whoever has it by now, the rows are no longer this worker's."""
+        """Hands back this row and all others that have not begun: other workers may have taken them."""
         self._events.emit("lease.doubted", count=len(self._rounds) + len(self._upcoming) + self._waiting.count + 1)
         self._ready.appendleft(row)
         self.hand_back()
@@ -248,7 +250,7 @@ class Dispatcher:
         self._wake_lane()
 
     def _look(self, occupied: float) -> None:
-        """Some times a second, with how long the attempts under way have taken in all."""
+        """Called several times a second, with the seconds that all attempts under way have taken together."""
         if self.tenure.is_given_up:
             self.hand_back()
         self._pace.observe_running(occupied)
@@ -259,6 +261,7 @@ class Dispatcher:
         self.shares.look(self._waiting.by_client())
 
     def _hand_back_excess(self) -> None:
-        """When attempts have become slow, what was claimed for quick ones would wait here: others may have it."""
+        """Hands back rows that were claimed for quick attempts once attempts have become slow: they would only wait
+        here."""
         for _ in range(len(self._rounds) - self.capacity):
             self._settle(self._rounds.take_last(), DEFAULT, Released(), 0.0)

@@ -1,9 +1,9 @@
-"""Ends a child that a handler has forked, before it goes on with what is the worker's.
+"""Ends a child process that a handler has forked, before it goes on with the worker's own work.
 
 After ``os.fork()`` two processes go on with the same sessions, connections and epoll: answers for one are read by the
 other, and rows run twice. A child may do as it likes within the handler, such as start another program; but when it
-returns from there, raises, or awaits, it ends on the spot. Children that ``multiprocessing`` has forked end by
-themselves, and are let alone. Nothing of this costs the worker anything: it happens in the child alone.
+returns from there, raises, or awaits, it ends at once. Children that ``multiprocessing`` has forked end by themselves,
+and are left alone. This costs the worker nothing, because it happens in the child.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _MULTIPROCESSING = str(Path(multiprocessing.__file__).parent) + os.sep
 
 
 def guard() -> None:
-    """From now on no child of this process goes on with it. To be called once, by what is a worker and nothing else."""
+    """Keeps children of this process from doing its work. To be called once, by a process that is only a worker."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_in_child)
 
@@ -36,7 +36,7 @@ def _in_child() -> None:
 
 
 def _innermost(frame: FrameType | None) -> FrameType | None:
-    """The handler's own frame that was called by what is the worker's, and is nearest; None where it ends by itself."""
+    """The nearest frame of a handler that the worker's own code called; None where the child ends by itself."""
     while frame is not None:
         if frame.f_code.co_filename.startswith(_MULTIPROCESSING):
             return None
@@ -48,7 +48,7 @@ def _innermost(frame: FrameType | None) -> FrameType | None:
 
 
 class _Leave:
-    """Ends the process when this frame is left, in whatever way."""
+    """Ends the process when this frame is left in any way."""
 
     def __init__(self, frame: FrameType) -> None:
         self._frame = frame

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from pgsched.domain.execution import Execution
 
 WEIGHT = 0.02
-"""How much one attempt counts in what is typical."""
+"""How much one attempt counts in the typical duration."""
 _QUICKEST = 1e-5
 _MOST_WAITING = 4_000
 
 
 @dataclass(slots=True, eq=False)
 class Lane:
-    """One row at a time; ``expires`` is the monotonic moment at which the watch ends the attempt, and ``only`` whether
-    it is the one attempt that there may be, and has begun. ``expired`` and ``stopped`` say that it was cancelled by the
-    worker: by the watch, or since it was ended in the database."""
+    """Delivers one row at a time. ``expires`` is the monotonic moment at which the watch ends the attempt; ``only``
+    says that it is the only attempt that the row may have, and has begun. ``expired`` and ``stopped`` say that the
+    worker has cancelled it: the watch did, or it was ended in the database."""
 
     task: asyncio.Task[None] | None = None
     execution: Execution | None = None
@@ -29,18 +29,18 @@ class Lane:
     _lent_to: float = 0.0
 
     def stop(self) -> None:
-        """Ends the attempt: its outcome does not count."""
+        """Ends the attempt, whose outcome will not count."""
         if self.task is not None and not self.expired:
             self.stopped = True
             self.task.cancel()
 
     def forgive(self) -> None:
-        """Its cancellation has done what it was for."""
+        """Undoes the task's cancellation, after it has ended the attempt."""
         if self.task is not None:
             self.task.uncancel()
 
     def lend(self, seconds: float) -> None:
-        """The loop stood still for so long, which was not the target's time. An attempt is lent no more than it had."""
+        """Extends the attempt by the time that the loop stood still. An attempt is lent no more time than it had."""
         if self._lent_to != self.started:
             self._lent, self._lent_to = 0.0, self.started
         own = self.expires - self._lent - self.started
@@ -50,7 +50,7 @@ class Lane:
 
 
 class AttemptPace:
-    """``typical`` is how many seconds an attempt takes; the last ones count most."""
+    """Decides how many rows to have in hand. ``typical`` is the seconds that an attempt takes; the last count most."""
 
     def __init__(self, *, concurrency: int, ahead: float) -> None:
         self._concurrency, self._ahead = concurrency, ahead
@@ -58,7 +58,7 @@ class AttemptPace:
 
     @property
     def capacity(self) -> int:
-        """As many rows as there are lanes, and what those can finish within the look-ahead.
+        """As many rows as there are lanes, and as many more as the lanes can finish within the look-ahead.
 
         Quick handlers need more rows than lanes, or a lane would wait for each claim and each settle; slow ones no
         more, or their rows would wait here while another worker has lanes to spare.
@@ -67,5 +67,5 @@ class AttemptPace:
         return self._concurrency + min(finished, _MOST_WAITING)
 
     def observe_running(self, seconds: float) -> None:
-        """So long in all the attempts that are under way have taken up to now."""
+        """Takes the seconds that all attempts under way have taken together up to now."""
         self.typical = max(self.typical, seconds / self._concurrency)

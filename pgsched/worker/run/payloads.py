@@ -1,9 +1,9 @@
-"""Large payloads, and large results, by their bytes.
+"""Bounds the memory that large payloads and large results take.
 
-A claim returns small payloads with their rows and keeps the others back: what a process has in hand is bounded in
-rows, and a row may have a mebibyte. What was kept back is read when its row is started, as much as there are bytes to
-spare; rows for which there are none wait as for any place. Nobody knows the size of what is not read yet, so a
-reading reserves the largest there may be, and takes what it turns out to be.
+A claim returns small payloads with their rows and keeps the others back, because a process bounds the number of rows in
+hand and a row may have a mebibyte. A payload that was kept back is read when its row is started, if there are bytes to
+spare; otherwise the row waits as for any place. The size of a payload is not known before it is read, so a reading
+reserves the largest size and gives back the rest afterwards.
 """
 
 import asyncio
@@ -40,12 +40,12 @@ class Payloads(Places):
 
     @property
     def is_full(self) -> bool:
-        """Whether results that are not settled yet leave no room for anything."""
+        """Whether results that are not settled yet leave no room for another payload."""
         return bool(self.results) and self.used >= self._most_bytes
 
     @asynccontextmanager
     async def whole(self, row: Execution) -> AsyncIterator[Execution | None]:
-        """The row with its payload, whose bytes count until this is left; None where it is no longer this worker's.
+        """The row with its payload, whose bytes count until the block is left; None where another worker has it.
 
         Raises NoPlace where there are no bytes to spare, and what the database raises.
         """
@@ -61,13 +61,13 @@ class Payloads(Places):
             self._let_go(row.client_id, taken)
 
     def keep(self, id: bytes, result: bytes) -> None:
-        """A result is in memory until its row is settled."""
+        """Counts a result, which is in memory until its row is settled."""
         if len(result) > _LARGE:
             self.used += len(result)
             self.results[id] = len(result)
 
     def note_left(self, ids: Sequence[bytes]) -> None:
-        """These rows are out of hand, and so are their results."""
+        """Counts the results of these rows no more, because the rows are not in hand any more."""
         if self.results:
             for id in ids:
                 self._put_back(self.results.pop(id, 0))
@@ -104,7 +104,7 @@ class Payloads(Places):
         return found
 
     async def _read_on(self) -> None:
-        """Reads together what was asked for while it read before."""
+        """Reads payloads, together those that were asked for during the reading before."""
         while self._asked:
             some, self._asked = self._asked[:_AT_ONCE], self._asked[_AT_ONCE:]
             try:

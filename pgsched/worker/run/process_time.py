@@ -1,9 +1,9 @@
-"""Looks after who takes the process's time, from beside the event loop.
+"""Measures in a thread beside the event loop which clients take the process's time.
 
-What handlers do in the loop is charged step by step (``delivery.steps``). A thread looks every few milliseconds what
-cannot be seen there: how much of the machine's time the process has had, so that nobody is charged for what the machine
-took away, and, while the loop is late, whose functions compute in threads and keep the interpreter's lock from it. And
-it forgives what is owed as time passes.
+The steps of handlers in the loop are charged one by one (``delivery.steps``). The thread measures every few
+milliseconds what the loop cannot see: how much of the machine's time the process has had, so that nobody is charged for
+time that the machine took away; and, while the loop is late, whose functions compute in threads and keep the
+interpreter's lock from it. It also forgives debts as time passes.
 """
 
 import threading
@@ -21,8 +21,8 @@ _CLOCK_OF = getattr(time, "pthread_getcpuclockid", None)
 
 @dataclass(frozen=True, slots=True)
 class TimeUsed:
-    """How much time has passed, in all: on the clock, of processors in the loop's thread and in the whole process, and
-    in the functions of each client."""
+    """Time on the clock, and processor time of the loop's thread, of the whole process, and of each client's functions,
+    in seconds since some moment."""
 
     now: float
     loop: float
@@ -36,8 +36,8 @@ class TimeUsed:
 
 
 class ProcessTime:
-    """``functions`` answers with the processor's time that functions of each client have had in threads; it is called
-    in the thread."""
+    """``functions`` returns the processor time that functions of each client have had in threads; it is called in the
+    thread."""
 
     def __init__(self, events: Events, accounts: Accounts, *, functions: Callable[[], Mapping[str, float]]) -> None:
         self._events, self._accounts, self._functions = events, accounts, functions
@@ -54,7 +54,7 @@ class ProcessTime:
         self._closing.set()
 
     def tell(self) -> None:
-        """Says in the log who takes too much, now and then. To be called in the loop."""
+        """Logs now and then which clients take too much. To be called in the loop."""
         for client in self._accounts.over:
             now = time.monotonic()
             if now - self._told_at.get(client, float("-inf")) >= _TELL_EVERY:
@@ -63,7 +63,8 @@ class ProcessTime:
                 self._events.emit("loop.shared", client=client, target=target, advice=_ADVICE)
 
     def count(self, before: TimeUsed, after: TimeUsed) -> None:
-        """Charges what threads have kept from the loop between two looks between which they contended for it."""
+        """Charges clients for the time that their threads, contending with the loop, have kept from it between two
+        measurements."""
         passed = after.now - before.now
         used = {client: seconds - before.functions.get(client, 0.0) for client, seconds in after.functions.items()}
         used = {client: seconds for client, seconds in used.items() if seconds > 0}

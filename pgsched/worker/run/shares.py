@@ -1,8 +1,8 @@
-"""Whose rows have the lanes, where several clients share a worker: as all places are shared (``delivery.places``).
+"""Shares the lanes among the clients of a worker, as all places are shared (``delivery.places``).
 
-What is over a client's share waits like what finds no place. A client of which much waits is passed over by claims
-until less does; and so is one whose handlers take too much of the process's time (``process_time``), of which nothing
-begins until others have had their part.
+Rows beyond a client's share wait like rows that find no place. Claims pass over a client while many of its rows wait
+here. They also pass over a client whose handlers take too much of the process's time (``process_time``); none of its
+attempts begins until other clients have had their part.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,9 +14,10 @@ _WHY = "this client's handlers have kept their process from everything else for 
 
 
 class Shares(Places):
-    """``idle`` answers with how many lanes sleep, and lanes are counted once fewer than ``scarce`` do: quick rows
-    need few. ``is_wanted`` says whether there are several clients, ``relieved`` is called when claims pass a client
-    over no longer. ``crowded`` are the clients that they pass over, ``over`` those of which nothing begins."""
+    """``idle`` returns how many lanes sleep. Lanes are counted only while fewer than ``scarce`` sleep, because quick
+    rows need few. ``is_wanted`` says whether there are several clients, and ``relieved`` is called when claims no
+    longer pass over a client. ``crowded`` are the clients that claims pass over, ``over`` those of which no attempt may
+    begin."""
 
     def __init__(self, *, lanes: int, is_wanted: Callable[[], bool], relieved: Callable[[], None]) -> None:
         super().__init__("lanes", lanes, is_shared=is_wanted)
@@ -34,14 +35,14 @@ class Shares(Places):
         return self.idle() + self._returned
 
     def take(self, client: str) -> None:
-        """A lane, which is awake already, for an attempt of this client."""
+        """Takes a lane, which is awake already, for an attempt of this client. Raises NoPlace."""
         self.check(client)
         if self._share_of(client, self.idle() + 1) < 1:
             raise NoPlace(self)
         self._count(client)
 
     def check(self, client: str) -> None:
-        """Raises NoPlace where nothing of this client is to begin, though a lane has it already."""
+        """Raises NoPlace where no attempt of this client may begin, although a lane has its row already."""
         if client in self.over:
             raise NoPlace(self)
 
@@ -58,12 +59,12 @@ class Shares(Places):
         return _WHY if client in self.over else None
 
     def hold_back(self, clients: frozenset[str]) -> None:
-        """Nothing of these begins until this is called again. For a thread beside the loop."""
+        """Lets no attempt of these clients begin until it is called again. For a thread beside the loop."""
         self.scarce = self.lanes + 1 if clients else self.lanes * 3 // 4  # counted from the first lane on
         self.over = clients
 
     def look(self, waiting: Mapping[str, int]) -> None:
-        """Sees whether lanes are shared now, and who crowds; so many rows of each client wait."""
+        """Decides whether lanes are shared now, and which clients crowd, by how many rows of each client wait."""
         self.wanted = self._is_wanted()
         before = self.crowded
         if before or waiting:
@@ -73,7 +74,7 @@ class Shares(Places):
             self._relieved()
 
     def _most(self, client: str) -> int:
-        """How many rows of a client that crowds wait, at the least."""
+        """The number of waiting rows from which a client crowds."""
         if client in self.over:
             return 1
         return self._crowd // 2 if client in self.crowded else self._crowd

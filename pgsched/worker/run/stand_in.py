@@ -1,15 +1,16 @@
-"""What a worker does while its event loop stands still: a thread stands in for it.
+"""A thread that stands in for the worker's event loop while the loop stands still.
 
-A handler that computes or waits without awaiting stops its whole process. It is alive all the same, so what has begun
-there must not begin elsewhere as well; and what has not begun should, at once. So after a second the thread
+A handler that computes or waits without awaiting stops its whole process. The process is alive all the same, so rows
+that have begun there must not begin elsewhere as well; rows that have not begun should begin elsewhere at once. So
+after a second the thread
 
-- gives up what has not begun: from then on the loop starts none of it (``tenure``), and then its leases are released;
-- hands back what claims took whose answers the loop has not read, and ends sessions of the worker that stand in the
-  middle of a transaction, for others wait for what they have locked;
-- renews the worker and the leases of what has begun, as often as the renewer does, for as long as the attempt that
-  blocks the loop may take, and half a lease, in which a loop that goes on is spared. After that it ends the process
-  (``ending``), and what blocked it is to run alone. Where the process is not the worker's to end, that is lost like any
-  other that is silent.
+- gives up the rows that have not begun: from then on the loop starts none of them (``in_hand``), and then their leases
+are released; - hands back rows of claims whose answers the loop has not read, and ends sessions of the worker that
+stand in the middle of a transaction, because others wait for the rows that they have locked; - renews the worker and
+the leases of rows that have begun, as often as the renewer does, for as long as the attempt that blocks the loop may
+take, and half a lease more, in case the loop goes on. After that it ends the process (``ending``), and the execution
+that blocked it is to run alone. Where the worker may not end its process, it is lost like any other worker that is
+silent.
 
 A thread cannot help where the handler keeps the interpreter's lock, as some extensions do, or where the process is
 stopped. Then the others find the worker silent, and the loop, when it goes on, doubts its leases.
@@ -43,7 +44,7 @@ _TRIES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hand:
-    """What the dispatcher has in hand, as a thread may look at it."""
+    """The rows that the dispatcher has in hand, for a thread beside the loop."""
 
     tenure: Tenure
     in_hand: InHand
@@ -52,22 +53,22 @@ class Hand:
     waiting: Waiting
 
     def give_up(self, void_until: float) -> list[Execution]:
-        """Keeps the loop from starting anything before it has handed back what has not begun; answers with that. None
-        where the loop has gone on and done so already."""
+        """Keeps the loop from starting a row before it has handed back those that have not begun. Returns these rows,
+        or none where the loop has gone on and handed them back already."""
         self.tenure.give_up(void_until)
         rows = _copied(lambda: [*self.ready, *self.upcoming.copy(), *self.waiting.copy()])
         return rows if self.tenure.is_given_up else []
 
     def begun(self, given_up: Iterable[Execution]) -> list[Execution]:
-        """What is in hand besides."""
+        """The rows in hand that have begun."""
         others = {row.id for row in given_up}
         return _copied(lambda: [row for row in list(self.in_hand.rows.values()) if row.id not in others])
 
 
 class StandIn:
-    """``step`` is called in the thread every moment while the loop stands still, ``rest`` when it turns.
-    ``unanswered`` answers with the tokens of claims whose answers were not read. ``longest`` is for how many seconds an
-    attempt may keep the loop, whatever its own time."""
+    """``step`` is called in the thread again and again while the loop stands still, ``rest`` while it turns.
+    ``unanswered`` returns the tokens of claims whose answers were not read. An attempt may block the loop for at most
+    ``longest`` seconds, whatever its own timeout."""
 
     def __init__(
         self,
@@ -90,8 +91,8 @@ class StandIn:
         self._is_released = self._is_over = False
 
     def step(self, hand: Hand, since: float, culprit: Execution | None, until: float | None) -> None:
-        """The loop has stood still since then (monotonic), kept by the attempt at ``culprit``, which has time until
-        ``until``. Where it is not known what keeps it, it has as much as a lease lasts."""
+        """Does what is due. The loop has stood still since ``since`` (monotonic), blocked by the attempt at
+        ``culprit``, which has time until ``until``. An unknown culprit has as much time as a lease lasts."""
         if since != self._since:
             self._begin(since)
         if self._given_up is None:
@@ -112,7 +113,7 @@ class StandIn:
             )
 
     def rest(self) -> None:
-        """Lets go of the connection."""
+        """Closes the connection."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(psycopg.Error, OSError):
@@ -153,7 +154,7 @@ class StandIn:
 
 
 def _copied(copy: Callable[[], list[Execution]]) -> list[Execution]:
-    """A copy of what the loop may change at the same moment, should it have gone on just now."""
+    """A copy of rows that the loop may change at the same moment, if it has just gone on."""
     for _ in range(_TRIES):
         with suppress(RuntimeError):
             return copy()

@@ -1,4 +1,4 @@
-"""On which terms a row is delivered: its options over its client's and queue's, and how much time they leave it."""
+"""The terms of a delivery: a row's options over those of its client and queue, and the time that they leave it."""
 
 from collections.abc import Callable
 
@@ -12,13 +12,13 @@ DEFAULT = parse_options(None)
 
 
 class Terms:
-    """``defaults`` answers with the options of a client and a partition's queue, the nearest first."""
+    """``defaults`` returns the default options of a client and of a partition's queue, in this order."""
 
     def __init__(self, clock: DatabaseClock, defaults: Callable[[str, int], tuple[bytes, ...]]) -> None:
         self._clock, self.defaults = clock, defaults
 
     def options_of(self, row: Execution) -> Options:
-        """Its own, and where they are silent the defaults of its client and queue; without any ``DEFAULT`` itself."""
+        """The row's own options, completed by the defaults of its client and queue; without any, ``DEFAULT`` itself."""
         defaults = self.defaults(row.client_id, row.partition)
         if row.options is None and not defaults:
             return DEFAULT
@@ -27,7 +27,7 @@ class Terms:
         return parse_options(row.options, *defaults)
 
     def time_left(self, row: Execution, options: Options) -> tuple[float, bool]:
-        """Seconds that an attempt may take now, and whether it must not begin."""
+        """The seconds that an attempt may take now, and whether it must not begin."""
         age = self._clock.age(row.scheduled_for)
         timeout = options.timeout_seconds
         if options.deadline is not None:
@@ -35,7 +35,7 @@ class Terms:
         return timeout, is_late(options, row.attempt, age)
 
     def is_late(self, row: Execution) -> bool:
-        """Whether its time is over, so that nobody will be called for it."""
+        """Whether the row is too late, so that its target will not be called."""
         try:
             return self.time_left(row, self.options_of(row))[1]
         except InvalidInput:

@@ -1,9 +1,9 @@
-"""A process of its own for what may have ended the processes of others: one execution at a time, and nothing else.
+"""Runs executions that may have ended their workers' processes, one at a time, in a process of their own.
 
-What was in hand of several lost workers is held at a gate (``alone:python:send_email``). This service of a worker that
-was started for it feeds on from there, those first that were lost least often, and says before each which it is about
-to run. Who started the process therefore knows, should it end, whose doing that was (``witness``). Everything else that
-a worker does is left to other workers.
+Executions that several lost workers had in hand are held at a gate (``alone:python:send_email``). A worker is started
+for them, and this service claims them from there, those first that were lost least often. Before each it says which one
+it is about to run, so that the worker which started the process knows the culprit if the process ends (``witness``).
+All other work is left to other workers.
 """
 
 import time
@@ -30,9 +30,9 @@ _FEWEST, _MOST = 10, 500
 
 
 class Trial(Claiming):
-    """``tell`` is given each execution before it runs, and None when it is out of hand. ``over`` is called once nothing
-    has waited for ``patience`` seconds, and where what was out of hand ``goes_on`` in a thread. The executions of the
-    clients in ``without`` are for another process."""
+    """``tell`` is called with each execution before it runs, and with None when it is not in hand any more. ``over`` is
+    called once no execution has waited for ``patience`` seconds, and where one that is not in hand any more ``goes_on``
+    in a thread. The executions of the clients in ``without`` are for another process."""
 
     name = "trial"
 
@@ -83,8 +83,8 @@ class Trial(Claiming):
         return self._idle()
 
     def _in_turn(self, found: list[Suspects]) -> list[Suspects]:
-        """Those first that are least likely to end the process, so that they wait for nobody else's end of it; those
-        that are as likely take turns."""
+        """The gates whose executions are least likely to end the process come first, so that they do not wait for the
+        others; gates that are equally likely take turns."""
         alike = [one for one in found if one[1:] == found[0][1:]]
         first = self._turn % max(len(alike), 1)
         return [*alike[first:], *alike[:first], *found[len(alike) :]]
@@ -104,8 +104,8 @@ class Trial(Claiming):
             self._clock.observe(now, sent, time.monotonic())
 
     async def _next_of(self, suspects: Suspects) -> Execution | None:
-        """The first at this gate that may pass all others on its way, of those with the fewest losses unless none of
-        these may; the rest waits on."""
+        """The first execution at this gate that may pass all others on its way: one of those with the fewest losses,
+        unless none of them may pass. The rest waits on."""
         name, batch, own = suspects.name, self._batch, self._roster.open
         losses = suspects.losses if batch == _FEWEST else None
         connection = await self._link.get()
@@ -125,8 +125,8 @@ class Trial(Claiming):
         return passing[0] if passing else None
 
     async def _admit(self, connection: Connection, row: Execution, name: str) -> list[Execution]:
-        """It alone, unless it may not pass; then it stays here, and is not fed on from a gate where others would be run
-        beside it."""
+        """The execution, unless it may not pass. Then it stays at this gate, and not at one from which it would be run
+        beside others."""
         passing = await self._admission.admit(connection, [row])
         if not passing:
             await gates.keep_at(connection, row, name)

@@ -20,8 +20,8 @@ _EACH = 8
 
 
 class Upcoming:
-    """``due`` is given each row at its instant, and ``rung`` called when there were any. ``far`` counts what a gate
-    lets pass later than claims look ahead: it takes no room yet."""
+    """Gives ``due`` each row at its instant, and then calls ``rung``. ``far`` counts rows that a gate lets pass later
+    than claims look ahead: they take no room yet."""
 
     def __init__(
         self, clock: DatabaseClock, *, ahead: float, due: Callable[[Execution], None], rung: Callable[[], None]
@@ -44,7 +44,7 @@ class Upcoming:
         self._alarm = Alarm(self._ring)
 
     def add(self, row: Execution, now: int) -> None:
-        """``set_alarm`` comes after the last."""
+        """Adds a row. ``set_alarm`` must be called after the last one."""
         self._order += 1
         if row.fire_at > now + self._ahead:
             self._far.add(row.id)
@@ -56,14 +56,14 @@ class Upcoming:
             self._alarm.set(max(moment, self._rang_at + _APART))
 
     def take_all(self) -> list[Execution]:
-        """Nothing is to come any more."""
+        """Removes all rows and returns them."""
         rows = [row for _, _, row in self._rows]
         self._rows.clear()
         self._far.clear()
         return rows
 
     def copy(self) -> list[Execution]:
-        """All that are to come. For a thread beside the loop."""
+        """A copy of all rows. For a thread beside the loop."""
         return [row for _, _, row in [*self._rows]]
 
     def close(self) -> None:
@@ -83,8 +83,9 @@ class Upcoming:
 
 
 class Rounds:
-    """``now`` is what the lanes take from: empty only where nothing is behind. Whoever has taken its last row begins
-    the next round. ``is_wanted`` says whether there are several clients."""
+    """The order in which due rows start. Lanes take rows from ``now``, which is empty only where no row waits for the
+    next round; whoever takes its last row begins the next round. ``is_wanted`` says whether there are several
+    clients."""
 
     def __init__(self, is_wanted: Callable[[], bool]) -> None:
         self.now: deque[Execution] = deque()
@@ -101,7 +102,7 @@ class Rounds:
             yield from rows
 
     def add(self, row: Execution) -> None:
-        """It starts in this round, or as soon as those of its client that came before it have."""
+        """Adds a row to this round, or to a later one if its client has had its share of this one."""
         if not self._is_wanted() and not self._behind:
             self.now.append(row)
             return
@@ -118,7 +119,7 @@ class Rounds:
             self._behind[client] = deque((row,))
 
     def begin_next(self) -> None:
-        """To be called when all of a round have started."""
+        """To be called when all rows of a round have started."""
         self._given.clear()
         for client, rows in list(self._behind.items()):
             count = self._given[client] = min(_EACH, len(rows))
@@ -127,7 +128,7 @@ class Rounds:
                 del self._behind[client]
 
     def take_last(self) -> Execution:
-        """One that would be among the last to start."""
+        """Removes and returns a row that would be among the last to start."""
         if not self._behind:
             return self.now.pop()
         client = max(self._behind, key=lambda client: len(self._behind[client]))

@@ -29,7 +29,7 @@ _TELL_EVERY = 10.0
 
 
 class Waiting:
-    """``resume`` is given each row for which there is a place again. Moments are monotonic seconds."""
+    """Gives ``resume`` each row for which there is a place again. Moments are monotonic seconds."""
 
     def __init__(self, resume: Callable[[Execution], None]) -> None:
         self._resume = resume
@@ -38,7 +38,7 @@ class Waiting:
         self.count = 0
 
     def add(self, places: Places, row: Execution, now: float) -> None:
-        """The row found no place. One that was just resumed, and came too late, keeps its turn."""
+        """Takes a row that found no place. A row that was just resumed, and came too late, keeps its turn."""
         clients = self._rows.get(places)
         if clients is None:
             clients = self._rows[places] = {}
@@ -60,7 +60,8 @@ class Waiting:
         return found
 
     def look(self) -> None:
-        """Resumes as many as there are places; a row that was told of one may have ended before it took it."""
+        """Resumes as many rows as there are places; a row that was resumed before may have ended without taking its
+        place."""
         self._resumed.clear()
         for places, clients in [*self._rows.items()]:
             free = places.free
@@ -70,7 +71,7 @@ class Waiting:
                 self._resume_one(places, client)
 
     def take_overdue(self, before: float) -> Iterator[tuple[Places, list[Execution]]]:
-        """What has waited since before that moment waits here no longer."""
+        """Removes the rows that have waited since before that moment, by their places."""
         for places, clients in [*self._rows.items()]:
             taken = []
             for rows in clients.values():
@@ -82,11 +83,11 @@ class Waiting:
                 yield places, taken
 
     def take_all(self) -> list[Execution]:
-        """Nothing waits here any more."""
+        """Removes all rows and returns them."""
         return [row for _, rows in self.take_overdue(float("inf")) for row in rows]
 
     def copy(self) -> list[Execution]:
-        """All that wait. For a thread beside the loop: raises RuntimeError where something changes meanwhile."""
+        """A copy of all rows. For a thread beside the loop; raises RuntimeError where something changes meanwhile."""
         return [row for clients in self._rows.values() for rows in clients.values() for _, row in rows]
 
     def _freed(self, places: Places) -> None:
@@ -106,7 +107,7 @@ class Waiting:
         self._resume(row)
 
     def _forget(self, places: Places) -> None:
-        """Clients, and places, that nobody waits for."""
+        """Forgets clients without waiting rows, and the places if no client waits for them."""
         clients = self._rows[places]
         for client in [client for client, rows in clients.items() if not rows]:
             del clients[client]
@@ -116,7 +117,7 @@ class Waiting:
 
 
 class PuttingOff:
-    """``turn`` puts off what has waited too long, and says so in the log now and then."""
+    """Puts off rows that have waited too long, and logs that now and then."""
 
     def __init__(self, waiting: Waiting, settle: Settle, events: Events) -> None:
         self._waiting, self._settle, self._events = waiting, settle, events
@@ -135,7 +136,7 @@ class PuttingOff:
                 self._tell(places, rows)
 
     def _tell(self, places: Places, rows: Sequence[Execution]) -> None:
-        """With the client of which most is put off."""
+        """Logs it, with the client of which most rows are put off."""
         [(client, _)] = Counter(row.client_id for row in rows).most_common(1)
         reason = places.why(client)
         said = {"reason": reason} if reason else {}

@@ -1,7 +1,8 @@
-"""Looks after the lanes while the loop turns: deadlines, rows that have waited too long, and who takes too much.
+"""Looks after the lanes while the loop turns: deadlines, rows that have waited too long, and clients that take too
+much.
 
-One task does so for all lanes, some times a second. Threads look after the loop itself: one whether it turns at all
-(``watchdog``), one who takes the process's time (``process_time``).
+One task does so for all lanes, several times a second. Two threads look after the loop itself: one whether it turns at
+all (``watchdog``), one which clients take the process's time (``process_time``).
 """
 
 import asyncio
@@ -23,8 +24,8 @@ _WATCH_EVERY = 0.05
 
 
 class AttemptWatch:
-    """``functions`` answers with the processor's time that functions of each client have had in threads, and
-    ``beaten`` is called at each beat of the loop."""
+    """``functions`` returns the processor time that functions of each client have had in threads, and ``beaten`` is
+    called at each beat of the loop."""
 
     def __init__(
         self,
@@ -93,8 +94,8 @@ class AttemptWatch:
             before = now
 
     def look_at(self, lanes: Sequence[Lane], now: float, passed: float, blocked: float = 0.0) -> float:
-        """Ends attempts whose time is over, and answers with how long those under way have taken. ``passed`` is how
-        long ago it was looked before, ``blocked`` how long the loop stood still meanwhile, if that was too long."""
+        """Ends attempts whose time is over, and returns the seconds that all others have taken together. ``passed`` are
+        the seconds since the call before, ``blocked`` those for which the loop stood still, if that was too long."""
         occupied = 0.0
         for lane in lanes:
             if lane.execution is None:

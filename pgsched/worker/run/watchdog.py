@@ -1,9 +1,9 @@
-"""Says what blocks the event loop, while it does.
+"""Reports what blocks the event loop, while the loop is blocked.
 
 A handler that computes or waits without awaiting stops everything else in its process: no other row starts, no answer
-is read, no lease is renewed. Nothing in the loop can tell of it, so a thread looks whether the loop turns. It reports
-once for each time that the loop stands still, with the stack that it stands in, and has somebody stand in for the loop
-meanwhile (``stand_in``). While it can look at all it winds up what ends a process where nothing can run (``ending``).
+is read, no lease is renewed. Nothing in the loop can report that, so a thread looks whether the loop turns. It reports
+once for each time that the loop stands still, with its stack, and stands in for the loop meanwhile (``stand_in``). It
+also winds up the timer that ends a process in which not even this thread can run (``ending``).
 """
 
 import asyncio
@@ -24,10 +24,10 @@ _LONGEST_STACK = 4_000
 
 
 class Watchdog:
-    """``beat`` is called in the loop, several times within ``after`` seconds. ``task_of`` answers with the row that a
-    task delivers, if any; it is called in the thread, and so are the listeners of ``loop.blocked``.
-    ``stand_in`` is called there again and again while the loop stands still, with the moment since when and the row
-    whose handler has it, and ``rest`` while it turns."""
+    """``beat`` is called in the loop, several times within ``after`` seconds. The rest is called in the thread:
+    ``task_of`` returns the row that a task delivers, if any; ``stand_in`` is called again and again while the loop
+    stands still, with the moment since when and the row whose handler blocks it; ``rest`` while the loop turns.
+    Listeners of ``loop.blocked`` are called in the thread, too."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Watchdog:
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self.culprit: Execution | None = None
-        """Whose handler had the loop when it was last found blocked."""
+        """The row whose handler blocked the loop when it was last found blocked."""
 
     def start(self) -> None:
         """Watches the running loop."""
@@ -57,7 +57,7 @@ class Watchdog:
         self._thread.start()
 
     def beat(self, now: float) -> float:
-        """The loop turns. For how many seconds it did not, if that was too long; else 0."""
+        """The loop turns. Returns the seconds for which it did not, if that was too long; else 0."""
         blocked, self._turned_at = now - self._turned_at, now
         if blocked < self._after:
             return 0.0

@@ -1,13 +1,14 @@
-"""Runs alone what may end its worker's process, and says so of what did.
+"""Starts processes for executions that may end their worker's process, and sets aside those that do.
 
-A handler can end its process: by ``os._exit``, by a fault in an extension, by taking all the memory there is. With the
-process goes what else it had in hand. All that goes back, without an attempt counted; but what was in hand of several
-lost workers is held at a gate of its own, and run from there in a process that has nothing else in hand (``trial``).
-This service of one worker of the fleet starts that process when it is wanted, and hears from it what it is about to
-run. Should it end then, that execution is held for good with the reason, until somebody decides about it.
+A handler can end its process: by ``os._exit``, by a fault in an extension, by taking all the memory there is. The other
+executions that the process had in hand are lost with it. All of them go back, without an attempt counted; but
+executions that several lost workers had in hand are held at a gate of its own, and run from there in a process that has
+nothing else in hand (``trial``). This service of one worker of the fleet starts that process when it is needed, and
+hears from it what it is about to run. If the process ends then, that execution is held for good with the reason, until
+somebody decides.
 
-What runs alone may take its time, and that is its client's affair: when one has run for ten seconds and others wait,
-another process is started that passes over that client, up to four of them.
+An execution that runs alone may take its time, at the expense of its own client only: when one has run for ten seconds
+and others wait, another process is started that passes over that client, up to four processes.
 """
 
 import asyncio
@@ -32,7 +33,7 @@ _LONG, _MOST = 10.0, 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """What such a process is about to run, or runs."""
+    """The execution that such a process runs, or is about to run."""
 
     partition: int
     id: UUID
@@ -42,7 +43,7 @@ class Running:
 
 @dataclass(slots=True)
 class Trying:
-    """Such a process: the clients it passes over, and what it has in hand as far as was heard."""
+    """Such a process: the clients that it passes over, and what it has in hand according to its last report."""
 
     without: Sequence[str]
     running: Running | None = None
@@ -54,7 +55,7 @@ class Trying:
 
     @property
     def slow(self) -> str | None:
-        """The client whose execution it has had for long."""
+        """The client whose execution it has had for a long time."""
         if self.running is None or time.monotonic() - self.since < _LONG:
             return None
         return self.running.client
@@ -62,14 +63,14 @@ class Trying:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How such a process ended, in words, where it was not told to and had not done; and what it was running."""
+    """How such a process ended, in words, unless it was told to or had finished; and what it was running."""
 
     how: str | None
     running: Running | None
 
 
 Start = Callable[[Trying], Awaitable[Ended]]
-"""Runs such a process until it ends, and notes what is heard of it; cancelled, it has the process drain first."""
+"""Runs such a process until it ends, and notes its reports. When cancelled, it has the process drain first."""
 
 
 class Witness(Service):
@@ -127,7 +128,7 @@ class Witness(Service):
         self._not_before = time.monotonic() + self._pause
 
     async def _park(self, running: Running, reason: str) -> None:
-        """Also where others have taken it back meanwhile, from a process that could not renew it any more."""
+        """Holds an execution for good, also where others have taken it back from a process that could not renew it."""
         connection = await self._link.get()
         for token in (running.token, None):
             if await parking.hold_for_good(connection, running.partition, running.id, token=token, reason=reason):
@@ -135,7 +136,7 @@ class Witness(Service):
                 return
 
     async def end(self) -> None:
-        """Has the processes drain, and waits for that."""
+        """Drains the processes, and waits for them."""
         self.stop()
         for process in self._processes:
             process.cancel()

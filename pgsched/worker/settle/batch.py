@@ -30,9 +30,9 @@ class Batch:
         self.held: dict[int, list[HeldRow]] = {}
         self.returning: dict[int, int] = {}
         self.keys: dict[bytes, tuple[int, str, str]] = {}
-        """Of what ends, by id: partition, client and ordering key."""
+        """The partition, client and ordering key of each row that ends, by its id."""
         self.jobs: dict[bytes, bytes] = {}
-        """Of what ends, by id: the job that counts its runs' outcomes."""
+        """The job of each row that ends, by its id, where the job counts the outcomes of its runs."""
 
     def succeed(self, row: Execution, code: int | None) -> None:
         self._add(self.succeeded.setdefault(code, {}), row)
@@ -45,13 +45,13 @@ class Batch:
             self._end(row)
 
     def release(self, row: Execution, *, by_drain: bool = False) -> None:
-        """Hands it back; ``returning`` has the earliest instant that then waits again in each partition."""
+        """Hands a row back. ``returning`` has the earliest instant of these rows in each partition."""
         self._add(self.cut_short if by_drain else self.released, row)
         self.returning[row.partition] = min(row.fire_at, self.returning.get(row.partition, row.fire_at))
 
     def finish(self, row: Execution, outcome: str, seconds: float | None, *, counts: bool, **told: Any) -> None:
-        """Takes what is more than a plain success; ``counts`` says that the row's job counts its failures, ``told`` are
-        the further fields of ``Finished``."""
+        """Takes an outcome other than a plain success. ``counts`` says that the row's job counts its failures; ``told``
+        are the further fields of ``Finished``."""
         self.count += 1
         if row.ordering_key is not None:
             self._end(row)
@@ -73,7 +73,7 @@ class Batch:
         self.parked.setdefault(row.partition, []).append(AcceptedRow(row.id, row.token, seconds))
 
     def hold(self, row: Execution, gate: str) -> None:
-        """Has it wait behind a gate."""
+        """Makes a row wait behind a gate."""
         self.count += 1
         self.held.setdefault(row.partition, []).append(HeldRow(row.id, row.token, gate))
 
@@ -88,7 +88,7 @@ class Batch:
         return [pair for group in self.homes().values() for pair in zip(group.ids, group.tokens, strict=True)]
 
     def only(self, ids: Collection[bytes]) -> "Batch":
-        """What it has of these rows."""
+        """The part of the batch that concerns these rows."""
         part = Batch()
         part.succeeded = {code: {} for code in self.succeeded}
         for groups, found in zip(self._groups(), part._groups(), strict=True):
@@ -104,14 +104,14 @@ class Batch:
         return part
 
     def in_two(self, most: int) -> tuple["Batch", "Batch"]:
-        """Itself with no more than so many that have an ordering key, of each client in turn, and the rest."""
+        """Itself with at most so many rows that have an ordering key, of each client in turn; and the rest."""
         if len(self.keys) <= most:
             return self, Batch()
         later = set(self._keyed_by_turns()[most:])
         return self.only({id for id, _ in self.rows()} - later), self.only(later)
 
     def add(self, other: "Batch") -> None:
-        """Takes over what another one has."""
+        """Takes over the rows of another batch."""
         for code, groups in other.succeeded.items():
             _join(self.succeeded.setdefault(code, {}), groups)
         for groups, others in zip(self._groups()[-3:], other._groups()[-3:], strict=True):
@@ -126,8 +126,8 @@ class Batch:
         self.count += other.count
 
     def without_answers(self, why: str) -> tuple["Batch", str | None]:
-        """The same without what rows answered, and with the reason that this cannot be stored; and how the first of
-        them ended, None where none has."""
+        """The same batch without the rows' answers, and with the reason why these cannot be stored; and how the first
+        row ended, or None where none has."""
         plain = self.only({id for id, _ in self.rows()})
         ended = "succeeded" if plain.succeeded or plain.discarded else None
         for partition, rows in plain.finished.items():
@@ -151,14 +151,14 @@ class Batch:
 
     @property
     def ended_keys(self) -> dict[int, set[tuple[str, str]]]:
-        """The ordering keys of what ends, by partition."""
+        """The ordering keys of the rows that end, by partition."""
         found: dict[int, set[tuple[str, str]]] = {}
         for partition, client, key in self.keys.values():
             found.setdefault(partition, set()).add((client, key))
         return found
 
     def _keyed_by_turns(self) -> list[bytes]:
-        """Those with an ordering key: the first of each client, then the second of each, and so on."""
+        """The rows with an ordering key: the first of each client, then the second of each, and so on."""
         counts, turns = Counter[str](), list[tuple[int, int, bytes]]()
         for place, (id, (_, client, _)) in enumerate(self.keys.items()):
             turns.append((counts[client], place, id))

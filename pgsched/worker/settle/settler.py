@@ -1,12 +1,12 @@
 """Gathers outcomes and settles them by the batch, each batch in one round trip and one commit.
 
-What has happened is kept until the database has taken it: when the connection breaks in the middle, the same
-outcomes are sent again over the next one. That is harmless, for each counts only under its row's token; those that
-had arrived the first time find nothing to do.
+Outcomes are kept until the database has taken them: when the connection breaks in the middle, the same outcomes are
+sent again over the next one. That is harmless, because each counts only under its row's token, and those that had
+arrived the first time change nothing.
 
 Where somebody has locked a row of a batch, or the database refuses one, the rest is settled without it (``settling``).
-What was locked is kept apart and tried again every moment, by itself; meanwhile batches ask first what is locked, so
-that none of them waits for it.
+Locked rows are kept apart and tried again every moment, by themselves; meanwhile batches first ask which rows are
+locked, so that none of them waits for a lock.
 
 The window in which outcomes gather grows with what comes: an idle worker settles at once, a busy one waits until a
 batch is full, and never longer than the longest window.
@@ -62,8 +62,8 @@ _MOST_KEYS = 64  # as many let the next of theirs have its turn: claims of the s
 class Settler(Service):
     """Takes outcomes from the dispatcher, and has the database decide and record what becomes of each row.
 
-    ``expected`` tells of rows that fire again: their partition and instant. ``held`` tells of the gate at which a row
-    waits for another worker, ``ended`` that rows have ended.
+    ``expected`` names the partition and instant of rows that fire again, ``held`` the gate at which a row waits for
+    another worker; ``ended`` says that rows have ended.
     """
 
     name = "settler"
@@ -127,7 +127,7 @@ class Settler(Service):
         return row.job_id is not None and self._definitions.counts_failures(row.job_id)
 
     def _gather(self, batch: Batch, row: Execution, options: Options, outcome: Outcome, seconds: float) -> None:
-        """Puts what is more than a plain success where it is settled. What becomes of the row is decided there."""
+        """Puts an outcome other than a plain success where it is settled. What becomes of the row is decided there."""
         counts = self._counts(row)
         match outcome:
             case Succeeded(result=result, status_code=code):
@@ -176,7 +176,7 @@ class Settler(Service):
         await super().recover(error)
 
     async def flush(self) -> None:
-        """Settles all that has been decided; for the end of a drain. Raises what the database raises."""
+        """Settles all outcomes; for the end of a drain. Raises what the database raises."""
         while self._sending is not None or self._gathering.count:
             await self._send(self._sending or self._take_gathered())
         while self._locked.count or self._turns:  # noqa: ASYNC110  the database has no event for it; this is shutdown
@@ -215,7 +215,7 @@ class Settler(Service):
         self._window = min(_LONGEST_WINDOW, self._window * 2) if batch.count > 8 and not full else _SHORTEST_WINDOW
 
     def _keep_apart(self, batch: Batch, settled: SettleReport) -> None:
-        """What somebody else has locked, and those whose turn could not be told, are tried again in a moment."""
+        """Keeps locked rows, and ordering keys whose turn could not be decided, to try them again in a moment."""
         self._turns |= settled.turns
         if settled.locked or settled.turns:
             self._wary_until = time.monotonic() + _WARY
@@ -225,7 +225,7 @@ class Settler(Service):
             self.events.emit("execution.parked", execution=parked.id.hex(), how=parked.how, reason=parked.reason)
 
     async def _try_again(self) -> float:
-        """Tries what was locked, when it is time to; the seconds until it is again."""
+        """Tries locked rows again, when it is time to. Returns the seconds until the next time."""
         if not self._locked.count and not self._turns:
             return 60.0
         if not self._again.is_due and not self.stopping:
@@ -240,7 +240,7 @@ class Settler(Service):
         return self._again.pause if self._locked.count or self._turns else 60.0
 
     def _note(self, batch: Batch, settled: SettleReport, started: float) -> None:
-        """These rows are out of this worker's hands."""
+        """Lets the rows of a batch go, and tells listeners what became of them."""
         self.settled_count += settled.count
         for observer in self.events.observers if batch.count else ():
             seconds = time.monotonic() - started

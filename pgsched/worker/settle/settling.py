@@ -1,8 +1,9 @@
-"""Sending a batch of outcomes: all at once, or warily, where somebody has locked a row of it or one cannot be settled.
+"""Sends a batch of outcomes: all at once, or warily, where somebody has locked a row of it or one cannot be settled.
 
-A client's open transaction may hold rows that are in hand, and jobs whose outcomes are counted. Nobody else's outcome
-waits for that: warily only what can be locked at once is settled, and the rest is tried again later. A row that the
-database refuses to settle loses first what it answered, and is then put away (``store.live.parking``).
+A client's open transaction may lock rows that are in hand, and jobs whose outcomes are counted. No other outcome waits
+for that: ``Wary`` settles only rows that it can lock at once, and the rest is tried again later. A row that the
+database refuses to settle is first settled without its answer, and if that fails, too, it is set aside
+(``store.live.parking``).
 """
 
 from collections import Counter
@@ -28,9 +29,9 @@ Turn = tuple[int, str, str]
 
 @dataclass(slots=True)
 class SettleReport:
-    """What became of a batch: how many rows came to what, and by how many statements; what was locked by others, or
-    refused; whose turn it may be now that nobody could say; and the instants, by partition, at which those fire that
-    are to be tried again, or whose turn it is."""
+    """What became of a batch: the number of rows by their outcome, and of statements; the rows that others had locked
+    or that were set aside; the ordering keys whose next execution could not be decided; and the partition and instant
+    of each row that fires again, or whose turn it is."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     statements: int = 0
@@ -45,7 +46,7 @@ class SettleReport:
         return self.outcomes.total()
 
     def add(self, other: "SettleReport") -> None:
-        """Takes over what became of a part."""
+        """Adds the report of a part."""
         self.outcomes.update(other.outcomes)
         self.statements += other.statements
         self.fires += other.fires
@@ -92,14 +93,15 @@ async def settle(connection: Connection, batch: Batch, owner: int, *, turns: boo
 
 
 class Wary:
-    """Settles a batch in transactions of what nobody else has locked."""
+    """Settles those rows of a batch that nobody else has locked."""
 
     def __init__(self, connection: Connection, batch: Batch, owner: int) -> None:
         self._connection, self._batch, self._owner = connection, batch, owner
         self._settled = SettleReport()
 
     async def settle(self) -> SettleReport:
-        """Raises what is no row's fault; what had been settled by then is refused when it is sent again."""
+        """Raises errors for which no row is to blame; rows that were settled by then are refused when they are sent
+        again."""
         parted = await by_halves([id for id, _ in self._batch.rows()], self._work)
         self._settled.locked.update(parted.untried)
         for culprit in parted.culprits:
@@ -126,7 +128,7 @@ class Wary:
             self._settled.locked |= await settling.still_leased(self._connection, rest.homes())
 
     async def _put_away(self, culprit: Culprit[bytes]) -> None:
-        """Settles it without what it answered; where that is refused too, it is held, though it has ended."""
+        """Settles a row without its answer; where that is refused, too, the row is set aside, although it has ended."""
         plain, ended = self._batch.only({culprit.row}).without_answers(reason_of(culprit.error))
         if ended:
             try:
@@ -154,8 +156,8 @@ class Wary:
 
 
 async def let_turns(connection: Connection, turns: set[Turn]) -> list[tuple[int, int]]:
-    """Lets the next of each ordering key have its turn, and takes those out for which it could be decided: those left
-    are locked by others. The instants, by partition, at which they fire."""
+    """Lets the next execution of each ordering key have its turn, and removes the keys for which that could be decided:
+    those that are left are locked by others. Returns the partition and instant of each such execution."""
     fires: list[tuple[int, int]] = []
 
     async def let(some: Sequence[Turn]) -> None:
