@@ -1,12 +1,13 @@
-"""What the handlers of each client owe the others in their process for the time that they kept it.
+"""Charges clients for the time that their handlers keep the process from everybody else.
 
-There is one event loop and one interpreter lock. Handlers that keep one of them longer than a moment, hundreds of them
-one after the other, keep everything else waiting: claims, settles and the rows of others. So where several clients
-share a process each account is charged with that time, a part is forgiven each second, and an account that owes too
-much is held: nothing of its client begins, and what has begun goes on one step at a time, as fast as is forgiven
-(``steps``). While nobody else has anything in the process all is forgiven at once.
+There is one event loop and one interpreter lock. Hundreds of handlers that keep one of them for longer than a moment,
+one after the other, keep everything else waiting: claims, settles and the rows of other clients. So where several
+clients share a process, each account is charged with that time, and a part is forgiven each second. An account that
+owes too much is held: no attempt of its client begins, and attempts that have begun go on one step at a time, as fast
+as debts are forgiven (``steps``). While no other client has executions in the process, all debts are forgiven at once.
 
-What the machine takes away is nobody's doing: a step counts for no more than a thread beside the loop has felt of it.
+Time that the machine takes away is charged to nobody: a step counts for no more than a thread beside the loop has felt
+of it.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from pgsched.domain.execution import Execution
 PERIOD = 0.02
 """Seconds between two looks of the thread."""
 FORGIVEN = 0.2
-"""Of each second: so much of its time those have together who would take more."""
+"""The part of each second that clients which would take more have together."""
 LIMIT, LONGEST = 0.1, 5.0
 OVERDUE = 0.1
 """Seconds without a beat of the loop from which on every step counts, however short."""
@@ -31,14 +32,14 @@ BRIEF, _LONG = 0.001, 0.01
 """Of steps between these only those of whoever owes something count, while the loop turns as it should."""
 _FREED = 0.02
 _AMONG_THREADS = 0.1
-"""So long a step may wait for the interpreter's lock where threads compute; that is not its own doing."""
+"""Seconds that a step may wait for the interpreter's lock while threads compute; it is not charged for them."""
 _REMEMBERED = 10.0
-"""For so many seconds after anybody else had something in the process it counts as shared."""
+"""Seconds for which a process counts as shared after another client had executions in it."""
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Account:
-    """One client's. ``held``: its steps take turns in ``queue``, and ``turn`` is the one that may go on."""
+    """The account of one client. While it is ``held`` its steps wait in ``queue``; the one with ``turn`` may go on."""
 
     accounts: "Accounts"
     client: str
@@ -52,9 +53,10 @@ class Account:
 
 
 class Accounts:
-    """Those of all clients. ``hold_back`` is told who is held whenever that changes, also in another thread. ``wanted``
-    says whether several clients share the process; ``felt`` is a clock of a thread that stops while the machine
-    does, ``contended`` whether threads compute. ``beat`` is called in the loop, again and again."""
+    """The accounts of all clients. ``hold_back`` is called with the clients that are held whenever they change, also in
+    another thread. ``wanted`` says whether several clients share the process, ``contended`` whether threads compute;
+    ``felt`` is the clock of a thread, which stops while the machine does. ``beat`` is called in the loop again and
+    again."""
 
     def __init__(self, hold_back: Callable[[frozenset[str]], None] = lambda over: None) -> None:
         self.hold_back = hold_back
@@ -77,8 +79,8 @@ class Accounts:
         return account
 
     def count(self, account: Account, ended: float, passed: float, felt: float) -> None:
-        """A step of a handler has ended that took so long, or while the loop is late. ``felt`` was then when it began.
-        To be called in the loop's thread."""
+        """Charges a step of a handler that took long, or that ended while the loop was late. ``felt`` is the value of
+        ``self.felt`` when it began. To be called in the loop's thread."""
         if not self.wanted or (passed < _LONG and ended - self.turned_at < OVERDUE and not account.owed):
             return
         if self.contended:
@@ -88,12 +90,12 @@ class Accounts:
             self.charge(account, min(passed, self.felt - felt + since))
 
     def feel(self, seconds: float, used: float) -> None:
-        """For the thread beside the loop: it has looked again after so long. ``used``: of processors by the loop's."""
+        """Advances ``felt``, after so many seconds. ``used`` is the processor time of the loop's thread."""
         self.felt += min(seconds, 1.5 * PERIOD)
         self.used = used
 
     def charge(self, account: Account, seconds: float) -> None:
-        """Callable in any thread."""
+        """Charges an account. Callable in any thread."""
         with self._lock:
             account.owed, account.charged_at = min(account.owed + seconds, LONGEST), time.monotonic()
             self._owing[account.client] = account
@@ -102,7 +104,7 @@ class Accounts:
                 self._tell()
 
     def forgive(self, seconds: float) -> None:
-        """So much time has passed. Callable in any thread."""
+        """Forgives debts after so many seconds. Callable in any thread."""
         if not self._owing:
             return
         with self._lock:
@@ -118,7 +120,7 @@ class Accounts:
             self._tell()
 
     def beat(self, now: float, *, wanted: bool, in_hand: Iterable[Execution]) -> None:
-        """The loop turns, with these in hand."""
+        """Notes that the loop turns, with these rows in hand."""
         self.turned_at, self.wanted = now, wanted
         if self._owing and self._are_several(in_hand):
             self._others_at = now
@@ -133,7 +135,7 @@ class Accounts:
         return account is not None and bool(account.queue)
 
     def open(self) -> None:
-        """Nobody is held any more: the process comes to its end."""
+        """Holds nobody any more, because the process is about to end."""
         self.is_open = True
         with self._lock:
             for account in self._accounts.values():
@@ -141,14 +143,14 @@ class Accounts:
             self._tell()
 
     def queue(self, account: Account) -> asyncio.Future[None]:
-        """A turn to wait for."""
+        """Returns a future to wait for, until it is this caller's turn."""
         turn = asyncio.get_running_loop().create_future()
         account.queue.append(turn)
         self.let_next(account)
         return turn
 
     def let_next(self, account: Account) -> None:
-        """Gives the next its turn in one of the loop's next turns, once enough is forgiven."""
+        """Lets the next in the queue go on, once enough is forgiven."""
         if account.queue and account.opening is None:
             wait = (account.owed - LIMIT) / FORGIVEN * max(len(self.over), 1) if account.held else 0.0
             loop = asyncio.get_running_loop()

@@ -37,6 +37,13 @@ class Verdict(Exception):
         self.outcome = outcome
 
 
+class Refused(Verdict):
+    """A failure that another try would meet again."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, Failed(error=message, retryable=False))
+
+
 def outcome_of(error: BaseException) -> Outcome:
     """The outcome of an exception: its own, its cause's, or else a failure that is worth another try.
 

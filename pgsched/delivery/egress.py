@@ -11,21 +11,19 @@ import ipaddress
 import socket
 from typing import Any
 
-from pgsched.delivery.channel import Verdict
-from pgsched.domain.outcome import Failed
+from pgsched.delivery.channel import Refused
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
 """Family, kind, protocol, canonical name and socket address, as the system's resolver gives them."""
 
 
-class AddressRefused(Verdict, OSError):
+class AddressRefused(Refused, OSError):
     """The address is not one that callbacks may go to. An OSError, so that connecting tries the next
     address."""
 
     def __init__(self, address: str, reason: str) -> None:
-        message = f"refused to call {address}: {reason}"
-        super().__init__(message, Failed(error=message, retryable=False))
+        super().__init__(f"refused to call {address}: {reason}")
 
 
 class Egress:

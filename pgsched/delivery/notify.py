@@ -7,10 +7,10 @@ does.
 from collections.abc import Callable
 from functools import partial
 
-from pgsched.delivery.channel import Verdict, outcome_of
+from pgsched.delivery.channel import Refused, outcome_of
 from pgsched.delivery.places import Places, alone
 from pgsched.domain.execution import Execution
-from pgsched.domain.outcome import AlreadySettled, Failed, Outcome
+from pgsched.domain.outcome import AlreadySettled, Outcome
 from pgsched.domain.policy import Options
 from pgsched.store.core.sessions import Connection, Sessions
 from pgsched.store.ends import called
@@ -46,11 +46,8 @@ class NotifyChannel:
         await self._sessions.close()
 
 
-class Unnotifiable(Verdict):
+class Unnotifiable(Refused):
     """PostgreSQL or pgsched refuses this notification for good."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, Failed(error=message, retryable=False))
 
 
 def _check(channel: str, payload: bytes) -> None:

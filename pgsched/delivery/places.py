@@ -1,4 +1,4 @@
-"""Places: what only so many attempts can use at once: lanes, threads, sessions, the connections to one host.
+"""Places, which only so many attempts can have at once: lanes, threads, sessions, the connections to one host.
 
 An attempt that finds no place does not wait for one: it has not begun. Its channel raises NoPlace, and whoever wanted
 the delivery keeps the row until ``freed`` says that a place is free. So the time in which a row waits inside the
@@ -15,13 +15,13 @@ _TO_ONE_FREE = 3
 
 
 def alone() -> bool:
-    """Places that nobody shares."""
+    """Says that places are not shared."""
     return False
 
 
 class Places:
-    """So many at once. ``freed``, while somebody waits, is told of each place that becomes free; ``name`` says in logs
-    what they are; ``is_shared`` says whether there are several clients."""
+    """At most ``most`` places. ``freed`` is called for each place that becomes free while rows wait; ``name`` is for
+    logs; ``is_shared`` says whether there are several clients."""
 
     def __init__(self, name: str, most: int, *, is_shared: Callable[[], bool] = alone) -> None:
         self.name, self.most, self.taken = name, most, 0
@@ -35,7 +35,7 @@ class Places:
         return self.most - self.taken
 
     def taken_by(self, client: str) -> int:
-        """How many of them a client has."""
+        """How many places a client has."""
         return self._by_client.get(client, 0)
 
     def free_for(self, client: str) -> int:
@@ -43,11 +43,11 @@ class Places:
         return self._share_of(client, self.free)
 
     def why(self, client: str) -> str | None:
-        """Why none may be free for this client for long, where that is of its own making."""
+        """The reason why this client may have no place for long, where that is its own doing."""
         return None
 
     def take(self, client: str) -> None:
-        """Raises NoPlace where all are taken, or others are to have the rest."""
+        """Takes a place. Raises NoPlace where all are taken, or the rest is for other clients."""
         if self.free_for(client) < 1:
             raise NoPlace(self)
         self.taken += 1
@@ -59,12 +59,12 @@ class Places:
         self.tell()
 
     def tell(self) -> None:
-        """A place may be free."""
+        """Says that a place may be free."""
         if self.freed is not None:
             self.freed(self)
 
     def _share_of(self, client: str, free: int) -> int:
-        """Of so many that are free."""
+        """How many of so many free places this client may have."""
         if free <= 0:
             return 0
         if not self._is_shared():

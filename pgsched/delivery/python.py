@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import orjson
 
 from pgsched.delivery.accounts import Accounts
-from pgsched.delivery.channel import Verdict, cut
+from pgsched.delivery.channel import Refused, Verdict, cut
 from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failures import Failures, Raised
 from pgsched.delivery.handlers import Handler
@@ -52,12 +52,11 @@ class Retry(Verdict):
         super().__init__(reason, failed if after is None else Postponed(after=after, reason=reason))
 
 
-class Fail(Verdict):
+class Fail(Refused):
     """Raised by a handler: this execution has failed, and no further attempt would change that."""
 
     def __init__(self, reason: str = "the handler gave up") -> None:
-        reason = cut(str(reason))
-        super().__init__(reason, Failed(error=reason, retryable=False))
+        super().__init__(cut(str(reason)))
 
 
 class App:
@@ -184,11 +183,8 @@ class UnknownHandler(Verdict):
         super().__init__(f"this worker has no handler for {target}", Undeliverable(capability=target))
 
 
-class ResultRefused(Verdict):
+class ResultRefused(Refused):
     """The result of a handler cannot be stored. Its work is done, so another try would only do it twice."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, Failed(error=message, retryable=False))
 
 
 def _encode(result: Any) -> bytes:

@@ -5,14 +5,15 @@ pgsched makes everything else. Header lines that many callbacks have in common a
 """
 
 import random
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 
 from pgsched.delivery.signature import sign_by_each
 from pgsched.delivery.url import Uncallable, Url
 from pgsched.domain.execution import Execution, instant_text, uuid_text
+from pgsched.domain.headers import check_header
 from pgsched.domain.policy import METHODS, Options
+from pgsched.errors import InvalidOptions
 from pgsched.version import __version__
 
 _LONGEST_REMEMBERED = 2_048  # characters of headers that are kept for the next callback that has the same
@@ -20,14 +21,6 @@ _UNIX_TO_2000 = 946_684_800
 _WITHOUT_BODY = frozenset({"GET", "HEAD"})
 # The libraries of Standard Webhooks parse the body that they have verified, and fail where there is none.
 _SIGNED_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
-_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_VALUE = re.compile(r"[\t -~]*")
-_NEVER_SCHEDULED = frozenset(
-    {
-        "accept-encoding", "connection", "content-length", "content-type", "expect", "host", "idempotency-key",
-        "keep-alive", "te", "traceparent", "trailer", "transfer-encoding", "upgrade", "user-agent",
-    }
-)  # fmt: skip
 
 
 def compose(
@@ -95,9 +88,8 @@ def _constant(method: str, scheduled: tuple[tuple[str, str], ...], has_body: boo
 
 
 def _checked(name: str, value: str) -> str:
-    lower = name.lower()
-    if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
-        raise Uncallable(f"the header {name[:100]!r} cannot be sent: printable ASCII only, without line breaks")
-    if lower in _NEVER_SCHEDULED or lower.startswith(("webhook-", "pgsched-", "proxy-")):
-        raise Uncallable(f"the header {name} cannot be scheduled: pgsched sets it, or the connection does")
+    try:
+        check_header("headers", name, value)
+    except InvalidOptions as error:
+        raise Uncallable(str(error)) from None
     return f"{name}: {value}\r\n"

@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 
 import psycopg
 
-from pgsched.delivery.channel import Verdict, outcome_of
+from pgsched.delivery.channel import Refused, Verdict, outcome_of
 from pgsched.delivery.places import Places, alone
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome
@@ -85,15 +85,14 @@ def function_of(target: str) -> tuple[str, str]:
     return schema, name
 
 
-class NoRole(Verdict):
+class NoRole(Refused):
     """No role is set as which this client's functions are called."""
 
     def __init__(self, client_id: str) -> None:
-        message = (
+        super().__init__(
             f"client {client_id} has no role to call functions as: set its database_role, or sql_role for all "
             "clients that have none"
         )
-        super().__init__(message, Failed(error=message, retryable=False))
 
 
 class CallFailed(Verdict):

@@ -1,9 +1,9 @@
-"""Handlers go on step by step, and each step is charged to their client (``accounts``).
+"""Runs handlers step by step, and charges each step to their client (``accounts``).
 
-A step is what the event loop does between two awaits. It is timed where it is made: around the coroutine of the
-handler, of each task that the handler makes, and around functions that it has the loop call now or later. So it does
-not matter where among these a handler blocks, and what handlers leave behind when they end counts for their client too.
-Where a client is held its next step, an exception that is thrown into it included, waits for its turn.
+A step is the code that the event loop runs between two awaits. It is timed where it is made: around the coroutine of
+the handler and of each task that the handler makes, and around functions that it has the loop call now or later. So it
+does not matter where among these a handler blocks, and tasks that handlers leave behind are charged to their client,
+too. Where a client is held, its next step waits for its turn, also if an exception is thrown into it.
 """
 
 import asyncio
@@ -18,14 +18,14 @@ from typing import Any
 from pgsched.delivery.accounts import BRIEF, OVERDUE, Account
 
 ACCOUNT: contextvars.ContextVar[Account | None] = contextvars.ContextVar("pgsched_account", default=None)
-"""Whose handler this is, in its context."""
+"""The account of the client whose handler runs in this context."""
 _ASKED = FunctionType, MethodType, functools.partial
 _Call = Callable[..., Any]
 
 
 def begin(account: Account, coroutine: Coroutine[Any, Any, Any], target: str) -> Any:
-    """Takes the first step of a handler, if its client is not held. Answers with what the handler returned, if that was
-    all; otherwise with Steps that are to be awaited at once."""
+    """Takes the first step of a handler, if its client is not held. Returns the handler's result if it has ended, and
+    otherwise Steps that are to be awaited at once."""
     if account.held:
         return Steps(account, coroutine, target=target)
     accounts = account.accounts
@@ -49,7 +49,7 @@ def begin(account: Account, coroutine: Coroutine[Any, Any, Any], target: str) ->
 
 @contextmanager
 def charged(account: Account) -> Iterator[None]:
-    """Whatever runs in the loop meanwhile is code of a handler's."""
+    """Charges the block, which runs a handler's code in the loop."""
     begun, felt = monotonic(), account.accounts.felt
     try:
         yield
@@ -62,8 +62,8 @@ _NOT_BEGUN = object()
 
 
 class Steps(Coroutine[Any, Any, Any]):
-    """A coroutine that takes its steps at its client's charge; ``waits_for`` is what its first has come to. With
-    ``target`` it is a handler's own, and its context has the account for as long as it lasts."""
+    """A coroutine whose steps are charged to its client. ``waits_for`` is what its first step has yielded. With
+    ``target`` it is a handler's own coroutine, and its context has the account for as long as it lasts."""
 
     __slots__ = ("__weakref__", "_account", "_coroutine", "_target", "_thrown", "_turn", "_waits_for")
 
@@ -107,7 +107,7 @@ class Steps(Coroutine[Any, Any, Any]):
         self._coroutine.close()
 
     def __getattr__(self, name: str) -> Any:
-        """What is asked of a coroutine by those who describe it."""
+        """The attributes of the coroutine, for code that describes it."""
         return getattr(self._coroutine, name)
 
     def _step(self, step: Callable[[Any], Any], argument: Any) -> Any:
@@ -126,7 +126,7 @@ class Steps(Coroutine[Any, Any, Any]):
                 accounts.count(self._account, ended, ended - begun, felt)
 
     def _go_in_turn(self) -> Any:
-        """A future to wait for, where others come first."""
+        """Takes the next step, or returns a future to wait for where others come first."""
         account, turn = self._account, self._turn
         if account.held and (turn is None or turn is not account.turn):
             self._turn = turn = account.accounts.queue(account)
@@ -140,7 +140,7 @@ class Steps(Coroutine[Any, Any, Any]):
 
 
 class _Calling:
-    """A function that a handler has had the loop call."""
+    """A function that a handler has told the loop to call."""
 
     def __init__(self, account: Account, function: _Call) -> None:
         self._account, self._function = account, function
@@ -163,14 +163,14 @@ class _Calling:
 
 
 def meter() -> None:
-    """From now on the running loop charges what handlers have it do, whichever worker's they are."""
+    """Makes the running loop charge the calls and tasks that handlers ask of it."""
     loop = asyncio.get_running_loop()
     if not isinstance(getattr(loop.call_soon, "__self__", None), _Metered):
         _Metered(loop).take_over(loop)
 
 
 class _Metered:
-    """What a loop does in its own ways, if it was not asked for by a handler."""
+    """The loop's own methods, which charge what a handler asks for."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._make = loop.get_task_factory()
@@ -214,5 +214,5 @@ class _Metered:
 
 
 def _is_the_loops(function: _Call) -> bool:
-    """Whether it does no more than wake a task, as sleeping does."""
+    """Whether the function only wakes a task, as after a sleep."""
     return str(getattr(function, "__module__", "")).startswith("asyncio.")

@@ -1,12 +1,12 @@
 """Threads for handlers that are not async.
 
-A thread cannot be interrupted: a function whose attempt has ended may go on, and its thread with it. It is left behind
-then, and its place is another attempt's, in a fresh thread. Of threads that are left behind there may be twice as many
-as there are places, and clients share those too; a client that has its share of them keeps its places taken instead, so
-that what it has begun and never ends costs others no more than its share.
+A thread cannot be interrupted: a function whose attempt has ended may go on, and its thread with it. Such a thread is
+left behind, and its place goes to another attempt, in a fresh thread. Twice as many threads may be left behind as there
+are places, and clients share these, too. A client that has its share of them keeps its places taken instead, so that
+functions which never return cost other clients no more than that share.
 
-Where every place has come to be kept in that way no function can begin any more: then the process is ``spent``, and is
-to be started anew.
+Once every place is kept in that way, no function can begin any more. Then the process is ``spent``, and another must be
+started.
 """
 
 import asyncio
@@ -31,12 +31,12 @@ _MORE = 2
 _COMPUTES, _ONE = 0.2, 1.3
 """From what part of a processor, and of what their process had, functions compute; and what one gives, amply."""
 _LEFT_BEHIND = 2
-"""For each place. A thread that waits takes 20 to 100 kB of memory."""
+"""Threads that may be left behind for each place. One that waits takes 20 to 100 kB of memory."""
 
 
 class Threads(Places):
-    """At most ``most`` functions at work whose attempts go on; nothing is ever queued for a thread. ``spent`` is called
-    when every place has been kept for half a minute by functions whose attempts are over."""
+    """Runs at most ``most`` functions whose attempts go on; nothing is ever queued for a thread. ``spent`` is called
+    when functions whose attempts are over have kept every place for half a minute."""
 
     def __init__(
         self, most: int, *, is_shared: Callable[[], bool] = alone, spent: Callable[[], None] = lambda: None
@@ -72,8 +72,8 @@ class Threads(Places):
                 future.add_done_callback(tell)
 
     def processor_time(self) -> dict[str, float]:
-        """How many seconds of processors the functions of each client have had. For another thread: it may be a moment
-        behind."""
+        """The processor time that functions of each client have had, in seconds. Callable in any thread; it may be a
+        moment behind."""
         found = dict(self._used)
         for client, clock, since in list(self._at_work.values()):
             with contextlib.suppress(OSError):  # the thread has ended
@@ -103,7 +103,7 @@ class Threads(Places):
         return f"{count} and more of this client's functions go on in their threads though their time is over"
 
     def go_on(self) -> bool:
-        """Whether any function has not returned, be its attempt over or not."""
+        """Whether any function has not returned, even if its attempt is over."""
         return self.taken + self.left_behind.taken > 0
 
     def shutdown(self) -> None:
@@ -112,7 +112,7 @@ class Threads(Places):
 
     @contextlib.contextmanager
     def counting(self, client: str) -> Iterator[None]:
-        """What this thread computes meanwhile is this client's."""
+        """Counts the processor time of the block, in this thread, for this client."""
         if _CLOCK_OF is None:
             yield
             return
@@ -129,7 +129,7 @@ class Threads(Places):
             return _call(function)
 
     def _leave_behind(self, client: str) -> Callable[[str], None]:
-        """Its attempt is over, and the function goes on. Answers with what is to be called when it returns."""
+        """Leaves a function behind whose attempt is over. Returns what to call when the function returns."""
         try:
             self.left_behind.take(client)
         except NoPlace:
@@ -150,7 +150,7 @@ class Threads(Places):
 
 
 class LoopsThreads(ThreadPoolExecutor):
-    """For ``asyncio.to_thread`` and the like: what handlers have computed there is their clients' in ``threads``."""
+    """The executor for ``asyncio.to_thread`` and the like. Counts in ``threads`` what handlers compute there."""
 
     def __init__(self, threads: Threads) -> None:
         super().__init__(thread_name_prefix="pgsched-loop")
@@ -168,7 +168,7 @@ class LoopsThreads(ThreadPoolExecutor):
 
 
 class Growth:
-    """How many functions at once a client may have, where it is not alone.
+    """Decides how many functions at once a client may have, where it is not alone.
 
     What they do is not known before they do it. Those that wait let go of the interpreter's lock, and there may be
     many; those that compute keep it from the event loop, the longer the more of them there are. So there are only a few
@@ -181,8 +181,9 @@ class Growth:
         self._now = self._in_all = 0.0
 
     def look(self, at_work: Mapping[str, int], used: Mapping[str, float], now: float, in_all: float) -> None:
-        """So many of each client are at work, and have used so many seconds of processors up to now, and the process
-        ``in_all``. Where that is more than one processor can give, they compute without the interpreter's lock."""
+        """Takes how many functions of each client are at work, the processor time that they have used up to now, and
+        that of the process. Where that is more than one processor gives, they compute without the interpreter's
+        lock."""
         passed, process = now - self._now, in_all - self._in_all
         much = _COMPUTES * max(passed, process)
         before = self._used if process < _ONE * passed else used
@@ -192,13 +193,13 @@ class Growth:
         self._at_work, self._used, self._now, self._in_all = dict(at_work), used, now, in_all
 
     def most(self, client: str) -> int:
-        """How many may be at work."""
+        """How many functions of this client may be at work."""
         at_work = self._at_work.get(client, 0)
         return max(at_work - 1, 1) if client in self._computing else at_work + _MORE
 
 
 def _call(function: Callable[[], _Answer]) -> _Answer | Raised:
-    """What it returns, or Raised: what an exception says is found out here, and not on the event loop."""
+    """What the function returns, or Raised: an exception's message is read here, and not on the event loop."""
     try:
         return function()
     except BaseException as error:

@@ -4,8 +4,7 @@ import ipaddress
 from functools import lru_cache
 from typing import NamedTuple
 
-from pgsched.delivery.channel import Verdict
-from pgsched.domain.outcome import Failed
+from pgsched.delivery.channel import Refused
 from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import InvalidTarget
 
@@ -26,11 +25,8 @@ class Url(NamedTuple):
     path: str
 
 
-class Uncallable(Verdict):
+class Uncallable(Refused):
     """The target or its options do not make a valid request."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, Failed(error=message, retryable=False))
 
 
 @lru_cache(maxsize=16_384)

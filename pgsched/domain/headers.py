@@ -11,14 +11,15 @@ def parse_headers(key: str, value: Any) -> tuple[tuple[str, str], ...]:
     if not isinstance(value, dict) or len(value) > 50:
         raise InvalidOptions(f'{key} must be an object of at most 50 headers, such as {{"X-Shop": "42"}}')
     for name, text in value.items():
-        _check_header(key, name, text)
+        check_header(key, name, text)
     names = [name.lower() for name in value]
     if len(set(names)) < len(names):
         raise InvalidOptions(f"{key} names a header twice in different case: leave one of them")
     return tuple(value.items())
 
 
-def _check_header(key: str, name: str, text: Any) -> None:
+def check_header(key: str, name: str, text: Any) -> None:
+    """Raises InvalidOptions for a header that HTTP does not allow or that pgsched sets itself."""
     if not _HEADER_NAME.fullmatch(name):
         raise InvalidOptions(
             f"{key} has a name that HTTP does not allow, {shown(name)}: use letters, digits and hyphens"

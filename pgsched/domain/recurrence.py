@@ -12,11 +12,12 @@ schedule that fires often they leave within the four years between two leap year
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Unpack
 
 from pgsched.domain.cron import Cron, clock_note
 from pgsched.domain.exclusion import Excluded, excluded
 from pgsched.domain.rules import NO_RULES, Rules, check_whole_seconds
-from pgsched.domain.schedule import Every, Fire, Schedule, from_parts, instant_of, next_instant
+from pgsched.domain.schedule import Every, Fire, Schedule, ScheduleParts, from_parts, instant_of, next_instant
 from pgsched.domain.tally import Missed, count_between, count_hits, first_between, microseconds
 from pgsched.domain.zone import LAST_YEAR, zone_named
 from pgsched.errors import InvalidSchedule
@@ -136,29 +137,20 @@ class Recurrence:
         return Fire(at=at, local=local, note=next((note for note in notes if note is not None), None))
 
 
-def recurrence(
-    *,
-    cron: str | None = None,
-    every: str | timedelta | None = None,
-    timezone: str | None = None,
-    gap: str | None = None,
-    overlap: str | None = None,
-    anchor: str | datetime | None = None,
-    identity: str | None = None,
-    rules: Rules = NO_RULES,
-) -> Recurrence:
+def recurrence(*, identity: str | None = None, rules: Rules = NO_RULES, **parts: Unpack[ScheduleParts]) -> Recurrence:
     """When the job fires that has these columns and rules; what is None was not given.
 
     As ``from_parts``, save that a job has all its columns, also those that its kind of schedule has no use for, and
     that rules may have: ``timezone`` is that of the days excluded, ``anchor`` that of a further interval. Raises
     InvalidSchedule for parts that contradict each other, and for a job that would never fire.
     """
+    every, timezone = parts.get("every"), parts.get("timezone")
     _check_interval(every, rules)
-    start = anchor if rules.anchor is None else rules.anchor
+    start = parts.get("anchor") if rules.anchor is None else rules.anchor
     if every is None:
-        own = from_parts(cron=cron, timezone=timezone, gap=gap, overlap=overlap, identity=identity)
+        own = from_parts(**(parts | {"anchor": None}), identity=identity)
     else:
-        own = from_parts(cron=cron, every=every, anchor=start)
+        own = from_parts(cron=parts.get("cron"), every=every, anchor=start)
     further = [item.schedule(timezone=timezone, anchor=start, identity=identity) for item in rules.also]
     zone = "UTC" if timezone is None else timezone
     found = Recurrence(

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Unpack
 
 from pgsched.domain.duration import check_duration, parse_duration
 from pgsched.domain.recurrence import recurrence
-from pgsched.domain.rules import parse_rules
-from pgsched.domain.schedule import instant_of
+from pgsched.domain.rules import Rules, parse_rules
+from pgsched.domain.schedule import ScheduleParts, instant_of
 from pgsched.errors import InvalidSchedule
 
 _SOME_ANCHOR = datetime(2000, 1, 1, tzinfo=UTC)
@@ -20,29 +20,25 @@ def check_request(
     *,
     at: str | datetime | None = None,
     delay: str | timedelta | None = None,
-    cron: str | None = None,
-    every: str | timedelta | None = None,
-    timezone: str | None = None,
-    gap: str | None = None,
-    overlap: str | None = None,
-    anchor: str | datetime | None = None,
     rules: bytes | str | Mapping[str, Any] | None = None,
+    **parts: Unpack[ScheduleParts],
 ) -> None:
     """Raises InvalidSchedule, with what to write instead, for parts that make no schedule together.
 
     What is None was not given; with none of ``at``, ``delay``, ``cron`` and ``every`` it fires now. That a job would
     have no instant left because its bounds have passed cannot be told without the time of day.
     """
+    cron, every = parts.get("cron"), parts.get("every")
     given = {"at": at, "delay": delay, "cron": cron, "every": every}
     kinds = [name for name, value in given.items() if value is not None]
     if len(kinds) > 1:
         raise InvalidSchedule(f"{' and '.join(kinds)} exclude each other: give one of them; with none it fires now")
-    _only_with("cron", cron, gap=gap, overlap=overlap)
-    _only_with("every", every, anchor=anchor)
+    _only_with("cron", cron, gap=parts.get("gap"), overlap=parts.get("overlap"))
+    _only_with("every", every, anchor=parts.get("anchor"))
     if cron is not None or every is not None:
-        _check_job(cron, every, timezone, gap, overlap, anchor, rules)
+        _check_job(parse_rules(rules), **parts)
         return
-    _only_with("cron", cron, timezone=timezone)
+    _only_with("cron", cron, timezone=parts.get("timezone"))
     if rules is not None:
         raise InvalidSchedule("rules go with cron or every only: leave them out, or give cron or every")
     if at is not None:
@@ -51,24 +47,14 @@ def check_request(
         _check_delay(delay)
 
 
-def _check_job(
-    cron: str | None,
-    every: str | timedelta | None,
-    timezone: str | None,
-    gap: str | None,
-    overlap: str | None,
-    anchor: str | datetime | None,
-    raw: bytes | str | Mapping[str, Any] | None,
-) -> None:
-    rules = parse_rules(raw)
-    if timezone is not None and every is not None and not (rules.also or rules.exclude):
+def _check_job(rules: Rules, **parts: Unpack[ScheduleParts]) -> None:
+    if parts.get("timezone") is not None and parts.get("every") is not None and not (rules.also or rules.exclude):
         raise InvalidSchedule("timezone goes with cron, or with rules that name days: leave it out, or give cron")
-    if anchor is not None and rules.anchor is not None:
+    if parts.get("anchor") is None:
+        parts["anchor"] = rules.starts_at or _SOME_ANCHOR
+    elif rules.anchor is not None:
         raise InvalidSchedule("anchor is given twice: leave it out, or leave it out of the rules")
-    start = rules.starts_at or _SOME_ANCHOR if anchor is None else anchor
-    recurrence(
-        cron=cron, every=every, timezone=timezone, gap=gap, overlap=overlap, anchor=start, identity="", rules=rules
-    )
+    recurrence(**parts, identity="", rules=rules)
 
 
 def _only_with(kind: str, value: object, **companions: object) -> None:

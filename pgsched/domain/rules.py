@@ -10,6 +10,7 @@ import orjson
 
 from pgsched.domain.duration import parse_duration
 from pgsched.domain.exclusion import Exclusion, begins_with_a_date, parse_exclusion
+from pgsched.domain.headers import shown
 from pgsched.domain.memo import Memo
 from pgsched.domain.schedule import Every, Schedule, from_parts, instant_of
 from pgsched.errors import InvalidSchedule
@@ -171,13 +172,13 @@ def _also(key: str, value: Any) -> tuple[Also, ...]:
 def _one_more(item: Any) -> Also:
     wanted = 'each item of also must be an object such as {"cron": "0 9 * * SAT"}, {"every": "1h"} or {"at": …}'
     if not isinstance(item, dict):
-        raise InvalidSchedule(f"{wanted}; one is {_shown(item)}")
+        raise InvalidSchedule(f"{wanted}; one is {shown(item)}")
     given = {name: text for name, text in item.items() if text is not None}
     if unknown := sorted(given.keys() - set(Also.__slots__)):
         raise InvalidSchedule(f"there is no {unknown[0][:64]!r} in also: {wanted}")
     for name, text in given.items():
         if not isinstance(text, str):
-            raise InvalidSchedule(f"{name} in also must be text; it is {_shown(text)}")
+            raise InvalidSchedule(f"{name} in also must be text; it is {shown(text)}")
     found = Also(**given)
     _check_item(found)
     return found
@@ -203,7 +204,7 @@ def _exclude(key: str, value: Any) -> tuple[Exclusion, ...]:
     items = _items(key, value, 1000, '["2026-12-25", "* 0-6 * * SAT,SUN"]')
     for item in items:
         if not isinstance(item, str):
-            raise InvalidSchedule(f"each item of exclude must be text; one is {_shown(item)}")
+            raise InvalidSchedule(f"each item of exclude must be text; one is {shown(item)}")
     if sum(not begins_with_a_date(item) for item in items) > MOST_PATTERNS:
         raise InvalidSchedule(f"exclude has over {MOST_PATTERNS} cron expressions: join some with lists and ranges")
     return tuple(parse_exclusion(item) for item in items)
@@ -221,13 +222,13 @@ def _span(low: str, high: str) -> Callable[[str, Any], timedelta]:
     def parse(key: str, value: Any) -> timedelta:
         wanted = f'{key} must be a duration from {low} to {high}, such as "PT5M" or "5m"'
         if not isinstance(value, str):
-            raise InvalidSchedule(f"{wanted}; it is {_shown(value)}")
+            raise InvalidSchedule(f"{wanted}; it is {shown(value)}")
         try:
             length = parse_duration(value)
         except InvalidSchedule as error:
             raise InvalidSchedule(f"{wanted}: {error}") from None
         if not shortest <= length <= longest:
-            raise InvalidSchedule(f"{wanted}; it is {_shown(value)}")
+            raise InvalidSchedule(f"{wanted}; it is {shown(value)}")
         return length
 
     return parse
@@ -236,7 +237,7 @@ def _span(low: str, high: str) -> Callable[[str, Any], timedelta]:
 def _number(most: int) -> Callable[[str, Any], int]:
     def parse(key: str, value: Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-            raise InvalidSchedule(f"{key} must be a whole number from 1 to {most}; it is {_shown(value)}")
+            raise InvalidSchedule(f"{key} must be a whole number from 1 to {most}; it is {shown(value)}")
         return value
 
     return parse
@@ -245,7 +246,7 @@ def _number(most: int) -> Callable[[str, Any], int]:
 def _choice(kind: type[StrEnum]) -> Callable[[str, Any], StrEnum]:
     def parse(key: str, value: Any) -> StrEnum:
         if not isinstance(value, str) or value not in list(kind):
-            raise InvalidSchedule(f"{key} cannot be {_shown(value)}: write one of {', '.join(kind)}")
+            raise InvalidSchedule(f"{key} cannot be {shown(value)}: write one of {', '.join(kind)}")
         return kind(value)
 
     return parse
@@ -253,19 +254,14 @@ def _choice(kind: type[StrEnum]) -> Callable[[str, Any], StrEnum]:
 
 def _instant(key: str, value: Any) -> datetime:
     if not isinstance(value, str):
-        raise InvalidSchedule(f"{key} must be an instant such as 2026-03-01T09:00:00Z; it is {_shown(value)}")
+        raise InvalidSchedule(f"{key} must be an instant such as 2026-03-01T09:00:00Z; it is {shown(value)}")
     return instant_of(value, key)
 
 
 def _truth(key: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise InvalidSchedule(f"{key} must be true or false; it is {_shown(value)}")
+        raise InvalidSchedule(f"{key} must be true or false; it is {shown(value)}")
     return value
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:60] + "…"
 
 
 _PARSERS: dict[str, Callable[[str, Any], Any]] = {

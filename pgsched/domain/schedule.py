@@ -7,11 +7,10 @@ a datetime without an offset is refused, since nobody knows when it is.
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TypeVar, assert_never
-from zoneinfo import ZoneInfo
+from typing import TypedDict, TypeVar, assert_never
 
-from pgsched.domain.cron import Cron, Gap, Overlap, clock_note, next_occurrence
-from pgsched.domain.duration import check_duration, format_duration, parse_duration
+from pgsched.domain.cron import Cron, Gap, Overlap, next_occurrence
+from pgsched.domain.duration import check_duration, parse_duration
 from pgsched.domain.spread import spread
 from pgsched.errors import InvalidSchedule
 
@@ -23,12 +22,10 @@ __all__ = [
     "Once",
     "Overlap",
     "Schedule",
+    "ScheduleParts",
     "from_parts",
     "instant_of",
-    "instants",
-    "next_fires",
     "next_instant",
-    "to_json",
 ]
 
 SHORTEST_INTERVAL = timedelta(seconds=1)
@@ -97,20 +94,15 @@ def next_instant(schedule: Schedule, after: datetime) -> datetime | None:
             assert_never(schedule)
 
 
-def instants(schedule: Schedule, after: datetime, count: int) -> list[datetime]:
-    """The first ``count`` instants strictly later than ``after``, in order; fewer when there are no more."""
-    found: list[datetime] = []
-    while len(found) < count:
-        following = next_instant(schedule, found[-1] if found else after)
-        if following is None:
-            break
-        found.append(following)
-    return found
+class ScheduleParts(TypedDict, total=False):
+    """The parts of a recurring schedule, as a request, a command line or a row has them; what is None was not given."""
 
-
-def next_fires(schedule: Schedule, *, after: datetime, count: int) -> list[Fire]:
-    """The same instants for people: with the local time, and with a note where the clocks are changed."""
-    return [_fire(schedule, at) for at in instants(schedule, after, count)]
+    cron: str | None
+    every: str | timedelta | None
+    timezone: str | None
+    gap: str | None
+    overlap: str | None
+    anchor: str | datetime | None
 
 
 def from_parts(
@@ -149,20 +141,6 @@ def from_parts(
     return Every(interval=interval, anchor=instant_of(anchor, "anchor"))
 
 
-def to_json(schedule: Schedule) -> dict[str, str]:
-    """The parts as JSON; ``from_parts(**to_json(schedule))`` is the same schedule."""
-    match schedule:
-        case Once():
-            return {"at": _iso(schedule.at)}
-        case Every():
-            return {"every": format_duration(schedule.interval), "anchor": _iso(schedule.anchor)}
-        case Cron():
-            zone, gap, overlap = schedule.timezone, schedule.gap.value, schedule.overlap.value
-            return {"cron": schedule.expression, "timezone": zone, "gap": gap, "overlap": overlap}
-        case _:
-            assert_never(schedule)
-
-
 def _next_multiple(every: Every, after: datetime) -> datetime | None:
     if after < every.anchor:
         return every.anchor
@@ -170,13 +148,6 @@ def _next_multiple(every: Every, after: datetime) -> datetime | None:
         return every.anchor + ((after - every.anchor) // every.interval + 1) * every.interval
     except OverflowError:  # past the year 9999
         return None
-
-
-def _fire(schedule: Schedule, at: datetime) -> Fire:
-    if isinstance(schedule, Cron):
-        local = at.astimezone(ZoneInfo(schedule.timezone))
-        return Fire(at=at, local=local.isoformat(), note=clock_note(schedule, at))
-    return Fire(at=at, local=at.isoformat(), note=None)
 
 
 def _check_combination(kinds: dict[str, object]) -> None:

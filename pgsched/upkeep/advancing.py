@@ -14,6 +14,7 @@ from pgsched.store.core.isolation import is_a_lock, is_of_a_row, took_too_long
 from pgsched.store.ends import replay_chunks
 from pgsched.store.jobs import backfill_chunks
 
+_EVERY, _LOOK_EVERY = 1.0, 10.0
 # A turn does no more chunks than these of one request, so that the others have a turn.
 _CHUNK, _BACKFILL_CHUNKS, _REPLAY_CHUNKS = 250, 20, 100
 
@@ -24,20 +25,18 @@ class Advancing(Service):
     longest_turn = 300.0
     rest = 3.0  # any login can wake it by a notification
 
-    def __init__(
-        self, chores: Link, link: Link, events: Events, *, every: float = 1.0, look_every: float = 10.0
-    ) -> None:
+    def __init__(self, chores: Link, link: Link, events: Events) -> None:
         super().__init__(events, chores, link)
-        self._chores, self._link, self._every, self._look_every = chores, link, every, look_every
+        self._chores, self._link = chores, link
 
     async def turn(self) -> float:
         if not await self.any_active(await self._chores.get()):
             await self._link.drop()
-            return self._look_every
+            return _LOOK_EVERY
         again = False
         for id in await self.active(await self._link.get()):
             again |= await self._advance(id)
-        return 0.0 if again else self._every
+        return 0.0 if again else _EVERY
 
     async def _advance(self, id: UUID) -> bool:
         """Advances one request; its failure does not affect the others."""

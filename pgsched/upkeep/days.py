@@ -16,6 +16,7 @@ from pgsched.service import Service
 from pgsched.store.admin import days, workers
 from pgsched.store.core.connect import Connection, Link
 
+_EVERY = 3600.0
 _AHEAD = 14
 _TRIES = 60
 _APART = (0.02, 0.1)  # seconds between two tries
@@ -36,13 +37,12 @@ class Days(Service):
         *,
         kept: int,
         audit_kept: int,
-        every: float = 3600.0,
         batch: int = 1000,
         tries: int = _TRIES,
     ) -> None:
         """Keeps ``kept`` days of history and ``audit_kept`` days of the audit log; 0 keeps the audit log for ever."""
         super().__init__(events, link)
-        self._link, self._kept, self._audit_kept, self._every, self._batch = link, kept, audit_kept, every, batch
+        self._link, self._kept, self._audit_kept, self._batch = link, kept, audit_kept, batch
         self._tries = tries
 
     async def turn(self) -> float:
@@ -58,7 +58,7 @@ class Days(Service):
         await self._all_of(partial(workers.tidy_keys, connection))
         if self._audit_kept and (rows := await self._all_of(self._delete_audit(connection))):
             self.events.emit("audit.deleted", rows=rows)
-        return min(self._every, _AGAIN) if made.left or dropped.left else self._every
+        return _AGAIN if made.left or dropped.left else _EVERY
 
     async def _make(self, connection: Connection) -> "_Progress":
         progress = _Progress(self._tries)

@@ -12,6 +12,7 @@ from pgsched.store.gates import levels
 from pgsched.worker.roster import Roster
 
 _ONE_IN = 10
+_EVERY, _LOOK_EVERY = 1.0, 60.0
 
 
 class Levels(Service):
@@ -20,23 +21,21 @@ class Levels(Service):
     name = "levels"
     rest = 3.0  # any login can wake it by a notification
 
-    def __init__(
-        self, link: Link, events: Events, roster: Roster, *, every: float = 1.0, look_every: float = 60.0
-    ) -> None:
+    def __init__(self, link: Link, events: Events, roster: Roster) -> None:
         super().__init__(events, link)
-        self._link, self._roster, self._every, self._look_every = link, roster, every, look_every
+        self._link, self._roster = link, roster
         self._cycle = DutyCycle(_ONE_IN)
 
     async def turn(self) -> float:
         if not (worker := self._roster.number):
-            return self._every
+            return _EVERY
         if pause := self._cycle.pause:
             return pause
         async with self._cycle.work_on(self._link) as connection:
             bounded = await levels.bounded_queues(connection, worker)
             for queue in bounded:
                 await self._count(connection, queue)
-        return max(self._every, self._cycle.pause) if bounded else self._look_every
+        return max(_EVERY, self._cycle.pause) if bounded else _LOOK_EVERY
 
     async def _count(self, connection: Connection, queue: levels.Bounded) -> None:
         waiting = await levels.count(connection, queue)

@@ -12,6 +12,7 @@ from pgsched.store.jobs import jobs, sweeping
 _BATCH = 500
 _SWEPT = 2000  # jobs that one part of the sweep looks at
 _SWEEPING_ONE_IN = 20
+_EVERY, _SWEEP_EVERY = 5.0, 60.0
 
 
 class Planner(Service):
@@ -21,10 +22,10 @@ class Planner(Service):
     rest = 3.0  # any login can wake it by a notification
     longest_turn = 300.0
 
-    def __init__(self, link: Link, events: Events, *, every: float = 5.0, sweep_every: float = 60.0) -> None:
+    def __init__(self, link: Link, events: Events) -> None:
         super().__init__(events, link)
-        self._link, self._every = link, every
-        self._sweeping, self._swept_to = DutyCycle(_SWEEPING_ONE_IN, every=sweep_every), jobs.FIRST
+        self._link = link
+        self._sweeping, self._swept_to = DutyCycle(_SWEEPING_ONE_IN, every=_SWEEP_EVERY), jobs.FIRST
 
     async def turn(self) -> float:
         connection = await self._link.get()
@@ -35,7 +36,7 @@ class Planner(Service):
             self.events.emit("job.invalid", job=str(job), reason=reason)
         if planned.more:
             return 0.0
-        return min(self._every, self._sweeping.pause)
+        return min(_EVERY, self._sweeping.pause)
 
     async def _sweep(self, connection: Connection) -> None:
         """Checks the next part of all jobs, except those that fail, and starts over after the last one."""

@@ -26,6 +26,7 @@ from pgsched.store.pull import pulled
 from pgsched.upkeep.liveness import CATCH_UP, Liveness
 from pgsched.worker.roster import Roster
 
+_EVERY = 1.0
 _EDGES_ONE_IN = 20
 _EDGE = 5_000  # due rows of a partition that are read at once
 _SECONDS_A_TURN = 0.3  # of which one turn takes rows back
@@ -85,16 +86,14 @@ class Reaper(Service):
         roster: Roster,
         *,
         lease: float,
-        every: float = 1.0,
     ) -> None:
         """``watching`` is for short statements alone, because a late answer counts as a disturbance."""
         super().__init__(events, watching, link)
         self._watching, self._link, self._roster = watching, link, roster
         self.seen: Signal[[Sequence[RegisteredWorker]]] = Signal()
         self.reaped: Signal[[]] = Signal()
-        self._every = every
         # While an old snapshot is held open, a look at the edges also reads dead entries.
-        self._edges = DutyCycle(_EDGES_ONE_IN, every=max(lease / 6, every), at_most=lease)
+        self._edges = DutyCycle(_EDGES_ONE_IN, every=max(lease / 6, _EVERY), at_most=lease)
         self.liveness = Liveness()
         self._declared: set[int] = set()
         self._lost: dict[int, float] = {}
@@ -116,7 +115,7 @@ class Reaper(Service):
             return _PAUSE_BETWEEN_PARTS
         await self._look_at_edges()
         missing = any(worker.gone or worker.lost for worker in found)
-        return self._every / 4 if missing else self._every
+        return _EVERY / 4 if missing else _EVERY
 
     async def recover(self, error: Exception) -> None:
         self.liveness.interrupt()

@@ -17,6 +17,7 @@ from pgsched.store.ends import dependencies
 _MOST = 200
 _APART = 0.02
 _SWEEPING_ONE_IN = 20
+_SWEEP_EVERY = 60.0
 
 
 class Releaser(Service):
@@ -25,14 +26,14 @@ class Releaser(Service):
 
     name = "releaser"
 
-    def __init__(self, link: Link, events: Events, *, every: float = 2.0, sweep_every: float = 60.0) -> None:
+    def __init__(self, link: Link, events: Events, *, every: float = 2.0) -> None:
         super().__init__(events, link)
         self._link, self._every = link, every
         self._open = False
         # Earlier ends may be locked, and must not hold up later ones.
         self._after: dependencies.ReleasePosition | None = None
         self._swept_to: UUID | None = None
-        self._turned_at, self._sweeping = float("-inf"), DutyCycle(_SWEEPING_ONE_IN, every=sweep_every)
+        self._turned_at, self._sweeping = float("-inf"), DutyCycle(_SWEEPING_ONE_IN, every=_SWEEP_EVERY)
 
     def settled(self) -> None:
         """Releases executions soon: rows have ended, and others may wait for them."""

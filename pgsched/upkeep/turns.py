@@ -22,18 +22,11 @@ class Turns(Service):
 
     name = "turns"
 
-    def __init__(
-        self,
-        link: Link,
-        events: Events,
-        roster: Roster,
-        *,
-        every: float = 2.0,
-        idle_every: float = 10.0,
-    ) -> None:
+    every, idle_every = 2.0, 10.0
+
+    def __init__(self, link: Link, events: Events, roster: Roster) -> None:
         super().__init__(events, link)
         self._link, self._roster = link, roster
-        self.every, self.idle_every = every, idle_every
         self._cycle = DutyCycle(_ONE_IN)
         self._marks: dict[int, ordering.Key] = {}
 

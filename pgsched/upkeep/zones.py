@@ -20,6 +20,7 @@ from pgsched.store.core.connect import Link
 from pgsched.store.jobs import sweeping, zone_rules
 from pgsched.worker.roster import Roster
 
+_EVERY = 60.0
 _BATCH = 50
 _BUSY = 2.0  # seconds until a job that was locked is rechecked
 
@@ -49,22 +50,21 @@ class Zones(Service):
         roster: Roster,
         *,
         version: str | None = None,
-        every: float = 60.0,
     ) -> None:
         super().__init__(events, chores)
-        self._chores, self._link, self._roster, self._every = chores, link, roster, every
+        self._chores, self._link, self._roster = chores, link, roster
         self._version = version or version_in_use()
         self._round: _Round | None = None
         self._has_looked = self._has_warned = False
 
     async def turn(self) -> float:
         if self._version is None:
-            return self._every
+            return _EVERY
         if not self._roster.number:
             return _BUSY
         if self._round is None:
             self._round = await self._look(self._version)
-        return self._every if self._round is None else await self._recheck_batch(self._version, self._round)
+        return _EVERY if self._round is None else await self._recheck_batch(self._version, self._round)
 
     async def recover(self, error: Exception) -> None:
         await self._forget_round()
@@ -103,7 +103,7 @@ class Zones(Service):
             jobs, round.left = round.left[:_BATCH], round.left[_BATCH:]
         if not jobs:
             await self._end(version, round)
-            return self._every
+            return _EVERY
         found, failed = await zone_rules.recheck_others(connection, jobs, old=round.old, new=version)
         for job, error in failed:
             reason = await sweeping.give_up(connection, job, error)

@@ -15,6 +15,7 @@ from pgsched.store.admin.workers import WorkerClientSettings
 from pgsched.store.core.connect import Link
 
 _Owner = TypeVar("_Owner", str, int)
+_EVERY = 10.0
 
 
 class Directory(Service):
@@ -23,9 +24,9 @@ class Directory(Service):
     name = "directory"
     rest = 3.0  # any login can wake it by a notification
 
-    def __init__(self, link: Link, events: Events, *, every: float = 10.0) -> None:
+    def __init__(self, link: Link, events: Events) -> None:
         super().__init__(events, link)
-        self._link, self._every = link, every
+        self._link = link
         self._keep: dict[str, bool] = {}
         self._secrets: dict[str, tuple[bytes, ...]] = {}
         self._options: dict[str, tuple[bytes, ...]] = {}
@@ -46,7 +47,7 @@ class Directory(Service):
         self._queue_weights = {queue_of(first): weight for first, _, weight in queues}
         self._roles = {one.client_id: one.database_role for one in clients if one.database_role is not None}
         self.loaded = True
-        return self._every
+        return _EVERY
 
     def _usable(
         self, kind: str, found: Iterable[tuple[_Owner, bytes | None]]

@@ -1,7 +1,7 @@
-"""Keeps leases alive: the worker's own, and those of rows that have been in hand for a third of their lease.
+"""Renews the worker's own lease, and the leases of the rows that it has in hand.
 
-Rows that are quick are never renewed. A worker that finds itself declared lost registers anew at once; what it still
-has in hand belongs to others by then, and its results are refused.
+Rows that are delivered quickly are never renewed. A worker that finds itself declared lost registers anew at once; by
+then the rows that it still has in hand belong to others, and their outcomes are refused.
 """
 
 import time
@@ -40,7 +40,7 @@ class Renewer(Service):
         self._doubted: set[bytes] = set()
 
     def doubt(self, id: bytes) -> None:
-        """Somebody says that the run of this execution was ended in the database. Whoever may connect may say so."""
+        """Checks whether the run of this execution was ended in the database. Whoever may connect may claim so."""
         if id in self._dispatcher.in_hand.rows:
             self._doubted.add(id)
             self.wake()
@@ -66,7 +66,7 @@ class Renewer(Service):
         return self._lease.total_seconds() / 4
 
     async def _stop_ended(self, connection: Connection) -> None:
-        """Ends the attempts at doubted rows that are indeed not this worker's any more."""
+        """Ends the attempts at doubted rows that do not belong to this worker any more."""
         doubted, self._doubted = self._doubted, set()
         rows = [row for id in doubted if (row := self._dispatcher.in_hand.rows.get(id))]
         if rows:

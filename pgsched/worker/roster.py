@@ -1,9 +1,9 @@
-"""Which worker this is, and which partitions it prefers.
+"""The worker's number, and the partitions that it prefers.
 
-Every worker sees the same list of those alive, so each can tell its own share without asking: partition by partition
-in turn, in each queue among those who serve it; and what not all of them can deliver, among those who can. Shares are
-a preference, never a right: a worker with nothing to do helps where rows are overdue. Nothing is claimed from a queue
-that is paused.
+Every worker sees the same list of living workers, so each can work out its own share without asking. The partitions of
+a queue are dealt out in turn among the workers that serve it; a capability that not all of them have adds a share among
+those that have it. Shares are a preference, never a right: a worker with nothing to do helps where rows are overdue.
+Nothing is claimed from a queue that is paused.
 """
 
 import asyncio
@@ -51,21 +51,21 @@ class Roster:
 
     @property
     def term(self) -> timedelta:
-        """For how long a worker that has renewed counts as living."""
+        """The time for which a worker that has renewed itself counts as living."""
         return self._term
 
     @property
     def channel(self) -> str:
-        """On which its listener tells itself something."""
+        """The channel on which its listener notifies itself."""
         return f"pgsched_worker_{self.instance}"
 
     @property
     def partitions_to_reap(self) -> list[int]:
-        """Its share, and those that nobody claims from."""
+        """Its share, and the partitions from which nobody claims."""
         return self.own + [partition for partition in self.partitions if partition not in self.open]
 
     async def join(self, connection: Connection) -> None:
-        """Registers, or stays registered where nobody has declared this worker lost."""
+        """Registers, or stays registered if nobody has declared this worker lost."""
         async with self._joining:  # the listener and the renewer may find out at the same moment
             await self._join(connection)
 
@@ -89,12 +89,12 @@ class Roster:
         self.own = self.own or list(self.open)
 
     async def renew(self, connection: Connection) -> bool:
-        """Says that this worker lives; False when it was declared lost meanwhile."""
+        """Says that this worker lives. Returns False if it was declared lost meanwhile."""
         return not self.number or await workers.renew(connection, self.number, self._term)
 
     def share(self, alive: Sequence[workers.RegisteredWorker]) -> bool:
-        """Works out this worker's partitions among the workers that serve the same queues; whether other ones are open
-        now than before."""
+        """Works out this worker's share among the workers that serve the same queues. Returns whether other partitions
+        are open now than before."""
         me = next((worker for worker in alive if worker.id == self.number), None)
         if me is None or me.lost:
             return False
@@ -105,7 +105,7 @@ class Roster:
         return self.open != before
 
     def _own_of(self, queue: int, alive: Sequence[workers.RegisteredWorker]) -> list[int]:
-        """Its share among all who serve the queue, and among those who can deliver what not all of them can."""
+        """Its share among all that serve the queue, and among those that have a capability which not all have."""
         peers = {
             worker.id: frozenset(worker.delivers)
             for worker in alive

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from pgsched.domain.cron import Cron, Gap, Overlap, next_occurrence
-from pgsched.domain.schedule import instants, next_fires, next_instant
+from pgsched.domain.recurrence import Recurrence
+from pgsched.domain.schedule import next_instant
 from pgsched.errors import InvalidSchedule
 
 
@@ -88,7 +89,7 @@ def _shown(found: list[datetime]) -> str:
 )
 def test_instants_when_the_clocks_change(expression: str, zone: str, policy: str, after: str, expected: str) -> None:
     count = len(expected.split())
-    assert _shown(instants(_cron(expression, zone, policy), _at(after), count)) == expected
+    assert _shown(Recurrence(specs=(_cron(expression, zone, policy),)).instants(_at(after), count)) == expected
 
 
 @pytest.mark.parametrize(
@@ -260,7 +261,7 @@ def test_what_came_before_1970_is_passed_over() -> None:
 def test_a_preview_tells_what_the_clocks_do(
     expression: str, zone: str, policy: str, after: str, local: str, note: str | None
 ) -> None:
-    [fire] = next_fires(_cron(expression, zone, policy), after=_at(after), count=1)
+    [fire] = Recurrence(specs=(_cron(expression, zone, policy),), timezone=zone).fires(_at(after), 1)
     assert (fire.local, fire.note) == (local, note)
     assert fire.at == datetime.fromisoformat(local)
 

@@ -1,13 +1,13 @@
-"""What this worker can deliver, what the others can, and what follows for what it claims.
+"""What this worker can deliver, what the other workers can, and which rows it therefore claims.
 
-Each worker says in ``pgsched.workers`` which capabilities it has (``domain.capability``), and reads there which the
-living others have. What those can deliver and this one cannot its claims leave alone. What nobody can deliver is
-claimed by whoever meets it and held behind a gate of its own (``worker:python:send_email``), from which a worker that
-has the capability feeds on as soon as it starts. A worker that does not know of another yet holds in the same way what
-that one could have delivered: a miss costs a moment, and no attempt.
+Each worker says in ``pgsched.workers`` which capabilities it has (``domain.capability``), and reads there which ones
+the other living workers have. Its claims leave rows alone that others can deliver and it cannot. A row that nobody can
+deliver is claimed by whichever worker meets it and held behind a gate of its own (``worker:python:send_email``), from
+which a worker that has the capability claims it as soon as it starts. A worker that does not know of another worker yet
+holds rows in the same way that the other one could deliver: such a miss costs a moment, and no attempt.
 
-Where much is due that nobody can deliver, claims do not hold it row by row before they come to what stands behind: they
-read past it, and a turn of this service holds it, in a share of the time.
+Where many rows are due that nobody can deliver, claims do not hold them one by one: they read past them, and turns of
+this service hold them, in a bounded share of the time.
 """
 
 import time
@@ -37,10 +37,10 @@ _HELD_AT_ONCE, _HOLDING_ONE_IN, _SOONEST = 500, 10, 0.1
 
 
 class Capabilities(Service):
-    """``mine`` answers with what this worker can deliver at the moment: an application may register handlers later.
+    """``mine`` returns what this worker can deliver at the moment: an application may register handlers later.
 
-    ``changed`` tells that claims are to leave other things to others than before, ``found`` of gates that hold
-    something back that this worker can deliver.
+    ``changed`` says that claims must leave other rows to others than before; ``found`` names gates that hold executions
+    back which this worker can deliver.
     """
 
     name = "capabilities"
@@ -55,11 +55,11 @@ class Capabilities(Service):
         self.known = False
         """Whether it is known what the others can deliver."""
         self.left: Mapping[int, tuple[str, ...]] = {}
-        """By the number of the queue, what this worker leaves to others."""
+        """The capabilities that this worker leaves to others, by the number of the queue."""
         self.missed: tuple[str, ...] = ()
-        """What is due in numbers and nobody can deliver."""
+        """The capabilities that nobody has although many due rows need them."""
         self.to_try: frozenset[str] = frozenset()
-        """Of its own, those for which it is this worker that starts a process where something is to be run alone."""
+        """Those of its own for which this worker starts a process where an execution is to be run alone."""
         self.holding: tuple[str, ...] = ()
         """The gates at which executions are held that this worker can deliver."""
         self._declared: tuple[int, frozenset[str]] = (0, frozenset())
@@ -97,7 +97,7 @@ class Capabilities(Service):
             self._others, self._changed_at = others, time.monotonic()
 
     def _to_try(self, alive: Sequence[RegisteredWorker], number: int) -> frozenset[str]:
-        """Where several could, the first of those that serve all this worker's queues does."""
+        """Where several workers could, the first of those that serve all of this worker's queues does."""
         me = next((worker for worker in alive if worker.id == number), None)
         if me is None or not me.tries:
             return frozenset()
@@ -110,18 +110,18 @@ class Capabilities(Service):
         return self.mine.difference(*before)
 
     def left_in(self, partitions: Sequence[int]) -> tuple[str, ...]:
-        """What it leaves to others in the queues of all these partitions."""
+        """The capabilities that it leaves to others in the queues of all these partitions."""
         queues = {queue_of(partition) for partition in partitions}
         rests = [set(self.left.get(queue, ())) for queue in queues]
         return tuple(sorted(set.intersection(*rests))) if rests else ()
 
     def note_held(self, gate: str) -> None:
-        """An execution was claimed that this worker cannot deliver, and waits at this gate now."""
+        """Notes that a claimed execution, which this worker cannot deliver, waits at this gate now."""
         self._misses[gate.removeprefix(WORKER)] += 1
         self._read_past([name for name, count in self._misses.items() if count >= _MANY])
 
     def look(self) -> None:
-        """This worker has registered: what waits for it is fed on at once."""
+        """Looks at once for executions that wait for this worker, which has just registered."""
         self._looked_at, self._changed_at = float("-inf"), time.monotonic()
         self.wake()
 
@@ -160,12 +160,13 @@ class Capabilities(Service):
             self._declared, self._looked_at = saying, float("-inf")
 
     def _look_interval(self, now: float) -> float:
-        """Who knows of this worker does not hold what it can deliver; while something is held it is fed on."""
+        """Workers that know of this one do not hold what it can deliver, so it looks seldom unless executions are
+        held."""
         is_likely = self.holding or now - self._changed_at < _UNTIL_KNOWN
         return _LOOK_EVERY if is_likely else _LOOK_SELDOM
 
     async def _look(self) -> None:
-        """Looks whether anything waits for this worker."""
+        """Looks for gates at which executions wait for this worker."""
         self._looked_at = time.monotonic()
         names = [WORKER + capability for capability in self.mine]
         self.holding = tuple(await gates.holding_among(await self._link.get(), names)) if names else ()
@@ -173,7 +174,7 @@ class Capabilities(Service):
             self.found(self.holding)
 
     async def _hold(self, connection: Connection) -> None:
-        """Holds some of what is due and cannot be delivered."""
+        """Holds some of the due rows that nobody can deliver."""
         hold = partial(gates.hold_undeliverable, connection, self.missed)
         held = await self._round.work_off(self._roster.own, _HELD_AT_ONCE, hold)
         self._read_past(self.missed if held else ())

@@ -1,8 +1,8 @@
 """Leaves failing targets alone: counts how attempts end, opens circuits, and lets targets recover.
 
-What one worker finds out holds for the fleet: the circuit is a gate in the database, which every worker's claims pass.
-Nothing is counted for a target before its first failure. While its circuit is open a probe is let through now and
-then; how that ends decides.
+One worker's verdict holds for the fleet: the circuit is a gate in the database, which every worker's claims pass. No
+attempt at a target is counted before its first failure. While its circuit is open, a probe passes now and then, and its
+outcome decides whether the target recovers.
 """
 
 import time
@@ -38,7 +38,7 @@ class _Verdict:
 
 
 class Circuits(Service):
-    """``note`` counts an outcome; a turn writes what follows from it, and ``changed`` tells that it did."""
+    """``note`` counts an outcome; a turn writes the verdict that follows from it, and then calls ``changed``."""
 
     name = "circuits"
 
@@ -60,15 +60,15 @@ class Circuits(Service):
         self._verdicts: deque[_Verdict] = deque()
         self._closed_at = float("-inf")
         self.is_watching = False
-        """Whether outcomes that are no failures count, too."""
+        """Whether successes must be noted, too."""
 
     def sent(self, id: bytes, name: str) -> None:
-        """This execution is a circuit's probe."""
+        """Notes that this execution is a circuit's probe."""
         self._probes[id] = name
         self._look_at_what_is_watched()
 
     def forget(self, ids: Iterable[bytes]) -> None:
-        """Executions are out of this process's hands."""
+        """Forgets executions that this process does not have in hand any more."""
         if self._probes:
             for id in ids:
                 self._probes.pop(id, None)
@@ -78,7 +78,7 @@ class Circuits(Service):
         self.is_watching = bool(self._windows or self._probes)
 
     def leaves_alone(self, row: Execution) -> bool:
-        """Whether its target was found failing a moment ago, when this execution was in hand already."""
+        """Whether the target was found failing a moment ago, after this execution was claimed."""
         if not self._opened or row.id in self._probes or (host := host_of(row.target)) is None:
             return False
         return self._opened.get(circuit_name(host, row.client_id), 0.0) > time.monotonic()

@@ -5,12 +5,13 @@ that have begun there must not begin elsewhere as well; rows that have not begun
 after a second the thread
 
 - gives up the rows that have not begun: from then on the loop starts none of them (``in_hand``), and then their leases
-are released; - hands back rows of claims whose answers the loop has not read, and ends sessions of the worker that
-stand in the middle of a transaction, because others wait for the rows that they have locked; - renews the worker and
-the leases of rows that have begun, as often as the renewer does, for as long as the attempt that blocks the loop may
-take, and half a lease more, in case the loop goes on. After that it ends the process (``ending``), and the execution
-that blocked it is to run alone. Where the worker may not end its process, it is lost like any other worker that is
-silent.
+  are released;
+- hands back rows of claims whose answers the loop has not read, and ends sessions of the worker that stand in the
+  middle of a transaction, because others wait for the rows that they have locked;
+- renews the worker and the leases of rows that have begun, as often as the renewer does, for as long as the attempt
+  that blocks the loop may take, and half a lease more, in case the loop goes on. After that it ends the process
+  (``ending``), and the execution that blocked it is to run alone. Where the worker may not end its process, it is lost
+  like any other worker that is silent.
 
 A thread cannot help where the handler keeps the interpreter's lock, as some extensions do, or where the process is
 stopped. Then the others find the worker silent, and the loop, when it goes on, doubts its leases.

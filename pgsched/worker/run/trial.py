@@ -26,12 +26,13 @@ from pgsched.worker.gates.gatekeeper import Gatekeeper
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _NOT_YET, _LOOK_EVERY, _IN_HAND = 0.05, 0.25, 60.0
+_PATIENCE = 5.0
 _FEWEST, _MOST = 10, 500
 
 
 class Trial(Claiming):
     """``tell`` is called with each execution before it runs, and with None when it is not in hand any more. ``over`` is
-    called once no execution has waited for ``patience`` seconds, and where one that is not in hand any more ``goes_on``
+    called once no execution has waited for five seconds, and where one that is not in hand any more ``goes_on``
     in a thread. The executions of the clients in ``without`` are for another process."""
 
     name = "trial"
@@ -49,12 +50,11 @@ class Trial(Claiming):
         over: Callable[[], None],
         goes_on: Callable[[], bool],
         without: Sequence[str] = (),
-        patience: float = 5.0,
     ) -> None:
         super().__init__(leases, dispatcher)
         self._admission, self._gatekeeper, self._mine = admission, gatekeeper, mine
         self._directory, self._tell, self._over = directory, tell, over
-        self._goes_on, self._without, self._patience = goes_on, without, patience
+        self._goes_on, self._without = goes_on, without
         self._idle_since: float | None = None
         self._turn = 0
         self._batch = _FEWEST
@@ -92,7 +92,7 @@ class Trial(Claiming):
     def _idle(self) -> float:
         now = time.monotonic()
         self._idle_since = self._idle_since or now
-        if now - self._idle_since >= self._patience:
+        if now - self._idle_since >= _PATIENCE:
             self._over()
         return _LOOK_EVERY
 
