@@ -723,6 +723,7 @@ function pgsched_internal.block_key(smallint,text,text,uuid,text) returns void v
 function pgsched_internal.bring_along(uuid) returns void volatility v parallel u
 function pgsched_internal.bury(smallint,uuid,text) returns void volatility v parallel u
 function pgsched_internal.cancel_waiting(text,text,integer) returns integer volatility v parallel u
+function pgsched_internal.capability_of(text) returns text volatility i parallel s
 function pgsched_internal.carry_on(uuid,timestamp with time zone) returns void volatility v parallel u
 function pgsched_internal.check_acts_for(text) returns boolean volatility s parallel s
 function pgsched_internal.check_after(text[],text,text,text) returns boolean volatility i parallel s
@@ -1067,6 +1068,7 @@ grant execute on pgsched_internal.block_key(smallint,text,text,uuid,text) to pgs
 grant execute on pgsched_internal.bring_along(uuid) to pgsched_worker
 grant execute on pgsched_internal.bury(smallint,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.cancel_waiting(text,text,integer) to pgsched_worker
+grant execute on pgsched_internal.capability_of(text) to pgsched_worker
 grant execute on pgsched_internal.carry_on(uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.check_acts_for(text) to pgsched_worker
 grant execute on pgsched_internal.check_after(text[],text,text,text) to pgsched_worker
@@ -1470,6 +1472,7 @@ comment on pgsched_internal.block_key(smallint,text,text,uuid,text) is 'Has an o
 comment on pgsched_internal.bring_along(uuid) is 'Has the waiting row of a job that was edited follow it, at its instant; called by pgsched.edit.'
 comment on pgsched_internal.bury(smallint,uuid,text) is 'Ends an execution that is locked and cannot even be held as failed, without what it carries.'
 comment on pgsched_internal.cancel_waiting(text,text,integer) is 'Cancels so many executions of a client that wait; returns how many of them were one-shots. Called by pgsched.cancel_all.'
+comment on pgsched_internal.capability_of(text) is 'What a worker must be able to do to deliver a target, as workers declare it.'
 comment on pgsched_internal.carry_on(uuid,timestamp with time zone) is 'Has a worker plan the next row of a job whose planned row was cancelled.'
 comment on pgsched_internal.check_acts_for(text) is 'True where the session acts for this client; raises PS012 otherwise.'
 comment on pgsched_internal.check_after(text[],text,text,text) is 'True for what an execution may be told to wait for; raises PS000 or PS002 with what to write otherwise.'

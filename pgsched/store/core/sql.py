@@ -1,10 +1,13 @@
 """The statements: one a file, named by its subject and verb, read once.
 
+Some have one clause more or less from one call to the next; ``core/clauses.sql`` has these, by name, and says why.
+
 Those of the hot path work on several partitions at once. Their file has two halves, divided by a line ``-- then``: what
 happens in each partition, on the partition's own table, and what is done with the rows of all. Naming the tables
 spares the planner all partitions but these, and lets it keep the plan; one statement spares a round trip for each.
 """
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
@@ -20,28 +23,32 @@ def statement(name: str) -> LiteralString:
 
 
 @cache
-def statement_in(name: str, partition: int, passing: LiteralString = "", order: LiteralString = "") -> LiteralString:
-    """The text for one partition: ``{p}`` stands for its number, ``{passing}`` for a condition on what is read,
-    ``{order}`` for " desc" where it is read from the end."""
-    return statement_passing(name, passing, order).replace("{p}", str(partition))
+def statement_in(name: str, partition: int, clauses: tuple[str, ...] = (), order: LiteralString = "") -> LiteralString:
+    """The text for one partition: as ``statement_with``, and ``{p}`` stands for its number."""
+    return statement_with(name, clauses, order).replace("{p}", str(partition))
 
 
 @cache
-def statement_passing(name: str, passing: LiteralString = "", order: LiteralString = "") -> LiteralString:
-    """The text of a statement with a condition on what is read, and the order in which it is."""
-    text: LiteralString = statement(name).replace("{passing}", passing).replace("{order}", order)
-    return text
+def statement_with(name: str, clauses: tuple[str, ...] = (), order: LiteralString = "") -> LiteralString:
+    """The text of a statement: ``{clauses}`` stands for these of ``core/clauses.sql``, ``{order}`` for " desc" where
+    rows are read from the end."""
+    text = "".join("\n" + _clauses()[clause] for clause in clauses)
+    return statement(name).replace("{clauses}", text).replace("{order}", order)
+
+
+@cache
+def _clauses() -> dict[str, LiteralString]:
+    _, *found = re.split(r"^-- (\w+): .*\n", statement("core/clauses"), flags=re.MULTILINE)
+    return dict(zip(found[::2], map(str.strip, found[1::2]), strict=True))
 
 
 @cache
 def statement_over(
-    name: str, partitions: tuple[int, ...], passing: LiteralString = "", order: LiteralString = ""
+    name: str, partitions: tuple[int, ...], clauses: tuple[str, ...] = (), order: LiteralString = ""
 ) -> LiteralString:
-    """The text for these partitions: ``{p}`` stands for each one's number, ``{rows}`` for the rows of all.
-
-    ``{passing}`` stands for a condition on the rows that are read, if there is one, ``{order}`` for " desc" where they
-    are read from the end."""
-    each, then = statement_passing(name, passing, order).split("\n-- then\n")
+    """The text for these partitions: as ``statement_with``, ``{p}`` stands for each one's number, and ``{rows}`` for
+    the rows of all."""
+    each, then = statement_with(name, clauses, order).split("\n-- then\n")
     parts = ",\n".join(f"part_{p} as (\n{each.replace('{p}', str(p))}\n)" for p in partitions)
     rows = " union all ".join(f"select * from part_{p}" for p in partitions)
     text: LiteralString = f"with {parts}\n{then.replace('{rows}', rows)}"

@@ -4,20 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import LiteralString, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from pgsched.domain.execution import Execution
 from pgsched.domain.gate import Gate
 from pgsched.store.core.connect import Connection
-from pgsched.store.core.sql import statement, statement_in, statement_passing
+from pgsched.store.core.sql import statement, statement_in, statement_with
 from pgsched.store.core.wire import Instants, Tokens, Uuids
 from pgsched.store.live.executions import Lease
-from pgsched.store.live.row_filter import LEFT
-
-_LOCKED: LiteralString = " for update of g"
-_WITHOUT: LiteralString = "\n     and due.client_id <> all (%(without)s)"
-_LOST: LiteralString = "\n     and coalesce(due.losses, 0) <= %(losses)s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +44,8 @@ async def read(connection: Connection, names: Sequence[str], *, worker: int, loc
     """How gates stand, locked until the transaction ends unless they are only looked at. One that is no more is left
     out. What is in hand of each is counted without this worker's."""
     parameters = {"names": sorted(names), "worker": worker}
-    text = statement("gates/read_gates")
-    gates = await connection.execute(text + _LOCKED if lock else text, parameters, binary=True)
+    text = statement_with("gates/read_gates", ("locked",) if lock else ())
+    gates = await connection.execute(text, parameters, binary=True)
     uses = await connection.execute(statement("gates/gate_use"), parameters)
     found = {
         row[0]: Gate(
@@ -178,12 +173,12 @@ async def claim_held(
     """Leases executions that a gate holds, those of the highest priority and the earliest first, without what needs
     capabilities that are ``left`` to other workers, without what was lost more often than ``losses`` times, and without
     these clients'."""
-    passing = (LEFT if left else "") + (_LOST if losses is not None else "") + (_WITHOUT if without else "")
+    named = {"left": list(left), "losses": losses, "apart": list(without)}
+    clauses = tuple(name for name, value in named.items() if value not in ([], None))
     cursor = await connection.execute(
-        statement_passing("gates/claim_held", passing),
+        statement_with("gates/claim_held", clauses),
         {
-            "gate": gate, "partitions": list(partitions), "batch": batch, "left": list(left), "losses": losses,
-            "without": list(without),
+            **named, "gate": gate, "partitions": list(partitions), "batch": batch,
             "owner": lease.owner, "token": lease.token, "lease": lease.length,
         },
         binary=True,

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, LiteralString, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from psycopg import AsyncConnection
@@ -33,7 +33,6 @@ from pgsched.store.jobs.starts import Planning, starts_of
 from pgsched.store.live.putting_off import PutOff, put_off
 
 _Successor = tuple[Execution, ClaimedDefinition, int, int]
-_UNLESS_IT_STANDS: LiteralString = "on conflict do nothing"
 
 
 class Planned(NamedTuple):
@@ -237,7 +236,7 @@ async def _insert(connection: AsyncConnection[Any], turn: _Turn) -> None:
     async with connection.pipeline():  # one wait for all partitions, after which it is known how many each has taken
         for partition, successors in planned.items():
             jobs, clients, revisions, instants, fires = zip(*sorted(successors), strict=True)
-            insert = statement_in("jobs/plan_successors", partition)
+            insert = statement_in("jobs/plan_successors", partition, ("unless_it_stands",) if turn.again else ())
             parameters = {
                 "clients": list(clients),
                 "jobs": Uuids(jobs),
@@ -245,7 +244,7 @@ async def _insert(connection: AsyncConnection[Any], turn: _Turn) -> None:
                 "instants": Instants(instants),
                 "fires": Instants(fires),
             }
-            cursor = await connection.execute(insert + _UNLESS_IT_STANDS if turn.again else insert, parameters)
+            cursor = await connection.execute(insert, parameters)
             turn.heard[partition] = min(fires)
             inserted.append((partition, parameters, len(jobs), cursor))
     for partition, parameters, count, cursor in inserted:

@@ -69,7 +69,7 @@ async def _sift(connection: Connection, lease: Lease, shares: Sequence[Share], h
         places: list[RowPlace] = []
         for share in shares:
             named = how.row_filter.parameters_in(share.partition)
-            places += await lock_due(connection, lease, [share], how.row_filter.condition, named, how.row_filter.order)
+            places += await lock_due(connection, lease, [share], how.row_filter.clauses, named, how.row_filter.order)
         return places
 
     async def attempt(places: Sequence[RowPlace]) -> None:

@@ -149,7 +149,7 @@ def _claims(
             share = wanted.get(partition) or Share(partition, LONG_AGO, 0)
             parameters[f"low_{partition}"] = Instant(share.low)
             parameters[f"batch_{partition}"] = share.batch
-        yield statement_over("live/claim", partitions, row_filter.condition, row_filter.order), parameters
+        yield statement_over("live/claim", partitions, row_filter.clauses, row_filter.order), parameters
 
 
 @dataclass(slots=True)

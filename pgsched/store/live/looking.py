@@ -28,7 +28,7 @@ async def next_due(
     for partitions in together(lows):
         parameters: dict[str, Any] = {f"low_{p}": Instant(lows.get(p, FAR_OFF)) for p in partitions}
         parameters |= row_filter.parameters_in(partitions[0]) | {"until": Instant(until)}
-        text = statement_over("live/next_due", partitions, row_filter.condition)
+        text = statement_over("live/next_due", partitions, row_filter.clauses)
         cursor = await connection.execute(text, parameters, binary=True)
         rows += await cursor.fetchall()
     return Next({row[0]: row[1] for row in rows if row[1] is not None}, rows[-1][2], rows[-1][3] > _FILLING)
@@ -47,7 +47,7 @@ async def peek(
 ) -> WaitingRange:
     """Looks for rows that are not passed over among the next ``most`` waiting ones from ``low`` to ``until``."""
     parameters = {"low": Instant(low), "until": Instant(until), "most": most} | row_filter.parameters_in(partition)
-    text = statement_in("live/peek", partition, row_filter.condition)
+    text = statement_in("live/peek", partition, row_filter.clauses)
     cursor = await connection.execute(text, parameters, binary=True)
     return WaitingRange._make(await cursor.fetchone() or (None, None))
 

@@ -7,13 +7,6 @@ from typing import Any, LiteralString
 from pgsched.domain.partitions import queue_of
 from pgsched.store.core.wire import Uuids
 
-_INDENT: LiteralString = "\n            "
-_CAPABILITY: LiteralString = """case when due.target like 'kafka:%%' then 'kafka:'
-                when due.target like 'sql:%%' then 'sql:' else due.target end"""
-
-LEFT: LiteralString = _INDENT + "and " + _CAPABILITY + " <> all (%(left)s)"
-"""Of rows ``due``, those that need none of the capabilities that are left to other workers."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowFilter:
@@ -22,8 +15,8 @@ class RowFilter:
     The filter accepts the rows of one client (``only``), or the rows of all clients except those ``apart``, the
     one-shots of the clients ``held`` and, if it is ``plain``, everything that recurs or has an ordering key.
 
-    In each case it rejects rows that need a capability ``left`` to other workers (by queue, which is partition // 16),
-    and one-shots that need a capability which no worker has (``missed``).
+    In each case it rejects rows that need a capability ``left`` to other workers (by the queue's number), and
+    one-shots that need a capability which no worker has (``missed``).
     """
 
     held: tuple[str, ...] = ()
@@ -38,24 +31,9 @@ class RowFilter:
     """Whether they are read from the end, those that are due last before the others."""
 
     @property
-    def condition(self) -> LiteralString:
-        """What a statement says of the rows ``due`` beside their instants; nothing where all are read."""
-        text: LiteralString = ""
-        if self.left:
-            text += LEFT
-        if self.missed:
-            text += _INDENT + "and (" + _CAPABILITY + " <> all (%(missed)s) or due.plan is not null)"
-        if self.refused:
-            text += _INDENT + "and due.id <> all (%(refused)s)"
-        if self.only is not None:
-            return text + _INDENT + "and due.client_id = %(only)s"
-        if self.plain:
-            return text + _INDENT + "and due.plan is null and due.ordering_key is null"
-        if self.held:
-            text += _INDENT + "and (due.client_id <> all (%(held)s) or due.plan is not null)"
-        if self.apart:
-            text += _INDENT + "and due.client_id <> all (%(apart)s)"
-        return text
+    def clauses(self) -> tuple[str, ...]:
+        """The clauses of a statement that reads these rows; none where it reads all."""
+        return tuple(self._values())
 
     @property
     def order(self) -> LiteralString:
@@ -63,18 +41,26 @@ class RowFilter:
         return " desc" if self.latest_first else ""
 
     def parameters_in(self, partition: int) -> dict[str, Any]:
-        """What the condition names, in the queue of this partition."""
-        named: dict[str, Any] = {"missed": self.missed}
-        if self.only is None and not self.plain:
-            named |= {"held": self.held, "apart": self.apart}
-        given: dict[str, Any] = {name: list(values) for name, values in named.items() if values}
+        """The parameters of the clauses, in the queue of this partition."""
+        values = self._values()
+        if "left" in values:
+            values["left"] = list(self.left.get(queue_of(partition), ()))
+        return values
+
+    def _values(self) -> dict[str, Any]:
+        """What each clause names."""
+        values: dict[str, Any] = {
+            "left": self.left,
+            "missed": list(self.missed),
+            "refused": self.refused and Uuids(self.refused),
+        }
         if self.only is not None:
-            given["only"] = self.only
-        if self.refused:
-            given["refused"] = Uuids(self.refused)
-        if self.left:
-            given["left"] = list(self.left.get(queue_of(partition), ()))
-        return given
+            values["only"] = self.only
+        elif self.plain:
+            values["plain"] = True
+        else:
+            values |= {"held": list(self.held), "apart": list(self.apart)}
+        return {clause: value for clause, value in values.items() if value}
 
     @property
     def is_by_target(self) -> bool:

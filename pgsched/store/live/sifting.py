@@ -68,7 +68,7 @@ async def lock_due(
     connection: Connection,
     lease: Lease,
     shares: Iterable[Share],
-    passing: LiteralString,
+    clauses: tuple[str, ...],
     named: Mapping[str, Any],
     order: LiteralString = "",
 ) -> list[RowPlace]:
@@ -80,7 +80,7 @@ async def lock_due(
         parameters = {**named, "low": Instant(share.low), "ahead": lease.ahead, "batch": share.batch}
         try:
             async with connection.transaction():
-                text = statement_in("live/due_rows", share.partition, passing, order)
+                text = statement_in("live/due_rows", share.partition, clauses, order)
                 cursor = await connection.execute(text, parameters, binary=True)
                 places += [RowPlace(share.partition, row[0]) for row in await cursor.fetchall()]
         except psycopg.Error as error:

@@ -6,7 +6,7 @@ what is not to run is accounted for. What runs is handed back in the same transa
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, LiteralString, NamedTuple
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import AsyncConnection
@@ -22,7 +22,7 @@ from pgsched.store.live.executions import Group, Lease, Share
 from pgsched.store.live.parking import SetAside
 from pgsched.store.live.sifting import RowPlace, lease_rows, lock_due, sift
 
-_PLANNED: LiteralString = "\n            and due.plan > 0"
+_PLANNED = ("planned",)
 
 
 class Passing(NamedTuple):

@@ -1,12 +1,14 @@
 """The claim: which rows it leases, in which order, and that a recurring row brings its successor or is not taken."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import psycopg
 import pytest
 
+from pgsched.domain.capability import needs
 from pgsched.domain.execution import Execution
 from pgsched.store.core.connect import Connection, connect
 from pgsched.store.core.wire import FAR_OFF, LONG_AGO, microseconds, to_instant
@@ -279,6 +281,27 @@ async def test_a_part_tells_the_first_that_is_not_passed_over_and_where_it_ends(
             low = None if read_to is None else read_to + 1
     assert found
     assert set(found) <= {microseconds(datetime(2020, 1, 1, hour, tzinfo=UTC)) for hour in (2, 3)}
+
+
+@pytest.mark.parametrize(
+    "row_filter", [RowFilter(only="default"), RowFilter(plain=True), RowFilter(missed=("kafka:",))]
+)
+async def test_rows_with_which_nothing_can_be_done_are_passed_over_by_claims_and_by_looks(
+    db: Session, worker: Connection, row_filter: RowFilter
+) -> None:
+    refused, second = due(db, 2, partition=4)
+    row_filter = replace(row_filter, refused=(refused.bytes,), left={0: ("python:send_email",)})
+    instant = to_instant(value(db, "select fire_at from pgsched.executions where id = %s", [second]))
+    part = await looking.peek(worker, 4, LONG_AGO, until=FAR_OFF, most=2, row_filter=row_filter)
+    earliest, _, _ = await looking.next_due(worker, {4: LONG_AGO}, row_filter=row_filter)
+    assert (part.first, earliest) == (instant, {4: instant})
+    claimed = await claim(worker, batch=2, partitions=[4], row_filter=row_filter)
+    assert [row.id for row in claimed] == [second.bytes]
+
+
+@pytest.mark.parametrize("target", ["python:send_email", "kafka:orders", "sql:shop.settle"])
+def test_the_database_and_python_know_the_same_capability_of_a_target(db: Session, target: str) -> None:
+    assert value(db, "select pgsched_internal.capability_of(%s)", [target]) == needs(target)
 
 
 async def test_a_row_that_stands_last_and_cannot_be_claimed_is_found_where_claims_begin_there(

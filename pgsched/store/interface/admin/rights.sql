@@ -94,7 +94,7 @@ begin
   perform pgsched_internal.grant_execute(array[
     'pgsched_internal.account_from_claimed', 'pgsched_internal.accounted_to', 'pgsched_internal.acting_role', 'pgsched_internal.acts_for',
     'pgsched_internal.advance_replay', 'pgsched_internal.any_partition_of', 'pgsched_internal.decide',
-    'pgsched_internal.attempts_in', 'pgsched_internal.backoff', 'pgsched_internal.block_key', 'pgsched_internal.bring_along', 'pgsched_internal.cancel_waiting',
+    'pgsched_internal.attempts_in', 'pgsched_internal.backoff', 'pgsched_internal.block_key', 'pgsched_internal.bring_along', 'pgsched_internal.cancel_waiting', 'pgsched_internal.capability_of',
     'pgsched_internal.carry_on', 'pgsched_internal.check_acts_for', 'pgsched_internal.check_after', 'pgsched_internal.check_backfill',
     'pgsched_internal.check_changes', 'pgsched_internal.check_claim', 'pgsched_internal.check_client_changes',
     'pgsched_internal.check_cron', 'pgsched_internal.check_dead_letter_filter', 'pgsched_internal.check_defaults',

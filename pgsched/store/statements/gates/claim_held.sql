@@ -1,10 +1,10 @@
 -- claim: leases executions that a gate holds, by priority and instant. Locks what it
 -- takes and passes over what another worker holds. Index: executions_gate; then the primary key.
--- A payload that is large, or compressed and so of unknown size, is kept back (store/payloads.py); both are told by its
+-- A payload that is large, or compressed and so of unknown size, is kept back (store/live/payloads.py); both are told by its
 -- head, without reading it.
 with fed as materialized (
   select due.partition, due.id from pgsched.executions due
-   where due.gate = %(gate)s and not isfinite(due.fire_at) and due.lease_token is null and due.partition = any (%(partitions)s){passing}
+   where due.gate = %(gate)s and not isfinite(due.fire_at) and due.lease_token is null and due.partition = any (%(partitions)s){clauses}
    order by coalesce((due.options ->> 'priority')::smallint, 0::smallint) desc, due.scheduled_for, due.id limit %(batch)s for update skip locked
 )
 update pgsched.executions e

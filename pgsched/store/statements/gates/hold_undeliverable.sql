@@ -2,9 +2,9 @@
 -- first, no more than a batch; passes over what another holds. Index: executions_fire_at.
 update pgsched_internal.executions_{p} e
    set fire_at = 'infinity', scheduled_for = coalesce(e.scheduled_for, e.fire_at),
-       gate = 'worker:' || case when e.target like 'kafka:%%' then 'kafka:' else e.target end
+       gate = 'worker:' || pgsched_internal.capability_of(e.target)
  where e.ctid = any (array(
          select due.ctid from pgsched_internal.executions_{p} due
           where due.partition = {p} and due.fire_at <= pgsched.now() and due.lease_token is null and due.plan is null
-            and case when due.target like 'kafka:%%' then 'kafka:' else due.target end = any (%(capabilities)s)
+            and pgsched_internal.capability_of(due.target) = any (%(capabilities)s)
           order by due.fire_at limit %(batch)s for update skip locked))

@@ -3,7 +3,7 @@
 -- Locks the rows it takes and passes over those another worker holds. Index: executions_fire_at. No lease column is
 -- in an index, so the update is HOT. low is a hint that skips the dead entries at the left edge; rows that stand
 -- behind it are found by the sweep.
--- A payload that is large, or compressed and so of unknown size, is kept back (store/payloads.py); both are told by its
+-- A payload that is large, or compressed and so of unknown size, is kept back (store/live/payloads.py); both are told by its
 -- head, without reading it.
 update pgsched_internal.executions_{p} e
    set lease_owner = %(owner)s, lease_token = %(token)s,
@@ -11,7 +11,7 @@ update pgsched_internal.executions_{p} e
  where e.ctid = any (array(
          select due.ctid from pgsched_internal.executions_{p} due
           where due.partition = {p} and due.fire_at >= %(low_{p})s
-            and due.fire_at <= pgsched.now() + %(ahead)s and due.lease_token is null{passing}
+            and due.fire_at <= pgsched.now() + %(ahead)s and due.lease_token is null{clauses}
           order by due.fire_at{order} limit %(batch_{p})s for update skip locked))
 returning e.partition, e.id, e.lease_token, e.attempt, e.fire_at, coalesce(e.scheduled_for, e.fire_at), e.client_id,
           e.target,

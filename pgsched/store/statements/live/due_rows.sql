@@ -2,5 +2,5 @@
 -- carry is not looked at. Index: executions_fire_at.
 select due.id from pgsched_internal.executions_{p} due
  where due.partition = {p} and due.fire_at >= %(low)s
-   and due.fire_at <= pgsched.now() + %(ahead)s and due.lease_token is null{passing}
+   and due.fire_at <= pgsched.now() + %(ahead)s and due.lease_token is null{clauses}
  order by due.fire_at{order} limit %(batch)s for update skip locked

@@ -4,7 +4,7 @@
 -- Locks nothing. Index: executions_fire_at, its first entry without a lease in each partition.
 select {p}::smallint as partition,
        (select due.fire_at from pgsched_internal.executions_{p} due
-         where due.partition = {p} and due.fire_at >= %(low_{p})s and due.fire_at <= %(until)s and due.lease_token is null{passing}
+         where due.partition = {p} and due.fire_at >= %(low_{p})s and due.fire_at <= %(until)s and due.lease_token is null{clauses}
          order by due.fire_at limit 1) as fire_at
 -- then
 select partition, fire_at, pgsched.now() + (clock_timestamp() - now()), (select pg_notification_queue_usage()) from ({rows}) next

@@ -1,0 +1,26 @@
+-- Clauses that a statement may have where it says {clauses}, each behind its name and what it is for. They are not parameters of
+-- the statement, because plans are kept: a condition that a parameter switches off would still be evaluated for each row that is read,
+-- a lock that nobody wants would be waited for, and an insert that expects a conflict costs a fifth more. Rows that are read are "due".
+
+-- left: without what needs a capability that is left to other workers
+and pgsched_internal.capability_of(due.target) <> all (%(left)s)
+-- missed: without one-shots that need a capability that no worker has
+and (pgsched_internal.capability_of(due.target) <> all (%(missed)s) or due.plan is not null)
+-- refused: without rows with which the database lets nobody do anything
+and due.id <> all (%(refused)s)
+-- only: of one client
+and due.client_id = %(only)s
+-- plain: without what recurs or has an order
+and due.plan is null and due.ordering_key is null
+-- held: without the one-shots of clients that are held
+and (due.client_id <> all (%(held)s) or due.plan is not null)
+-- apart: without the clients that are claimed from apart
+and due.client_id <> all (%(apart)s)
+-- losses: without what was lost more often
+and coalesce(due.losses, 0) <= %(losses)s
+-- planned: what recurs and is planned
+and due.plan > 0
+-- locked: has the gates that are read locked
+for update of g
+-- unless_it_stands: leaves out what somebody else has inserted already
+on conflict do nothing
