@@ -37,7 +37,7 @@ class Verdict(Exception):
         self.outcome = outcome
 
 
-class Refused(Verdict):
+class FinalFailure(Verdict):
     """A failure that another try would meet again."""
 
     def __init__(self, message: str) -> None:

@@ -11,14 +11,14 @@ import ipaddress
 import socket
 from typing import Any
 
-from pgsched.delivery.channel import Refused
+from pgsched.delivery.channel import FinalFailure
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
 """Family, kind, protocol, canonical name and socket address, as the system's resolver gives them."""
 
 
-class AddressRefused(Refused, OSError):
+class AddressRefused(FinalFailure, OSError):
     """The address is not one that callbacks may go to. An OSError, so that connecting tries the next
     address."""
 

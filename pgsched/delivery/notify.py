@@ -7,7 +7,7 @@ does.
 from collections.abc import Callable
 from functools import partial
 
-from pgsched.delivery.channel import Refused, outcome_of
+from pgsched.delivery.channel import FinalFailure, outcome_of
 from pgsched.delivery.places import Places, alone
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import AlreadySettled, Outcome
@@ -46,7 +46,7 @@ class NotifyChannel:
         await self._sessions.close()
 
 
-class Unnotifiable(Refused):
+class Unnotifiable(FinalFailure):
     """PostgreSQL or pgsched refuses this notification for good."""
 
 

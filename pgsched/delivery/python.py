@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import orjson
 
 from pgsched.delivery.accounts import Accounts
-from pgsched.delivery.channel import Refused, Verdict, cut
+from pgsched.delivery.channel import FinalFailure, Verdict, cut
 from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failures import Failures, Raised
 from pgsched.delivery.handlers import Handler
@@ -52,7 +52,7 @@ class Retry(Verdict):
         super().__init__(reason, failed if after is None else Postponed(after=after, reason=reason))
 
 
-class Fail(Refused):
+class Fail(FinalFailure):
     """Raised by a handler: this execution has failed, and no further attempt would change that."""
 
     def __init__(self, reason: str = "the handler gave up") -> None:
@@ -183,7 +183,7 @@ class UnknownHandler(Verdict):
         super().__init__(f"this worker has no handler for {target}", Undeliverable(capability=target))
 
 
-class ResultRefused(Refused):
+class ResultRefused(FinalFailure):
     """The result of a handler cannot be stored. Its work is done, so another try would only do it twice."""
 
 

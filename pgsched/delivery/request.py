@@ -14,10 +14,10 @@ from pgsched.domain.execution import Execution, instant_text, uuid_text
 from pgsched.domain.headers import check_header
 from pgsched.domain.policy import METHODS, Options
 from pgsched.errors import InvalidOptions
+from pgsched.store.core.wire import UNIX_TO_WIRE
 from pgsched.version import __version__
 
 _LONGEST_REMEMBERED = 2_048  # characters of headers that are kept for the next callback that has the same
-_UNIX_TO_2000 = 946_684_800
 _WITHOUT_BODY = frozenset({"GET", "HEAD"})
 # The libraries of Standard Webhooks parse the body that they have verified, and fail where there is none.
 _SIGNED_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
@@ -58,7 +58,7 @@ def compose(
         f"{signature}"
         f"pgsched-attempt: {execution.attempt}\r\n"
         f"pgsched-scheduled-for: {instant_text(execution.scheduled_for)}\r\n"
-        f"pgsched-deadline: {instant_text((now - _UNIX_TO_2000 + int(deadline)) * 1_000_000)}\r\n"
+        f"pgsched-deadline: {instant_text((now + int(deadline)) * 1_000_000 - UNIX_TO_WIRE)}\r\n"
         f"{completion}"
         f"traceparent: 00-{execution.id.hex()}-{rng.getrandbits(64) or 1:016x}-00\r\n"
         f"{length}\r\n"

@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 
 import psycopg
 
-from pgsched.delivery.channel import Refused, Verdict, outcome_of
+from pgsched.delivery.channel import FinalFailure, Verdict, outcome_of
 from pgsched.delivery.places import Places, alone
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import AlreadySettled, Failed, Outcome
@@ -85,7 +85,7 @@ def function_of(target: str) -> tuple[str, str]:
     return schema, name
 
 
-class NoRole(Refused):
+class NoRole(FinalFailure):
     """No role is set as which this client's functions are called."""
 
     def __init__(self, client_id: str) -> None:

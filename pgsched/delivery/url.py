@@ -4,7 +4,7 @@ import ipaddress
 from functools import lru_cache
 from typing import NamedTuple
 
-from pgsched.delivery.channel import Refused
+from pgsched.delivery.channel import FinalFailure
 from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import InvalidTarget
 
@@ -25,7 +25,7 @@ class Url(NamedTuple):
     path: str
 
 
-class Uncallable(Refused):
+class Uncallable(FinalFailure):
     """The target or its options do not make a valid request."""
 
 

@@ -24,6 +24,7 @@ from pgsched.store.live import looking
 from pgsched.store.live.executions import Lease
 from pgsched.store.pull import pulled
 from pgsched.store.pull.pulled import Passing
+from pgsched.worker.claim.leases import new_token
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.roster import Roster
 
@@ -106,7 +107,7 @@ class PulledQueues(Service):
         low = LONG_AGO if sweeps else self._clock.now() - _BACK
         lease = Lease(
             owner=self._roster.number,
-            token=self._roster.next_token(),
+            token=new_token(),
             length=self._lease,
             ahead=_AHEAD,
             definitions=self._definitions,

@@ -7,9 +7,10 @@ the clock is behind by at most that round trip and never ahead: nothing starts b
 
 import time
 
+from pgsched.store.core.wire import UNIX_TO_WIRE
+
 _FORGET_AFTER = 30.0
 _STEP = 0.01  # more than two readings can differ by their round trips: one of the clocks was set
-_UNIX_TO_2000 = 946_684_800
 
 
 class DatabaseClock:
@@ -47,4 +48,4 @@ class DatabaseClock:
 
     def epoch_seconds(self) -> int:
         """The database's time in seconds since 1970, for headers."""
-        return self.now() // 1_000_000 + _UNIX_TO_2000
+        return (self.now() + UNIX_TO_WIRE) // 1_000_000

@@ -7,7 +7,6 @@ Nothing is claimed from a queue that is paused.
 """
 
 import asyncio
-import secrets
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
@@ -19,7 +18,6 @@ from pgsched.version import __version__
 
 # A worker counts as frozen after two thirds of a lease, so that others find it out and have its rows within the whole.
 _TERM = 2 / 3
-_TOKEN_BITS = 63
 
 
 class Roster:
@@ -120,7 +118,3 @@ class Roster:
         self.partitions = partitions_from(served)
         self.open = partitions_from(queue for queue in served if queue not in paused)
         self.own = [partition for partition in self.own if partition in self.open]
-
-    def next_token(self) -> int:
-        """A token that no claim has had and nobody can guess: knowing it is the permission to settle."""
-        return secrets.randbits(_TOKEN_BITS) or 1

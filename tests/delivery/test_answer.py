@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgsched.delivery.answer import outcome_of_answer, parse_retry_after
+from pgsched.delivery.http import outcome_of_answer, parse_retry_after
 from pgsched.domain.outcome import Failed, Succeeded
 from pgsched.domain.policy import Options
 from tests.delivery.receiver import NOW

@@ -26,8 +26,8 @@ from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
 from pgsched.worker.claim.claiming import Claiming
 from pgsched.worker.claim.fairness import Backlog, Fairness, Stride
 from pgsched.worker.claim.leases import Leases
-from pgsched.worker.claim.rear import Front, Rear
-from pgsched.worker.claim.selection import Selection
+from pgsched.worker.claim.rear import Rear
+from pgsched.worker.claim.selection import Front, Selection
 from pgsched.worker.claim.sight import HELP_AFTER, LOOK_AGAIN, Sight, Wanted
 from pgsched.worker.claim.watch import QueueWatch
 from pgsched.worker.gates.admission import Admission
@@ -64,7 +64,7 @@ class Claimer(Claiming):
         self._supplied, self._admission, self._fairness, self._rear = supplied, admission, fairness, rear
         self._selection = selection
         self._sight, self._watch, self._stride = Sight(), QueueWatch(), Stride()
-        self._front = Front(self._sight, rear, self._roster, self._clock)
+        self._front = Front(self._sight, self._roster, self._clock, leave_behind=rear.read_from)
         self._wanted = Wanted(self._sight, self._roster, self._clock, ahead=self._ahead_us)
         self._looked_at = self._claimed_at = self._swept_at = float("-inf")
         self._sweep_took = float("inf")

@@ -1,6 +1,7 @@
 """Claims of one connection, and the leases under which they are made."""
 
 import asyncio
+import secrets
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -26,10 +27,16 @@ SURE = 0.6
 is heard counts as lost after two thirds of one."""
 CLAIMING_PATIENCE: LiteralString = "100ms"
 """How long a claim waits for a lock, before it is made without the row that needs it."""
+_TOKEN_BITS = 63
 _MOST_REFUSED = 1000
 _AT_THE_END, _PARTS_AT_THE_END = 5, 1000  # seconds; they end it before
 _PART = 1000  # rows of each partition
 _LOCKED = 0.05  # seconds until what somebody has locked is looked for once more
+
+
+def new_token() -> int:
+    """A token that no claim has had and nobody can guess: knowing it is the permission to settle."""
+    return secrets.randbits(_TOKEN_BITS) or 1
 
 
 class Leases:
@@ -61,7 +68,7 @@ class Leases:
 
     def ask(self, ahead: timedelta) -> Lease:
         """A new lease, under a token that no claim has had, for rows that are due within ``ahead``."""
-        token = self.roster.next_token()
+        token = new_token()
         self._unanswered.append(token)
         sure_until = time.monotonic() + self._sure
         return Lease(

@@ -1,14 +1,12 @@
-"""From where claims read while they pass a client's rows over: the front, and the rear behind it.
+"""The rear: reads and claims rows that stand behind the front while claims pass a client's rows over.
 
 To pass over a row is to read it. A client whose gate holds it back may have a million due rows, and a claim that read
 past all of them would keep every other client waiting. So while the worker passes a client over, claims begin no more
-than a moment before the present: at the front. The rear reads in parts what stands further back, and claims what other
-clients have there.
+than a moment before the present: at the front (``selection``). The rear reads in parts what stands further back, and
+claims what other clients have there.
 """
 
-import random
 import time
-from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from pgsched.signals import Signal
@@ -20,10 +18,7 @@ from pgsched.worker.claim.claiming import Claiming
 from pgsched.worker.claim.fairness import Fairness
 from pgsched.worker.claim.leases import Leases
 from pgsched.worker.claim.selection import Selection
-from pgsched.worker.claim.sight import REREAD, Sight
-from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.gates.admission import Admission
-from pgsched.worker.roster import Roster
 from pgsched.worker.run.dispatcher import Dispatcher
 
 _PART = 4_000  # rows that are read at once
@@ -118,58 +113,3 @@ class Rear(Claiming):
             return None
         self._fairness.observe(answer.taken, share.batch, now)
         return max(row.fire_at for row in answer.taken)
-
-
-class Front:
-    """Where claims begin: at the low mark, but no further than a moment back while a client is passed over."""
-
-    def __init__(self, sight: Sight, rear: Rear, roster: Roster, clock: DatabaseClock) -> None:
-        self._sight, self._rear, self._roster, self._clock = sight, rear, roster, clock
-        self._passed_over: set[str] = set()
-        self._since = 0
-        self._left_behind = False
-
-    def pass_over(self, clients: Iterable[str]) -> bool:
-        """Makes claims pass these clients over, and no others. Returns whether rows of other clients may stand before
-        the low marks now, so that the worker must look at its partitions again."""
-        before, self._passed_over = self._passed_over, set(clients)
-        if self._passed_over and not before:
-            self._since, self._left_behind = self._clock.now(), False
-        if not before - self._passed_over:
-            return False
-        if self._left_behind:
-            self._sight.forget()
-        else:
-            self._sight.reach_back(self._since - REREAD)
-        return True
-
-    def low(self, partition: int) -> int:
-        """Where a claim begins (wire count)."""
-        low, moment_back = self._sight.low(partition), self._clock.now() - REREAD
-        if low >= moment_back or not self._passed_over:
-            return low
-        self._left_behind = True
-        if partition in self._roster.own:
-            self._rear.read_from(partition, low)
-        return moment_back
-
-    def even(self, room: int, batch: int) -> list[Share]:
-        """Shares of the room for all partitions, in random order, so that with little room each has its turn, too."""
-        chosen, each = _divided(self._roster.open, room)
-        return [Share(partition, self.low(partition), min(batch, each)) for partition in chosen]
-
-    def latest(self, room: int, batch: int) -> list[Share]:
-        """Shares for rows that became due within the last moment, in this worker's own partitions."""
-        chosen, each = _divided(self._roster.own or self._roster.open, room)
-        moment_back = self._clock.now() - REREAD
-        return [Share(partition, moment_back, min(batch, each)) for partition in chosen]
-
-    def look_from(self, partition: int) -> int:
-        """Where a look begins: no later than a moment back, even if a claim that looked ahead read further."""
-        return min(self.low(partition), self._clock.now() - REREAD)
-
-
-def _divided(partitions: Sequence[int], room: int) -> tuple[list[int], int]:
-    """Partitions in random order, no more than there is room for, and the room that each has."""
-    chosen = random.sample(partitions, k=len(partitions))[:room]
-    return chosen, room // len(chosen) if chosen else 0

@@ -1,12 +1,21 @@
-"""Which due rows a worker's claims read: gates hold some clients back, some clients are claimed from apart, and some
-targets only other workers can deliver, or none."""
+"""Which due rows a worker's claims read, and from where.
 
+Gates hold some clients back, some clients are claimed from apart, and some targets only other workers can deliver, or
+none. While claims pass over a client's rows they read the front only, and ``rear`` reads what they leave behind.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from pgsched.store.live.executions import Share
 from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
 from pgsched.worker.claim.fairness import Fairness
+from pgsched.worker.claim.sight import REREAD, Sight
+from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.gates.admission import Admission
 from pgsched.worker.gates.capabilities import Capabilities
+from pgsched.worker.roster import Roster
 from pgsched.worker.run.shares import Shares
 
 
@@ -47,3 +56,61 @@ class Selection:
     def passed_over(self) -> frozenset[str]:
         """The clients and capabilities whose due rows claims read past until they are held; there may be any number."""
         return frozenset((*self._admission.passed_over, *self._capabilities.missed))
+
+
+class Front:
+    """Where claims begin: at the low mark, but no further than a moment back while a client is passed over. Then
+    ``leave_behind`` is called with each partition and the mark from which its rows are left behind."""
+
+    def __init__(
+        self, sight: Sight, roster: Roster, clock: DatabaseClock, *, leave_behind: Callable[[int, int], None]
+    ) -> None:
+        self._sight, self._roster, self._clock, self._leave_behind = sight, roster, clock, leave_behind
+        self._passed_over: set[str] = set()
+        self._since = 0
+        self._left_behind = False
+
+    def pass_over(self, clients: Iterable[str]) -> bool:
+        """Makes claims pass these clients over, and no others. Returns whether rows of other clients may stand before
+        the low marks now, so that the worker must look at its partitions again."""
+        before, self._passed_over = self._passed_over, set(clients)
+        if self._passed_over and not before:
+            self._since, self._left_behind = self._clock.now(), False
+        if not before - self._passed_over:
+            return False
+        if self._left_behind:
+            self._sight.forget()
+        else:
+            self._sight.reach_back(self._since - REREAD)
+        return True
+
+    def low(self, partition: int) -> int:
+        """Where a claim begins (wire count)."""
+        low, moment_back = self._sight.low(partition), self._clock.now() - REREAD
+        if low >= moment_back or not self._passed_over:
+            return low
+        self._left_behind = True
+        if partition in self._roster.own:
+            self._leave_behind(partition, low)
+        return moment_back
+
+    def even(self, room: int, batch: int) -> list[Share]:
+        """Shares of the room for all partitions, in random order, so that with little room each has its turn, too."""
+        chosen, each = _divided(self._roster.open, room)
+        return [Share(partition, self.low(partition), min(batch, each)) for partition in chosen]
+
+    def latest(self, room: int, batch: int) -> list[Share]:
+        """Shares for rows that became due within the last moment, in this worker's own partitions."""
+        chosen, each = _divided(self._roster.own or self._roster.open, room)
+        moment_back = self._clock.now() - REREAD
+        return [Share(partition, moment_back, min(batch, each)) for partition in chosen]
+
+    def look_from(self, partition: int) -> int:
+        """Where a look begins: no later than a moment back, even if a claim that looked ahead read further."""
+        return min(self.low(partition), self._clock.now() - REREAD)
+
+
+def _divided(partitions: Sequence[int], room: int) -> tuple[list[int], int]:
+    """Partitions in random order, no more than there is room for, and the room that each has."""
+    chosen = random.sample(partitions, k=len(partitions))[:room]
+    return chosen, room // len(chosen) if chosen else 0
