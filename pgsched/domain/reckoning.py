@@ -62,7 +62,7 @@ def reckon(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: d
     return _coalesced(recurrence, (), scheduled_for, passed.last)
 
 
-def reckon_put_off(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: datetime) -> Reckoning:
+def reckon_late(recurrence: Recurrence, rules: Rules, scheduled_for: datetime, now: datetime) -> Reckoning:
     """The same for a row that had to wait for an earlier run, or that stands for instants that were missed.
 
     It runs, however late it is by now: a job whose rows are claimed later than its interval is long would else never

@@ -53,11 +53,11 @@ async def with_own_tokens(connection: AsyncConnection[Any], rows: list[Execution
     return [row._replace(token=own[row.id]) if row.id in own else row for row in rows]
 
 
-async def park(connection: AsyncConnection[Any], partition: int, rows: Sequence[AcceptedRow]) -> None:
+async def defer(connection: AsyncConnection[Any], partition: int, rows: Sequence[AcceptedRow]) -> None:
     """Leaves rows to their targets. One that was completed before its answer came is gone by now, as it should be."""
     ids, tokens, seconds = zip(*rows, strict=True)
     parameters = {"ids": Uuids(ids), "tokens": Tokens(tokens), "seconds": list(seconds)}
-    await connection.execute(statement_in("ends/park", partition), parameters, binary=True)
+    await connection.execute(statement_in("ends/defer", partition), parameters, binary=True)
 
 
 def _may_be_deferred(options: bytes) -> bool:

@@ -16,7 +16,7 @@ from psycopg import AsyncConnection
 from pgsched.domain.definition import Definition
 from pgsched.domain.execution import Execution
 from pgsched.domain.memo import Memo
-from pgsched.domain.reckoning import Reckoning, reckon, reckon_put_off
+from pgsched.domain.reckoning import Reckoning, reckon, reckon_late
 from pgsched.domain.recurrence import Recurrence
 from pgsched.domain.rules import Rules, is_parsed
 from pgsched.domain.schedule import from_parts, next_instant
@@ -81,23 +81,23 @@ class ClaimedDefinition(Definition):
                 return following
         rules = self.parsed()
         nominal, moment = to_datetime(row.scheduled_for), to_datetime(now)
-        if was_put_off(row, rules):
-            return reckon_put_off(self.recurrence(), rules, nominal, moment)
+        if fires_late(row, rules):
+            return reckon_late(self.recurrence(), rules, nominal, moment)
         return reckon(self.recurrence(), rules, nominal, moment)
 
-    def put_off(self, row: Execution) -> bool:
-        """Whether a row fires later than planned (``was_put_off``), or may do so: rules are not parsed to find out."""
+    def may_fire_late(self, row: Execution) -> bool:
+        """Whether a row fires later than planned (``fires_late``), or may do so: rules are not parsed to find out."""
         if row.fire_at <= row.scheduled_for:
             return False
         if self.rules is not None and not is_parsed(self.rules):
             return True
         try:
-            return was_put_off(row, self.parsed())
+            return fires_late(row, self.parsed())
         except InvalidSchedule:  # raised again, and dealt with, by ``reckoned``
             return False
 
 
-def was_put_off(row: Execution, rules: Rules) -> bool:
+def fires_late(row: Execution, rules: Rules) -> bool:
     """Whether a row has waited for an earlier run, or stands for missed ones: it then fires later than planned."""
     spread = 0 if rules.spread is None else rules.spread // timedelta(microseconds=1)
     return row.fire_at > row.scheduled_for + spread

@@ -25,7 +25,7 @@ from pgsched.domain.rules import Rules
 from pgsched.store.core.sql import statement_in
 from pgsched.store.core.wire import LAST, LONG_AGO, Instants, Tokens, Uuids, to_instant
 from pgsched.store.ends.ends import finish_jobs, skip_claimed, skip_further
-from pgsched.store.jobs.definitions import ClaimedDefinition, Definitions, was_put_off
+from pgsched.store.jobs.definitions import ClaimedDefinition, Definitions, fires_late
 from pgsched.store.jobs.earlier import cancel_earlier, earlier_runs, marked_busy, queue
 from pgsched.store.jobs.following import count_runs, plan_completions
 from pgsched.store.jobs.reckoned import Reckoned, ReckonedChanges, changed_since, reckon_rows
@@ -119,7 +119,7 @@ async def _as_planned(
     connection: AsyncConnection[Any], rows: list[Execution], definitions: Mapping[bytes, ClaimedDefinition]
 ) -> list[Execution]:
     """The rows, each with the start that it had before it was put off for the sake of a lock."""
-    late = [row for row in rows if (found := definitions.get(row.id)) and found.put_off(row)]
+    late = [row for row in rows if (found := definitions.get(row.id)) and found.may_fire_late(row)]
     if not late:
         return rows
     marked = await marked_busy(connection, late)
@@ -128,7 +128,7 @@ async def _as_planned(
 
 def _put_off(turn: _Turn, row: Execution, rules: Rules) -> None:
     turn.idle.add(row.id)
-    turn.locked.append(PutOff(row, not was_put_off(row, rules)))
+    turn.locked.append(PutOff(row, not fires_late(row, rules)))
 
 
 def _run_of(turn: _Turn, one: Reckoned, changed: ReckonedChanges, now: int) -> _Run | None:
@@ -143,9 +143,9 @@ def _run_of(turn: _Turn, one: Reckoned, changed: ReckonedChanges, now: int) -> _
         return _Run(row, definition, rules, reckoned)
     successor = None if reckoned.successor is None else to_instant(reckoned.successor)
     if reckoned.runs:
-        earliest = row.fire_at if was_put_off(row, rules) else LONG_AGO
+        earliest = row.fire_at if fires_late(row, rules) else LONG_AGO
         return _Run(row, definition, rules, successor, earliest, reckoned.skipped)
-    # What runs instead has its turn now, whenever it was to start: it is put off until this moment.
+    # What runs instead has its turn now, whenever it was to start: it fires late, at this moment.
     _skip(turn, _Run(row, definition, rules, successor, now + 1), reckoned.skipped)
     return None
 

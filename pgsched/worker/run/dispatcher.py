@@ -27,7 +27,7 @@ from pgsched.worker.run.lane import AttemptPace, Lane
 from pgsched.worker.run.stand_in import Hand
 from pgsched.worker.run.terms import DEFAULT
 from pgsched.worker.run.upcoming import Rounds, Upcoming
-from pgsched.worker.run.waiting import PuttingOff, Waiting
+from pgsched.worker.run.waiting import Postponing, Waiting
 from pgsched.worker.run.watch import AttemptWatch
 
 _ROWS_BEFORE_YIELDING = 128
@@ -56,7 +56,7 @@ class Dispatcher:
         self._pace = AttemptPace(concurrency=concurrency, ahead=ahead)
         self._events, self._payloads, self.shares = events, payloads, shares
         self._waiting = Waiting(self._resume)
-        self._putting_off = PuttingOff(self._waiting, self._settle, events)
+        self._postponing = Postponing(self._waiting, self._settle, events)
         self.tenure = Tenure()
         self._rounds = Rounds(lambda: shares.wanted)
         self._ready = self._rounds.now
@@ -257,7 +257,7 @@ class Dispatcher:
         self._hand_back_excess()
         if self._waiting.count:
             self._waiting.look()
-            self._putting_off.turn()
+            self._postponing.turn()
         self.shares.look(self._waiting.by_client())
 
     def _hand_back_excess(self) -> None:

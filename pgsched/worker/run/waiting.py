@@ -3,8 +3,8 @@
 They have not begun: no timeout runs, nothing counts as an attempt, and their leases are renewed as those of all rows
 in hand. A place that becomes free goes in turn to each client that waits for it and may have one more.
 
-A row that has waited too long is put off for a moment: other due rows have room here, and a worker that has places may
-be quicker to deliver it. Where its own client keeps the places taken, it is put off for longer, with the reason.
+A row that has waited too long is postponed for a moment: other due rows have room here, and a worker that has places
+may be quicker to deliver it. Where its own client keeps the places taken, it is postponed for longer, with the reason.
 """
 
 import random
@@ -116,7 +116,7 @@ class Waiting:
             places.freed = None
 
 
-class PuttingOff:
+class Postponing:
     """Puts off rows that have waited too long, and logs that now and then."""
 
     def __init__(self, waiting: Waiting, settle: Settle, events: Events) -> None:
@@ -136,7 +136,7 @@ class PuttingOff:
                 self._tell(places, rows)
 
     def _tell(self, places: Places, rows: Sequence[Execution]) -> None:
-        """Logs it, with the client of which most rows are put off."""
+        """Logs it, with the client of which most rows are postponed."""
         [(client, _)] = Counter(row.client_id for row in rows).most_common(1)
         reason = places.why(client)
         said = {"reason": reason} if reason else {}

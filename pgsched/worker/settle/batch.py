@@ -26,7 +26,7 @@ class Batch:
         self.cut_short: ByPartition = {}
         self.finished: dict[int, list[Finished]] = {}
         self.postponed: dict[int, list[PostponedRow]] = {}
-        self.parked: dict[int, list[AcceptedRow]] = {}
+        self.deferred: dict[int, list[AcceptedRow]] = {}
         self.held: dict[int, list[HeldRow]] = {}
         self.returning: dict[int, int] = {}
         self.keys: dict[bytes, tuple[int, str, str]] = {}
@@ -68,9 +68,9 @@ class Batch:
             PostponedRow(row.id, row.token, after.total_seconds(), reason)
         )
 
-    def park(self, row: Execution, seconds: float) -> None:
+    def defer(self, row: Execution, seconds: float) -> None:
         self.count += 1
-        self.parked.setdefault(row.partition, []).append(AcceptedRow(row.id, row.token, seconds))
+        self.deferred.setdefault(row.partition, []).append(AcceptedRow(row.id, row.token, seconds))
 
     def hold(self, row: Execution, gate: str) -> None:
         """Makes a row wait behind a gate."""
@@ -81,7 +81,7 @@ class Batch:
         return (*self.succeeded.values(), self.discarded, self.released, self.cut_short)
 
     def _answers(self) -> tuple[_Answers, ...]:
-        return (self.finished, self.postponed, self.parked, self.held)
+        return (self.finished, self.postponed, self.deferred, self.held)
 
     def rows(self) -> list[tuple[bytes, int]]:
         """(id, token) of everything in the batch."""

@@ -142,7 +142,7 @@ class Settler(Service):
             case Late():
                 batch.finish(row, "late", None, counts=counts)
             case Deferred():
-                batch.park(row, longest_deferred(options, self._clock.age(row.scheduled_for)))
+                batch.defer(row, longest_deferred(options, self._clock.age(row.scheduled_for)))
             case Released(after=after, reason=reason) if after:
                 batch.postpone(row, after, reason)
                 self.expected(row.partition, self._clock.now() + after // _MICROSECOND)

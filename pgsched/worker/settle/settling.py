@@ -69,9 +69,9 @@ async def settle(connection: Connection, batch: Batch, owner: int, *, turns: boo
             moved.append(("postponed", await executions.postpone(connection, partition, put_off)))
         for partition, ends in batch.finished.items():
             finished[partition] = await executions.settle_finished(connection, partition, ends)
-        for partition, parked in batch.parked.items():
-            await deferred.park(connection, partition, parked)
-            settled.outcomes["deferred"] += len(parked)
+        for partition, accepted in batch.deferred.items():
+            await deferred.defer(connection, partition, accepted)
+            settled.outcomes["deferred"] += len(accepted)
         for partition, held in batch.held.items():
             await gates.hold_in(connection, partition, held)
             settled.outcomes["held"] += len(held)
@@ -88,7 +88,7 @@ async def settle(connection: Connection, batch: Batch, owner: int, *, turns: boo
     for partition, cursor in nexts.items():
         settled.fires += [(partition, instant) for (instant,) in await cursor.fetchall() if instant is not None]
     settled.outcomes = +settled.outcomes
-    settled.statements = len(moved) + len(finished) + len(batch.parked) + len(batch.held) + len(nexts)
+    settled.statements = len(moved) + len(finished) + len(batch.deferred) + len(batch.held) + len(nexts)
     return settled
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.smoke
 
 ACCEPTED = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
 COMPLETE = "select pgsched.complete(%s::uuid, %s, %s::jsonb)"
-PARKED = "select count(*) = %s from pgsched.executions where lease_token is not null and lease_owner is null"
+DEFERRED = "select count(*) = %s from pgsched.executions where lease_token is not null and lease_owner is null"
 
 
 @pytest.fixture
@@ -36,8 +36,8 @@ async def put(db: Connection, url: str, **options: object) -> str:
     )
 
 
-async def parked(db: Connection, count: int = 1) -> None:
-    await until(lambda: value(db, PARKED, count))
+async def deferred(db: Connection, count: int = 1) -> None:
+    await until(lambda: value(db, DEFERRED, count))
 
 
 def token_of(request: Request) -> int:
@@ -47,7 +47,7 @@ def token_of(request: Request) -> int:
 async def test_answered_202_it_runs_until_it_is_completed(db: Connection, running: Running, slow: Receiver) -> None:
     async with running() as worker:
         id = await put(db, slow.url)
-        await parked(db)
+        await deferred(db)
         assert await value(db, "select status::text from pgsched.status where id = %s::uuid", id) == "running"
         assert worker.dispatcher.in_hand.rows == {}
         await value(db, COMPLETE, id, token_of(slow.requests[0]), '{"done": 1}')
@@ -57,7 +57,7 @@ async def test_answered_202_it_runs_until_it_is_completed(db: Connection, runnin
 async def test_it_outlives_its_worker(db: Connection, running: Running, slow: Receiver) -> None:
     async with running():
         id = await put(db, slow.url)
-        await parked(db)
+        await deferred(db)
     async with running() as second:
         await until(lambda: value(db, "select count(*) = 1 from pgsched.workers"))
         await second.upkeep.reaper.turn()
@@ -81,7 +81,7 @@ async def test_it_may_be_completed_before_the_answer(db: Connection, running: Ru
 async def test_not_completed_in_time_it_is_called_again(db: Connection, running: Running, slow: Receiver) -> None:
     async with running(lease=6.0) as worker:
         await put(db, slow.url, backoff=["1ms"], max_attempts=2)
-        await parked(db)
+        await deferred(db)
         first = token_of(slow.requests[0])
         await db.execute("update pgsched.executions set fire_at = pgsched.now(), lease_expires_at = pgsched.now()")
         worker.upkeep.reaper._edges.hasten()
@@ -95,7 +95,7 @@ async def test_not_completed_in_time_it_is_called_again(db: Connection, running:
 async def test_it_may_say_that_it_failed(db: Connection, running: Running, slow: Receiver) -> None:
     async with running():
         id = await put(db, slow.url, max_attempts=1)
-        await parked(db)
+        await deferred(db)
         fail = "select pgsched.fail(%s::uuid, %s, 'out of paper')::text"
         assert await value(db, fail, id, token_of(slow.requests[0])) == "failed"
     assert await value(db, "select reason from pgsched.history") == "out of paper"
@@ -104,11 +104,11 @@ async def test_it_may_say_that_it_failed(db: Connection, running: Running, slow:
 async def test_a_token_serves_one_attempt(db: Connection, running: Running, slow: Receiver) -> None:
     async with running():
         id = await put(db, slow.url, backoff=["1ms"])
-        await parked(db)
+        await deferred(db)
         first = token_of(slow.requests[0])
         await value(db, "select pgsched.fail(%s::uuid, %s, 'again')::text", id, first)
         await until(lambda: _count(slow, 2))
-        await parked(db)
+        await deferred(db)
         with pytest.raises(psycopg.Error, match="not yours any more"):
             await value(db, COMPLETE, id, first, None)
 
@@ -117,13 +117,13 @@ async def test_deferred_ones_take_no_lane(db: Connection, running: Running, slow
     async with running(concurrency=2):
         for _ in range(10):
             await put(db, slow.url)
-        await parked(db, 10)
+        await deferred(db, 10)
 
 
 async def test_it_can_be_kept_for_longer(db: Connection, running: Running, slow: Receiver) -> None:
     async with running():
         id = await put(db, slow.url)
-        await parked(db)
+        await deferred(db)
         extend = "select pgsched.extend(%s::uuid, %s, '3 hours') > now() + interval '2 hours'"
         assert await value(db, extend, id, token_of(slow.requests[0]))
 

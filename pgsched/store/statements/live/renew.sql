@@ -1,4 +1,4 @@
--- renew: puts off the end of leases that are past a third of their life. Fenced by the token; index: the primary key;
+-- renew: prolongs leases that are past a third of their life. Fenced by the token; index: the primary key;
 -- HOT, for no lease column is indexed.
 -- Passes over what somebody else has locked.
 update pgsched_internal.executions_{p} e

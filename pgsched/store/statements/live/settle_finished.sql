@@ -1,6 +1,6 @@
 -- settle: rows whose attempts came to more than a plain success. What becomes of each is decided by its options: it enters
 -- history, with what follows from its end, or gives its lease back and waits for its next attempt, with the error as its reason. A failed attempt is written
--- down; one that never began, and so took no seconds, and one that its target put off do not count. The caller lets the next of
+-- down; one that never began, and so took no seconds, and one that its target postponed do not count. The caller lets the next of
 -- their ordering keys have their turn. Answers with how many came to what, and when the first of them fires again.
 -- Fenced by (id, token); index: the primary key; "any (array[…])" keeps it from being read whole to be joined in its order.
 with outcome as (
