@@ -12,7 +12,7 @@ from pgsched.delivery.places import Places, alone
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import AlreadySettled, Outcome
 from pgsched.domain.policy import Options
-from pgsched.store.core.sessions import Connection, Sessions
+from pgsched.store.core.sessions import Sessions
 from pgsched.store.ends import called
 
 LONGEST_PAYLOAD = 7999
@@ -35,7 +35,9 @@ class NotifyChannel:
         self._places.take(execution.client_id)
         try:
             _check(channel, payload)
-            await self._sessions.work("", partial(_notify, execution, channel, payload.decode()))
+            await self._sessions.work(
+                "", partial(called.notify_target, execution=execution, channel=channel, payload=payload.decode())
+            )
         except Exception as error:
             return outcome_of(error)
         finally:
@@ -58,7 +60,3 @@ def _check(channel: str, payload: bytes) -> None:
             f"the payload has {len(payload)} bytes, and PostgreSQL sends at most {LONGEST_PAYLOAD} with a "
             "notification: put the data into a table and schedule its key"
         )
-
-
-async def _notify(execution: Execution, channel: str, payload: str, connection: Connection) -> None:
-    await called.notify_target(connection, execution, channel, payload)

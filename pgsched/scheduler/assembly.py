@@ -115,7 +115,6 @@ class Assembly(Foundation):
             batch=self.settings.batch,
             ahead=timedelta(seconds=self.settings.look_ahead),
             poll=timedelta(seconds=self.settings.poll_interval),
-            supplied=self._is_supplied,
             admission=self.admission,
             fairness=self.fairness,
             rear=self.rear,
@@ -124,10 +123,6 @@ class Assembly(Foundation):
 
     async def _warm_claims(self, connection: Connection) -> None:
         await warm_claims(connection, self.roster.partitions)
-
-    def _is_supplied(self) -> bool:
-        """Whether everything that claims depend on has been loaded."""
-        return self.directory.loaded and self.gatekeeper.loaded and self.capabilities.known
 
     def _make_trial(self, trials: Trials) -> Trial:
         assert trials.tell is not None

@@ -13,7 +13,6 @@ A worker claims from its own partitions, and helps with another's once something
 
 import asyncio
 import time
-from collections.abc import Callable
 from datetime import timedelta
 
 from pgsched.domain.partitions import queue_of
@@ -51,7 +50,6 @@ class Claimer(Claiming):
         batch: int,
         ahead: timedelta,
         poll: timedelta,
-        supplied: Callable[[], bool],
         admission: Admission,
         fairness: Fairness,
         rear: Rear,
@@ -61,7 +59,7 @@ class Claimer(Claiming):
         self._batch, self._ahead = batch, ahead
         self._ahead_us = int(ahead.total_seconds() * 1e6)
         self._poll = poll.total_seconds()
-        self._supplied, self._admission, self._fairness, self._rear = supplied, admission, fairness, rear
+        self._admission, self._fairness, self._rear = admission, fairness, rear
         self._selection = selection
         self._sight, self._watch, self._stride = Sight(), QueueWatch(), Stride()
         self._front = Front(self._sight, self._roster, self._clock, leave_behind=rear.read_from)
@@ -111,7 +109,7 @@ class Claimer(Claiming):
                 self.expect(partition, instant)
 
     async def turn(self) -> float:
-        if not self._roster.number or not self._supplied():
+        if not self._roster.number or not self._selection.is_ready:
             return _NOT_YET
         await self.leases.give_back()
         if self._front.pass_over(self._selection.passed_over):

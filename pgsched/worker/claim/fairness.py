@@ -95,6 +95,11 @@ class Fairness:
         from apart, or many with few rows each."""
 
     @property
+    def loaded(self) -> bool:
+        """Whether the weights of clients and queues are known."""
+        return self._known.loaded
+
+    @property
     def clients(self) -> tuple[str, ...]:
         """The clients that are claimed from apart."""
         return tuple(self._apart)

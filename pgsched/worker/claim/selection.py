@@ -27,6 +27,11 @@ class Selection:
         self._shares = shares
 
     @property
+    def is_ready(self) -> bool:
+        """Whether the settings of clients, the gates and the capabilities of others have been loaded."""
+        return self._fairness.loaded and self._admission.book.loaded and self._capabilities.known
+
+    @property
     def row_filter(self) -> RowFilter:
         """The rows of all clients that are not claimed from apart and do not have too many rows waiting here, without
         those that a gate would hold."""

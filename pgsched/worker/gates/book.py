@@ -21,6 +21,7 @@ class Book:
     """The names of the gates, by whose executions they limit."""
 
     def __init__(self) -> None:
+        self.loaded = False
         self.names: frozenset[str] = frozenset()
         self.counting: frozenset[str] = frozenset()
         """The gates that count the executions in hand."""
@@ -30,7 +31,7 @@ class Book:
 
     def read(self, gates: Iterable[Standing]) -> None:
         """Takes the gates that there are now."""
-        gates = list(gates)
+        gates, self.loaded = list(gates), True
         self.names = frozenset(gate.name for gate in gates)
         self.counting = frozenset(gate.name for gate in gates if gate.counts)
         self._queues = {queue_of(gate.first_partition): gate.name for gate in gates if gate.first_partition is not None}

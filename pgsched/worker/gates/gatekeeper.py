@@ -63,7 +63,6 @@ class Gatekeeper(Claiming):
         self._read_at = self._looked_at = self._recounted_at = float("-inf")
         self._tidying = DutyCycle(_TIDYING_ONE_IN)
         self._round = Round()
-        self.loaded = False
 
     def look(self) -> None:
         """Gates were made, changed or dropped."""
@@ -107,7 +106,6 @@ class Gatekeeper(Claiming):
             return
         self._admission.book.read(await gates.standing(await self._chores.get()))
         self._read_at = time.monotonic()
-        self.loaded = True
         for held in self._admission.holding.values():
             held.doubt()
         self._recount()
