@@ -34,6 +34,9 @@ select c.oid::regclass::text, a.attname
  order by c.relname"""
 
 
+_OURS = "select count(*) from pg_stat_activity where application_name like 'pgsched%'"
+
+
 def as_login(url: str, role: str) -> str:
     """The address for a login of this room, whose passwords are all the same."""
     parts = urlsplit(url)
@@ -99,6 +102,13 @@ class House:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.communicate()
         self._processes = []
+        self._wait_until_gone()
+
+    def _wait_until_gone(self) -> None:
+        """What a worker process leaves ends by itself; until then it has its connections, of which there are few."""
+        deadline = time.monotonic() + 20
+        while self.owner.execute(_OURS).fetchone() != (0,) and time.monotonic() < deadline:
+            time.sleep(0.1)
 
     def in_every_way(self, more: EveryWay) -> None:
         """Its callbacks are received for as long as the house stands: some may be late."""
