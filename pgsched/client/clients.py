@@ -9,7 +9,7 @@ from pgsched.client.requests import Call, Length, body, check_names, path, prese
 from pgsched.store.admin.clients import ClientRow
 
 
-class ClientSettings(TypedDict, total=False):
+class ClientChanges(TypedDict, total=False):
     """Named settings change; None sets the default. ``options`` are replaced as a whole."""
 
     keep: str | None
@@ -34,9 +34,9 @@ class ClientMethods:
         return Call("GET", path("clients", client), ClientRow)
 
     @method
-    def set_client(self, client: str, **settings: Unpack[ClientSettings]) -> Call[ClientRow]:
+    def set_client(self, client: str, **settings: Unpack[ClientChanges]) -> Call[ClientRow]:
         """Sets what is named."""
-        check_names(settings, ClientSettings)
+        check_names(settings, ClientChanges)
         return Call("PATCH", path("clients", client), ClientRow, body=body(settings))
 
     @method

@@ -11,7 +11,7 @@ from pgsched.store.ends.dead_letters import DiscardedMany, Replay, Replaying
 from pgsched.store.lookup.rows import DeadLetter
 
 
-class DeadLetterFilter(TypedDict, total=False):
+class DeadLetterQuery(TypedDict, total=False):
     """``target`` is how the target begins, ``reason`` a part of the reason; ``start`` and ``end`` bound finished_at:
     from start on, before end.
     """
@@ -41,13 +41,13 @@ class DeadLetterMethods:
 
     @method
     def list_dead_letters(
-        self, *, state: str = "open", limit: int = 50, after: str | None = None, **wanted: Unpack[DeadLetterFilter]
+        self, *, state: str = "open", limit: int = 50, after: str | None = None, **wanted: Unpack[DeadLetterQuery]
     ) -> Call[Page[DeadLetter]]:
         """One page, the newest first. ``state`` is ``open``, ``replayed``, ``discarded`` or ``all``."""
         return _list(state, limit, after, wanted)
 
     @pages
-    def iter_dead_letters(self, *, state: str = "open", **wanted: Unpack[DeadLetterFilter]) -> Call[Page[DeadLetter]]:
+    def iter_dead_letters(self, *, state: str = "open", **wanted: Unpack[DeadLetterQuery]) -> Call[Page[DeadLetter]]:
         """All of them, page by page as they are asked for."""
         return _list(state, 500, None, wanted)
 
@@ -69,7 +69,7 @@ class DeadLetterMethods:
         new_target: str | None = None,
         note: str | None = None,
         dry_run: bool = False,
-        **wanted: Unpack[DeadLetterFilter],
+        **wanted: Unpack[DeadLetterQuery],
     ) -> Call[Replaying]:
         """Replays those that have all of this, ``rate`` of them a second; a dry run only counts them."""
         how = present({"rate": rate, "target": new_target, "note": note, "dry_run": dry_run})
@@ -91,7 +91,7 @@ class DeadLetterMethods:
         return Call("DELETE", _letter(execution_id), bool, "changed", query={"note": note})
 
 
-def discard_some(note: str | None, wanted: DeadLetterFilter) -> Call[DiscardedMany]:
+def discard_some(note: str | None, wanted: DeadLetterQuery) -> Call[DiscardedMany]:
     """The request that ``discard_all`` repeats until it is complete."""
     return Call("DELETE", path("dead-letters"), DiscardedMany, query=_filter(wanted) | {"note": note})
 
@@ -100,11 +100,11 @@ def _letter(execution_id: Id) -> str:
     return path("dead-letters", identity(execution_id))
 
 
-def _list(state: str, limit: int, after: str | None, wanted: DeadLetterFilter) -> Call[Page[DeadLetter]]:
+def _list(state: str, limit: int, after: str | None, wanted: DeadLetterQuery) -> Call[Page[DeadLetter]]:
     asked = _filter(wanted) | {"state": state, "limit": limit, "after": after}
     return Call("GET", path("dead-letters"), Page[DeadLetter], query=asked)
 
 
-def _filter(wanted: DeadLetterFilter) -> dict[str, Any]:
-    check_names(wanted, DeadLetterFilter)
+def _filter(wanted: DeadLetterQuery) -> dict[str, Any]:
+    check_names(wanted, DeadLetterQuery)
     return present(between(wanted))

@@ -9,7 +9,7 @@ from pgsched.client.requests import Call, Id, Instant, between, check_names, ide
 from pgsched.store.lookup.rows import Execution
 
 
-class ExecutionFilter(TypedDict, total=False):
+class ExecutionQuery(TypedDict, total=False):
     """``start`` and ``end`` bound scheduled_for: from start on, before end."""
 
     client: str | None
@@ -31,13 +31,13 @@ class ExecutionMethods:
 
     @method
     def list_executions(
-        self, *, limit: int = 50, after: str | None = None, **wanted: Unpack[ExecutionFilter]
+        self, *, limit: int = 50, after: str | None = None, **wanted: Unpack[ExecutionQuery]
     ) -> Call[Page[Execution]]:
         """One page, the newest first."""
         return _list(limit, after, wanted)
 
     @pages
-    def iter_executions(self, **wanted: Unpack[ExecutionFilter]) -> Call[Page[Execution]]:
+    def iter_executions(self, **wanted: Unpack[ExecutionQuery]) -> Call[Page[Execution]]:
         """All of them, page by page as they are asked for."""
         return _list(500, None, wanted)
 
@@ -48,7 +48,7 @@ class ExecutionMethods:
         return Call("POST", verb, NoneType, body={"fire_at": fire_at})
 
 
-def _list(limit: int, after: str | None, wanted: ExecutionFilter) -> Call[Page[Execution]]:
-    check_names(wanted, ExecutionFilter)
+def _list(limit: int, after: str | None, wanted: ExecutionQuery) -> Call[Page[Execution]]:
+    check_names(wanted, ExecutionQuery)
     asked = between(wanted) | {"limit": limit, "after": after}
     return Call("GET", path("executions"), Page[Execution], query=asked)

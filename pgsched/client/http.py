@@ -7,7 +7,7 @@ from typing import Self, TypeVar, Unpack
 import httpx
 
 from pgsched.client.clients import ClientMethods
-from pgsched.client.dead_letters import DeadLetterFilter, DeadLetterMethods, discard_some
+from pgsched.client.dead_letters import DeadLetterQuery, DeadLetterMethods, discard_some
 from pgsched.client.executions import ExecutionMethods
 from pgsched.client.gates import GateMethods
 from pgsched.client.jobs import JobMethods
@@ -40,7 +40,7 @@ class Client(_Methods, SyncBase):
         while True:
             yield from self._ask(claim_for_ever(queue, worker, batch, lease, wait))
 
-    def discard_all(self, *, note: str | None = None, **wanted: Unpack[DeadLetterFilter]) -> int:
+    def discard_all(self, *, note: str | None = None, **wanted: Unpack[DeadLetterQuery]) -> int:
         """Discards those that have all of this, in as many requests as it takes; returns how many."""
         done, total = self._ask(discard_some(note, wanted)), 0
         while not done.complete:
@@ -83,7 +83,7 @@ class AsyncClient(_Methods, AsyncBase):
             for message in await self._ask(claim_for_ever(queue, worker, batch, lease, wait)):
                 yield message
 
-    async def discard_all(self, *, note: str | None = None, **wanted: Unpack[DeadLetterFilter]) -> int:
+    async def discard_all(self, *, note: str | None = None, **wanted: Unpack[DeadLetterQuery]) -> int:
         """Discards those that have all of this, in as many requests as it takes; returns how many."""
         done, total = await self._ask(discard_some(note, wanted)), 0
         while not done.complete:

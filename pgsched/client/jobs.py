@@ -54,7 +54,7 @@ class JobGroup(TypedDict, total=False):
     labels: Mapping[str, str] | None
 
 
-class JobFilter(JobGroup, total=False):
+class JobQuery(JobGroup, total=False):
     """Which jobs a listing has."""
 
     state: str | None
@@ -83,7 +83,7 @@ class JobChanges(TypedDict, total=False):
     ordering_key: str | None
 
 
-class Spec(TypedDict, total=False):
+class PreviewOptions(TypedDict, total=False):
     """A schedule to look at. ``client`` and ``key`` are those of the job it is meant for: ``H`` is drawn from them."""
 
     at: datetime | str | None
@@ -114,12 +114,12 @@ class JobMethods:
         return Call("GET", _job(job_id), JobDetail)
 
     @method
-    def list_jobs(self, *, limit: int = 50, after: str | None = None, **wanted: Unpack[JobFilter]) -> Call[Page[Job]]:
+    def list_jobs(self, *, limit: int = 50, after: str | None = None, **wanted: Unpack[JobQuery]) -> Call[Page[Job]]:
         """One page, the newest first."""
         return _list(limit, after, wanted)
 
     @pages
-    def iter_jobs(self, **wanted: Unpack[JobFilter]) -> Call[Page[Job]]:
+    def iter_jobs(self, **wanted: Unpack[JobQuery]) -> Call[Page[Job]]:
         """All of them, page by page as they are asked for."""
         return _list(500, None, wanted)
 
@@ -170,10 +170,10 @@ class JobMethods:
 
     @method
     def preview_schedule(
-        self, *, count: int = 5, start: Instant | None = None, **spec: Unpack[Spec]
+        self, *, count: int = 5, start: Instant | None = None, **spec: Unpack[PreviewOptions]
     ) -> Call[list[Fire]]:
         """When a schedule would fire that is no job yet."""
-        check_names(spec, Spec)
+        check_names(spec, PreviewOptions)
         asked = {"schedule": {}} | _body(present(spec)) | present({"count": count, "from": start})
         return Call("POST", path("preview"), list[Fire], "next", body=asked)
 
@@ -208,14 +208,14 @@ def _job(id: Id, *verb: str) -> str:
     return path("jobs", identity(id), *verb)
 
 
-def _list(limit: int, after: str | None, wanted: JobFilter) -> Call[Page[Job]]:
-    check_names(wanted, JobFilter)
+def _list(limit: int, after: str | None, wanted: JobQuery) -> Call[Page[Job]]:
+    check_names(wanted, JobQuery)
     return Call("GET", path("jobs"), Page[Job], query=_group(wanted) | {"limit": limit, "after": after})
 
 
 def _group(group: Mapping[str, Any]) -> dict[str, Any]:
     """A filter as parameters. Raises TypeError for a name that it has not."""
-    check_names(group, JobFilter)
+    check_names(group, JobQuery)
     return {"label" if name == "labels" else name: value for name, value in group.items()}
 
 

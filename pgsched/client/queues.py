@@ -8,7 +8,7 @@ from pgsched.client.requests import Call, body, check_names, path
 from pgsched.store.admin.queues import QueueRow
 
 
-class QueueSettings(TypedDict, total=False):
+class QueueChanges(TypedDict, total=False):
     """Named settings change; None sets the default. ``options`` are replaced as a whole."""
 
     options: Mapping[str, Any] | None
@@ -30,15 +30,15 @@ class QueueMethods:
         return Call("GET", path("queues", name), QueueRow)
 
     @method
-    def create_queue(self, name: str, *, pulled: bool = False, **settings: Unpack[QueueSettings]) -> Call[QueueRow]:
+    def create_queue(self, name: str, *, pulled: bool = False, **settings: Unpack[QueueChanges]) -> Call[QueueRow]:
         """Makes a queue. Consumers claim from one that is ``pulled``; workers serve any other."""
-        check_names(settings, QueueSettings)
+        check_names(settings, QueueChanges)
         return Call("POST", path("queues"), QueueRow, body={"name": name, "pulled": pulled, **body(settings)})
 
     @method
-    def set_queue(self, name: str, **settings: Unpack[QueueSettings]) -> Call[QueueRow]:
+    def set_queue(self, name: str, **settings: Unpack[QueueChanges]) -> Call[QueueRow]:
         """Sets what is named."""
-        check_names(settings, QueueSettings)
+        check_names(settings, QueueChanges)
         return Call("PATCH", path("queues", name), QueueRow, body=body(settings))
 
     @method
