@@ -95,8 +95,7 @@ class Arrivals:
             queue.told.clear()
             due, started = None, time.monotonic()
             with contextlib.suppress(PgschedError):
-                async with self._database.connection() as connection:
-                    due = await messages.until_next(connection, queue.name)
+                due = await self._database.ask(messages.until_next, queue.name)
             if due is not None and due <= 0:
                 queue.wake_one()
             pause = _LOOK_EVERY if due is None or due <= 0 else min(due, _LOOK_EVERY)

@@ -60,28 +60,23 @@ async def start_backfill(
 ) -> Response[Backfilled]:
     """Those that have succeeded, or have a row that waits or runs, are passed over. Also while the job is paused."""
     wanted = Range(start=instant_of(data.start, "from"), end=instant_of(data.end, "to"), rate=data.rate)
-    async with database.connection() as connection:
-        found = await backfills.backfill(connection, job_id, wanted, dry_run=data.dry_run, actor=actor)
+    found = await database.ask(backfills.backfill, job_id, wanted, dry_run=data.dry_run, actor=actor)
     return made_at(f"/v1/backfills/{found.id}", found) if found.id else Response(found, status_code=200)
 
 
 @reads("/jobs/{job_id:str}/backfills", "The backfills of a job, the newest first", 404)
 async def job_backfills(job_id: JobId, database: Pooled, limit: Limit = 50, after: After = None) -> Page[Backfill]:
     """Each with how far it is."""
-    async with database.connection() as connection:
-        found = await backfills.of_job(connection, job_id, limit=limit + 1, after=position(after))
+    found = await database.ask(backfills.of_job, job_id, limit=limit + 1, after=position(after))
     return page_of(found, limit, lambda row: cursor(row.id))
 
 
 @reads("/backfills/{backfill_id:str}", "One backfill and how far it is", 404)
 async def get_backfill(backfill_id: BackfillId, database: Pooled) -> Backfill:
-    async with database.connection() as connection:
-        return await backfills.get(connection, backfill_id)
+    return await database.ask(backfills.get, backfill_id)
 
 
 @removes("/backfills/{backfill_id:str}", "Cancel a backfill", 404)
 async def cancel_backfill(backfill_id: BackfillId, database: Pooled, actor: Actor) -> Changed:
     """Its waiting executions are cancelled; running ones continue."""
-    async with database.connection() as connection:
-        changed = await backfills.cancel(connection, backfill_id, actor=actor)
-    return Changed(id=backfill_id, changed=changed)
+    return Changed(id=backfill_id, changed=await database.ask(backfills.cancel, backfill_id, actor=actor))

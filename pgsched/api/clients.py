@@ -45,15 +45,13 @@ class NewSecret(msgspec.Struct, frozen=True, kw_only=True):
 @reads("/clients", "List the clients that something is set for")
 async def list_clients(database: Pooled, limit: Limit = 50, after: AfterName = None) -> Page[ClientRow]:
     """One page, by name; the next one is asked for with after."""
-    async with database.connection() as connection:
-        found = await clients.all_clients(connection, limit=limit + 1, after=after)
+    found = await database.ask(clients.all_clients, limit=limit + 1, after=after)
     return page_of(found, limit, lambda row: row.client)
 
 
 @reads("/clients/{client:str}", "What is set for a client", 404)
 async def get_client(client: ClientName, database: Pooled) -> ClientRow:
-    async with database.connection() as connection:
-        return await clients.get_client(connection, client)
+    return await database.ask(clients.get_client, client)
 
 
 @replaces("/clients/{client:str}", "Set all of a client")
@@ -76,22 +74,19 @@ async def patch_client(client: ClientName, data: JSONBody[ClientSettings], datab
 @removes("/clients/{client:str}", "Forget what is set for a client", 409)
 async def drop_client(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
     """Its jobs and executions stay, and go by the defaults."""
-    async with database.connection() as connection:
-        return ClientChanged(client=client, changed=await clients.drop_client(connection, client, actor=actor))
+    return ClientChanged(client=client, changed=await database.ask(clients.drop_client, client, actor=actor))
 
 
 @acts("/clients/{client:str}/hold", "Hold a client")
 async def hold_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
     """Nothing more of it begins until it is released; what runs goes on."""
-    async with database.connection() as connection:
-        changed = await clients.hold_client(connection, client, note=note_in(data), actor=actor)
+    changed = await database.ask(clients.hold_client, client, note=note_in(data), actor=actor)
     return ClientChanged(client=client, changed=changed)
 
 
 @acts("/clients/{client:str}/release", "Release a client that is held")
 async def release_client(client: ClientName, database: Pooled, actor: Actor, data: Noted = None) -> ClientChanged:
-    async with database.connection() as connection:
-        changed = await clients.release_client(connection, client, note=note_in(data), actor=actor)
+    changed = await database.ask(clients.release_client, client, note=note_in(data), actor=actor)
     return ClientChanged(client=client, changed=changed)
 
 
@@ -102,13 +97,11 @@ async def rotate_secret(
     """Until the former secrets end, callbacks have a signature by each."""
     asked = data or Rotation()
     kept = KEPT_FOR if asked.keep_for is None else length_of(asked.keep_for)
-    async with database.connection() as connection:
-        secret = await clients.rotate_secret(connection, client, secret=asked.secret, keep_for=kept, actor=actor)
+    secret = await database.ask(clients.rotate_secret, client, secret=asked.secret, keep_for=kept, actor=actor)
     return NewSecret(client=client, secret=secret)
 
 
 @removes("/clients/{client:str}/secret", "Sign a client's callbacks no more")
 async def drop_secret(client: ClientName, database: Pooled, actor: Actor) -> ClientChanged:
     """The former secrets end too."""
-    async with database.connection() as connection:
-        return ClientChanged(client=client, changed=await clients.drop_secret(connection, client, actor=actor))
+    return ClientChanged(client=client, changed=await database.ask(clients.drop_secret, client, actor=actor))

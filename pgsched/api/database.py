@@ -2,9 +2,9 @@
 
 import asyncio
 import select
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection, IsolationLevel
@@ -17,6 +17,8 @@ from pgsched.store.core.pinned import REQUEST, REQUEST_LOCALLY, pin
 from pgsched.store.core.pooling import is_pooled
 from pgsched.store.core.refusals import refusal
 
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
 Lent = AbstractAsyncContextManager[AsyncConnection[Any]]
 WAIT = 5.0
 """Seconds that a request waits for a connection, and that one is tried to be made."""
@@ -79,6 +81,16 @@ class Database:
     def page(self) -> Lent:
         """The same for whoever reads a page of a listing, of whom no more than a part have one at a time."""
         return self._lend(self._pages)
+
+    async def ask(
+        self,
+        question: Callable[Concatenate[AsyncConnection[Any], _Given], Awaitable[_Answer]],
+        *given: _Given.args,
+        **named: _Given.kwargs,
+    ) -> _Answer:
+        """Calls a function of the store with a connection."""
+        async with self.connection() as connection:
+            return await question(connection, *given, **named)
 
     @asynccontextmanager
     async def _lend(self, turn: AbstractAsyncContextManager[None]) -> AsyncIterator[AsyncConnection[Any]]:

@@ -116,21 +116,18 @@ async def replay(
 ) -> Response[Replayed]:
     """Asked for again it answers with the same execution, unless that one has failed too."""
     wanted = data or ReplayOne()
-    async with database.connection() as connection:
-        id = await dead_letters.replay(connection, execution_id, wanted.changes(), note=wanted.note, actor=actor)
+    id = await database.ask(dead_letters.replay, execution_id, wanted.changes(), note=wanted.note, actor=actor)
     return made_at(f"/v1/executions/{id}", Replayed(id=id, dead_letter=execution_id))
 
 
 @removes("/dead-letters/{execution_id:str}", "Discard a dead letter", 404, 409)
 async def discard(execution_id: DeadLetterId, database: Pooled, actor: Actor, note: Why = None) -> Changed:
     """It is open no more; in history it stays."""
-    async with database.connection() as connection:
-        changed = await dead_letters.discard(connection, execution_id, note=note, actor=actor)
+    changed = await database.ask(dead_letters.discard, execution_id, note=note, actor=actor)
     return Changed(id=execution_id, changed=changed)
 
 
 @removes("/dead-letters", "Discard the dead letters that a filter names", dependencies=_FILTERED)
 async def discard_all(database: Pooled, actor: Actor, wanted: Wanted, note: Why = None) -> DiscardedMany:
     """At least one filter must be given."""
-    async with database.connection() as connection:
-        return await dead_letters.discard_all(connection, wanted, note=note, actor=actor)
+    return await database.ask(dead_letters.discard_all, wanted, note=note, actor=actor)

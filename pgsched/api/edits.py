@@ -42,8 +42,7 @@ async def preview_edit(job_id: JobId, data: JSONBody[PreviewEdit], database: Poo
     """Takes what PATCH takes, and writes nothing. A paused job is shown as it would fire if it were not."""
     changes = edits.changes_of(data.changes())
     start = _start(data.start)
-    async with database.connection() as connection:
-        return await edits.preview_job(connection, job_id, changes, start=start, count=data.count)
+    return await database.ask(edits.preview_job, job_id, changes, start=start, count=data.count)
 
 
 @acts("/preview", "When a schedule would fire")
@@ -51,8 +50,7 @@ async def preview_spec(data: JSONBody[PreviewSpec], database: Pooled) -> Preview
     """For a schedule that is no job yet. Nothing is written."""
     start = _start(data.start)
     if start is None:
-        async with database.connection() as connection:
-            start = await listings.time_of(connection)
+        start = await database.ask(listings.time_of)
     asked = data.schedule
     fires = await asyncio.to_thread(
         preview,

@@ -89,8 +89,7 @@ async def reschedule(
 ) -> Rescheduled:
     """A row of a recurring job stays where its schedule has it."""
     fire_at = instant_of(data.fire_at, "fire_at")
-    async with database.connection() as connection:
-        await calls.reschedule(connection, execution_id, fire_at, actor=actor)
+    await database.ask(calls.reschedule, execution_id, fire_at, actor=actor)
     return Rescheduled(id=execution_id, fire_at=fire_at)
 
 

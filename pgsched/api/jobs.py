@@ -72,25 +72,19 @@ async def get_job(job_id: JobId, database: Pooled) -> JobDetail:
 @removes("/jobs/{job_id:str}", "Cancel a job, or an execution that waits", 404, 409)
 async def cancel_job(job_id: JobId, database: Pooled, actor: Actor, note: Why = None) -> Changed:
     """A running execution continues; nothing more is planned."""
-    async with database.connection() as connection:
-        changed = await calls.cancel(connection, job_id, note=note, actor=actor)
-    return Changed(id=job_id, changed=changed)
+    return Changed(id=job_id, changed=await database.ask(calls.cancel, job_id, note=note, actor=actor))
 
 
 @acts("/jobs/{job_id:str}/pause", "Pause a job", 404, 409)
 async def pause(job_id: JobId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
     """Nothing more is planned until it is resumed; what is running goes on."""
-    async with database.connection() as connection:
-        changed = await calls.pause(connection, job_id, note=note_in(data), actor=actor)
-    return Changed(id=job_id, changed=changed)
+    return Changed(id=job_id, changed=await database.ask(calls.pause, job_id, note=note_in(data), actor=actor))
 
 
 @acts("/jobs/{job_id:str}/resume", "Resume a paused job", 404, 409)
 async def resume(job_id: JobId, database: Pooled, actor: Actor, data: Noted = None) -> Changed:
     """It goes on from its next instant; those that passed in the pause are not made up for."""
-    async with database.connection() as connection:
-        changed = await calls.resume(connection, job_id, note=note_in(data), actor=actor)
-    return Changed(id=job_id, changed=changed)
+    return Changed(id=job_id, changed=await database.ask(calls.resume, job_id, note=note_in(data), actor=actor))
 
 
 @acts("/jobs/pause", "Pause the jobs of a client, or with labels")
@@ -122,8 +116,7 @@ async def cancel_all(
 @makes("/jobs/{job_id:str}/trigger", "Run a job now, besides its schedule", 404, 409, 429)
 async def trigger(job_id: JobId, database: Pooled, actor: Actor) -> Response[Triggered]:
     """Also while it is paused, or finished. Each call is one more execution."""
-    async with database.connection() as connection:
-        execution_id = await calls.trigger(connection, job_id, actor=actor)
+    execution_id = await database.ask(calls.trigger, job_id, actor=actor)
     return made_at(f"/v1/executions/{execution_id}", Triggered(id=execution_id, job_id=job_id))
 
 
@@ -138,9 +131,7 @@ async def job_executions(job_id: JobId, database: Pooled, limit: Limit = 50, aft
 async def _change_all(
     database: Pooled, actor: Actor, verb: calls.Verb, wanted: JobFilter, note: str | None
 ) -> ChangedMany:
-    async with database.connection() as connection:
-        changed = await calls.change_all(connection, verb, wanted, note=note, actor=actor)
-    return ChangedMany(changed=changed)
+    return ChangedMany(changed=await database.ask(calls.change_all, verb, wanted, note=note, actor=actor))
 
 
 def _labels(given: list[str] | None) -> dict[str, str] | None:

@@ -33,15 +33,13 @@ async def list_limits(
     database: Pooled, kind: KindAsked = None, limit: PageSize = 50, after: AfterName = None
 ) -> Page[LimitRow]:
     """One page, by kind and name; the next one is asked for with after."""
-    async with database.connection() as connection:
-        found = await limits.all_limits(connection, limit=limit + 1, after=after, kind=kind)
+    found = await database.ask(limits.all_limits, limit=limit + 1, after=after, kind=kind)
     return page_of(found, limit, lambda row: f"{row.kind}:{row.name}")
 
 
 @reads("/limits/{kind:str}/{name:str}", "One limit", 404)
 async def get_limit(kind: Kind, name: LimitName, database: Pooled) -> LimitRow:
-    async with database.connection() as connection:
-        return await limits.get_limit(connection, kind, name)
+    return await database.ask(limits.get_limit, kind, name)
 
 
 @replaces("/limits/{kind:str}/{name:str}", "Set a limit", 404)
@@ -58,6 +56,4 @@ async def put_limit(
 @removes("/limits/{kind:str}/{name:str}", "Take a limit away")
 async def drop_limit(kind: Kind, name: LimitName, database: Pooled, actor: Actor) -> LimitChanged:
     """Executions that it held back become eligible at once."""
-    async with database.connection() as connection:
-        changed = await limits.drop_limit(connection, kind, name, actor=actor)
-    return LimitChanged(kind=kind, name=name, changed=changed)
+    return LimitChanged(kind=kind, name=name, changed=await database.ask(limits.drop_limit, kind, name, actor=actor))

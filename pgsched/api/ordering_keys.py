@@ -30,14 +30,12 @@ async def list_blocked(
     database: Pooled, client: OnlyClient = None, limit: Limit = 50, after: After = None
 ) -> Page[BlockedKey]:
     """One page, the newest first; the next one is asked for with after."""
-    async with database.connection() as connection:
-        found = await blocked_keys.blocked_keys(connection, limit=limit + 1, client=client, after=after)
+    found = await database.ask(blocked_keys.blocked_keys, limit=limit + 1, client=client, after=after)
     return page_of(found, limit, lambda row: row.execution_id)
 
 
 @acts("/ordering-keys/unblock", "Let a blocked ordering key go on", 404)
 async def unblock(data: Annotated[OrderingKey, Body(examples=[_KEY])], database: Pooled, actor: Actor) -> KeyChanged:
     """Without the one that failed; that one stays a dead letter."""
-    async with database.connection() as connection:
-        changed = await blocked_keys.unblock(connection, data.client, data.ordering_key, actor=actor)
+    changed = await database.ask(blocked_keys.unblock, data.client, data.ordering_key, actor=actor)
     return KeyChanged(client=data.client, ordering_key=data.ordering_key, changed=changed)

@@ -109,8 +109,7 @@ async def _claim_later(
 ) -> list[Message]:
     """Waits for something to be due; no longer than the caller does."""
     until = time.monotonic() + wait.total_seconds()
-    async with database.connection() as connection:
-        number = await messages.first_partition(connection, name)
+    number = await database.ask(messages.first_partition, name)
     gone: asyncio.Future[Any] = asyncio.ensure_future(
         request.receive()
     )  # after the body nothing comes but the end of the connection
@@ -139,15 +138,13 @@ async def _turn(queue: Queue, gone: asyncio.Future[Any], seconds: float) -> bool
 
 
 async def _claim(database: Database, queue: str, data: ClaimMessages, lease: timedelta) -> list[Message]:
-    async with database.connection() as connection:
-        return await messages.claim(connection, queue, worker=data.worker, batch=data.batch, lease=lease)
+    return await database.ask(messages.claim, queue, worker=data.worker, batch=data.batch, lease=lease)
 
 
 @acts("/executions/{execution_id:str}/complete", "Say that a claimed or deferred execution has succeeded", 404, 409)
 async def complete(execution_id: ExecutionId, data: JSONBody[CompleteMessage], database: Pooled) -> MessageStatus:
     result = None if isinstance(data.result, UnsetType) else bytes(data.result).decode()
-    async with database.connection() as connection:
-        await messages.complete(connection, execution_id, _token(data.token), result)
+    await database.ask(messages.complete, execution_id, _token(data.token), result)
     return MessageStatus(id=execution_id, status="succeeded")
 
 
@@ -156,24 +153,21 @@ async def fail(execution_id: ExecutionId, data: JSONBody[FailMessage], database:
     """Its options say what becomes of it, as after a failed call."""
     after = None if data.retry_after is None else _length("retry_after", data.retry_after)
     failure = Failure(error=data.error, retryable=data.retryable, retry_after=after)
-    async with database.connection() as connection:
-        status = await messages.fail(connection, execution_id, _token(data.token), failure)
+    status = await database.ask(messages.fail, execution_id, _token(data.token), failure)
     return msgspec.convert({"id": execution_id, "status": status}, MessageStatus)
 
 
 @acts("/executions/{execution_id:str}/extend", "Keep a claimed or deferred execution for longer", 404, 409)
 async def extend(execution_id: ExecutionId, data: JSONBody[ExtendMessage], database: Pooled) -> MessageLease:
-    async with database.connection() as connection:
-        token, lease = _token(data.token), _length("lease", data.lease)
-        until = await messages.extend(connection, execution_id, token, lease)
+    token, lease = _token(data.token), _length("lease", data.lease)
+    until = await database.ask(messages.extend, execution_id, token, lease)
     return MessageLease(id=execution_id, lease_expires_at=until)
 
 
 @acts("/executions/{execution_id:str}/release", "Hand a claimed execution back", 404, 409)
 async def release(execution_id: ExecutionId, data: JSONBody[ReleaseMessage], database: Pooled) -> MessageStatus:
     """As if it had not been claimed."""
-    async with database.connection() as connection:
-        await messages.release(connection, execution_id, _token(data.token))
+    await database.ask(messages.release, execution_id, _token(data.token))
     return MessageStatus(id=execution_id, status="released")
 
 

@@ -32,15 +32,13 @@ class QueueChanged(msgspec.Struct, frozen=True, kw_only=True):
 @reads("/queues", "List the queues")
 async def list_queues(database: Pooled) -> QueueList:
     """waiting is counted up to 10,000."""
-    async with database.connection() as connection:
-        return QueueList(items=await queues.all_queues(connection))
+    return QueueList(items=await database.ask(queues.all_queues))
 
 
 @reads("/queues/{name:str}", "One queue", 404)
 async def get_queue(name: QueueName, database: Pooled) -> QueueRow:
     """waiting is counted up to 10,000."""
-    async with database.connection() as connection:
-        return await queues.get_queue(connection, name)
+    return await database.ask(queues.get_queue, name)
 
 
 @makes("/queues", "Make a queue", 409)
@@ -65,21 +63,18 @@ async def patch_queue(name: QueueName, data: JSONBody[QueueSettings], database: 
 @removes("/queues/{name:str}", "Drop an empty queue", 404, 409)
 async def drop_queue(name: QueueName, database: Pooled, actor: Actor) -> QueueChanged:
     """Refused while something waits or runs in it, or jobs are in it. Its history stays."""
-    async with database.connection() as connection:
-        await queues.drop_queue(connection, name, actor=actor)
+    await database.ask(queues.drop_queue, name, actor=actor)
     return QueueChanged(name=name, changed=True)
 
 
 @acts("/queues/{name:str}/pause", "Pause a queue", 404)
 async def pause_queue(name: QueueName, database: Pooled, actor: Actor, data: Noted = None) -> QueueChanged:
     """Workers begin nothing more of it; what they have in hand goes on."""
-    async with database.connection() as connection:
-        changed = await queues.pause_queue(connection, name, note=note_in(data), actor=actor)
+    changed = await database.ask(queues.pause_queue, name, note=note_in(data), actor=actor)
     return QueueChanged(name=name, changed=changed)
 
 
 @acts("/queues/{name:str}/resume", "Resume a queue", 404)
 async def resume_queue(name: QueueName, database: Pooled, actor: Actor, data: Noted = None) -> QueueChanged:
-    async with database.connection() as connection:
-        changed = await queues.resume_queue(connection, name, note=note_in(data), actor=actor)
+    changed = await database.ask(queues.resume_queue, name, note=note_in(data), actor=actor)
     return QueueChanged(name=name, changed=changed)

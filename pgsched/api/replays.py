@@ -85,20 +85,16 @@ async def replay_all(
 @reads("/dead-letters/replays", "The replays of many, the newest first")
 async def list_replays(database: Pooled, limit: Limit = 50, after: After = None) -> Page[Replay]:
     """Each with how far it is."""
-    async with database.connection() as connection:
-        found = await dead_letters.list_replays(connection, limit=limit + 1, after=position(after))
+    found = await database.ask(dead_letters.list_replays, limit=limit + 1, after=position(after))
     return page_of(found, limit, lambda row: cursor(row.id))
 
 
 @reads("/dead-letters/replays/{replay_id:str}", "One replay of many and how far it is", 404)
 async def get_replay(replay_id: ReplayId, database: Pooled) -> Replay:
-    async with database.connection() as connection:
-        return await dead_letters.get_replay(connection, replay_id)
+    return await database.ask(dead_letters.get_replay, replay_id)
 
 
 @removes("/dead-letters/replays/{replay_id:str}", "Cancel a replay of many", 404)
 async def cancel_replay(replay_id: ReplayId, database: Pooled, actor: Actor) -> Changed:
     """Executions that it has not replayed yet stay dead letters; those that it has continue."""
-    async with database.connection() as connection:
-        changed = await dead_letters.cancel_replay(connection, replay_id, actor=actor)
-    return Changed(id=replay_id, changed=changed)
+    return Changed(id=replay_id, changed=await database.ask(dead_letters.cancel_replay, replay_id, actor=actor))

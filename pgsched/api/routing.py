@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from functools import partial
 from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from pgsched.api.requests import Note
 from pgsched.store.lookup import rows
 
 _Item = TypeVar("_Item")
+_Method = TypeVar("_Method", delete, get, patch, post, put)
 
 Pooled = NamedDependency[Database]
 """How a route asks for the database."""
@@ -56,9 +58,21 @@ def problems(*statuses: int) -> dict[int, ResponseSpec]:
     }
 
 
-def reads(path: str, summary: str, *refusals: int, **more: Any) -> get:
-    """A route that looks something up; ``refusals`` are the statuses of problems that not every route has."""
-    return get(path, summary=summary, responses=problems(*refusals), **more)
+def _route(method: type[_Method], path: str, summary: str, *refusals: int, **more: Any) -> _Method:
+    """A route; ``refusals`` are the statuses of problems that not every route has."""
+    return method(path, summary=summary, **{"responses": problems(*refusals), **more})
+
+
+reads = partial(_route, get)
+"""A route that looks something up."""
+acts = partial(_route, post, status_code=200)
+"""A route that does something with what is there."""
+sets = partial(_route, patch)
+"""A route that changes what is named."""
+replaces = partial(_route, put)
+"""A route that sets all of something."""
+removes = partial(_route, delete, status_code=200)
+"""A route that takes something away."""
 
 
 def makes(path: str, summary: str, *refusals: int, otherwise: tuple[Any, str] | None = None, **more: Any) -> post:
@@ -67,27 +81,7 @@ def makes(path: str, summary: str, *refusals: int, otherwise: tuple[Any, str] | 
     if otherwise is not None:
         kind, reason = otherwise
         responses[200] = ResponseSpec(kind, generate_examples=False, description=reason)
-    return post(path, summary=summary, responses=responses, **more)
-
-
-def acts(path: str, summary: str, *refusals: int) -> post:
-    """A route that does something with what is there."""
-    return post(path, summary=summary, status_code=200, responses=problems(*refusals))
-
-
-def sets(path: str, summary: str, *refusals: int) -> patch:
-    """A route that changes what is named."""
-    return patch(path, summary=summary, responses=problems(*refusals))
-
-
-def replaces(path: str, summary: str, *refusals: int) -> put:
-    """A route that sets all of something."""
-    return put(path, summary=summary, responses=problems(*refusals))
-
-
-def removes(path: str, summary: str, *refusals: int, **more: Any) -> delete:
-    """A route that takes something away."""
-    return delete(path, summary=summary, status_code=200, responses=problems(*refusals), **more)
+    return _route(post, path, summary, responses=responses, **more)
 
 
 def made_at(location: str, answer: _Item) -> Response[_Item]:

@@ -29,8 +29,7 @@ async def list_sidelined(
     database: Pooled, client: OnlyClient = None, limit: Limit = 50, after: AfterName = None
 ) -> Page[Sidelined]:
     """One page of those that fail, recover or were sidelined by hand, by gate; the next one is asked for with after."""
-    async with database.connection() as connection:
-        found = await targets.sidelined(connection, limit=limit + 1, client=client, after=after)
+    found = await database.ask(targets.sidelined, limit=limit + 1, client=client, after=after)
     return page_of(found, limit, lambda row: row.gate)
 
 
@@ -50,6 +49,5 @@ async def sideline(
 @acts("/targets/restore", "Call a target again")
 async def restore(data: Annotated[TargetHost, Body(examples=[_HOST])], database: Pooled, actor: Actor) -> TargetChanged:
     """A few executions a second at first, then more and more."""
-    async with database.connection() as connection:
-        changed = await targets.restore(connection, data.host, client=data.client, actor=actor)
+    changed = await database.ask(targets.restore, data.host, client=data.client, actor=actor)
     return TargetChanged(host=data.host, client=data.client, changed=changed)

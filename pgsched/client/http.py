@@ -7,7 +7,7 @@ from typing import Self, TypeVar, Unpack
 import httpx
 
 from pgsched.client.clients import ClientMethods
-from pgsched.client.dead_letters import DeadLetterQuery, DeadLetterMethods, discard_some
+from pgsched.client.dead_letters import DeadLetterMethods, DeadLetterQuery, discard_some
 from pgsched.client.executions import ExecutionMethods
 from pgsched.client.gates import GateMethods
 from pgsched.client.jobs import JobMethods
