@@ -11,56 +11,88 @@ import tomllib
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pgsched.errors import InvalidSettings
+
+_Value = TypeVar("_Value")
+
+
+def _setting(default: _Value, text: str, *, metavar: str = "", within: tuple[float, float] | None = None) -> _Value:
+    """A setting with what its flag says of it, and the least and greatest value."""
+    return field(default=default, metadata={"text": text, "metavar": metavar, "within": within})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be set. Durations are seconds."""
 
-    database_url: str | None = None
-    host: str = "127.0.0.1"
-    port: int = 8080
-    data_dir: str = ".pgsched"
-    app: str | None = None
-    queues: str = "default"
-    processes: int = 1
-    concurrency: int = 200
-    handler_threads: int = 64
-    in_hand_bytes: int = 67_108_864
-    batch: int = 500
-    lease: float = 30.0
-    drain_timeout: float = 20.0
-    blocked_timeout: float = 60.0
-    receive_timeout: float = 30.0
-    send_timeout: float = 30.0
-    poll_interval: float = 1.0
-    look_ahead: float = 0.2
-    sideline_after: int = 10
-    recovery_rate: int = 10
-    history_days: int = 30
-    audit_days: int = 400
-    connections_per_host: int = 100
-    allow_private_targets: bool = False
-    proxy: str | None = None
-    tls_authorities: str | None = None
-    tls_certificates: str = "{}"
-    notify: bool = True
-    sql_role: str | None = None
-    sql_login: str = "user={role}"
-    kafka_brokers: str | None = None
-    kafka_config: str = "{}"
-    log_level: str = "info"
+    database_url: str | None = _setting(
+        None, "PostgreSQL to use, such as postgresql://user@host/database.", metavar="URL"
+    )
+    host: str = _setting("127.0.0.1", "Address on which the API listens.", metavar="ADDRESS")
+    port: int = _setting(8080, "Port on which the API listens; 0 takes a free one.", within=(0, 65_535))
+    data_dir: str = _setting(".pgsched", "Where the embedded PostgreSQL keeps its data.", metavar="DIR")
+    app: str | None = _setting(None, "The pgsched.App whose handlers python: targets name.", metavar="MODULE:NAME")
+    queues: str = _setting("default", "Queues to serve, separated by commas.", metavar="NAMES")
+    processes: int = _setting(1, "Worker processes.", within=(1, 256))
+    concurrency: int = _setting(200, "Executions that one process delivers at the same time.", within=(1, 10_000))
+    handler_threads: int = _setting(64, "Threads of one process for handlers that are not async.", within=(1, 10_000))
+    in_hand_bytes: int = _setting(
+        67_108_864, "Bytes of large payloads and results that one process has in memory.", within=(1_048_576, 2**40)
+    )
+    batch: int = _setting(500, "Most rows that one claim takes.", within=(1, 5_000))
+    lease: float = _setting(30.0, "How long a claimed row is a worker's before others may take it.", within=(1, 3_600))
+    drain_timeout: float = _setting(20.0, "How long a stopping worker finishes what it has in hand.", within=(0, 3_600))
+    blocked_timeout: float = _setting(
+        60.0, "How long a handler may block its process, before that ends itself; 0: for ever.", within=(0, 86_400)
+    )
+    receive_timeout: float = _setting(30.0, "How long a request to the API may take to arrive.", within=(0.1, 3_600))
+    send_timeout: float = _setting(
+        30.0, "How long the API waits for a client that does not read its answer.", within=(0.1, 3_600)
+    )
+    poll_interval: float = _setting(
+        1.0, "How long an idle worker waits when no notification arrives.", within=(0.05, 60)
+    )
+    look_ahead: float = _setting(0.2, "How early a row is claimed, to start at its instant.", within=(0, 0.9))
+    sideline_after: int = _setting(
+        10, "Failures within ten seconds after which a target is left alone; 0: never.", within=(0, 10_000)
+    )
+    recovery_rate: int = _setting(
+        10, "Executions a second that reach a target first when it is back.", within=(1, 100_000)
+    )
+    history_days: int = _setting(30, "Days for which finished executions are kept.", within=(1, 3_650))
+    audit_days: int = _setting(400, "Days for which the audit log is kept; 0 is for ever.", within=(0, 36_500))
+    connections_per_host: int = _setting(100, "Most connections of one process to one target host.", within=(1, 10_000))
+    allow_private_targets: bool = _setting(False, "Whether targets at private and loopback addresses are called.")
+    proxy: str | None = _setting(
+        None, "Proxy that all callbacks go through, such as http://user:password@host:3128.", metavar="URL"
+    )
+    tls_authorities: str | None = _setting(
+        None, "PEM file of authorities that callbacks trust beside the system's.", metavar="FILE"
+    )
+    tls_certificates: str = _setting(
+        "{}", "PEM file of the certificate that is shown to each host, or client@host.", metavar="JSON"
+    )
+    notify: bool = _setting(True, "Whether workers listen for notifications; without, they poll.")
+    sql_role: str | None = _setting(
+        None, "Role as which functions of clients without a database_role are called.", metavar="ROLE"
+    )
+    sql_login: str = _setting(
+        "user={role}", "How workers log in to call functions; {role} stands for the role.", metavar="PARAMETERS"
+    )
+    kafka_brokers: str | None = _setting(None, "Kafka brokers, host:port separated by commas.", metavar="HOSTS")
+    kafka_config: str = _setting("{}", "Further librdkafka settings, as a JSON object.", metavar="JSON")
+    log_level: str = _setting("info", "debug, info, warning or error.", metavar="LEVEL")
 
     def __post_init__(self) -> None:
-        for name, low, high in _RANGES:
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise InvalidSettings(f"{name} is {value}; it must be from {low:g} to {high:g}")
+        for setting in fields(self):
+            low, high = setting.metadata["within"] or (None, None)
+            value = getattr(self, setting.name)
+            if low is not None and not low <= value <= high:
+                raise InvalidSettings(f"{setting.name} is {value}; it must be from {low:g} to {high:g}")
         if self.look_ahead >= self.poll_interval:
             raise InvalidSettings("look_ahead must be less than poll_interval")
         if self.log_level not in _LOG_LEVELS:
@@ -90,26 +122,6 @@ _INJECTED = re.compile(
 )
 _ADDRESS = re.compile(r"(?:tcp|udp|sctp)://")
 _LOG_LEVELS = ("debug", "info", "warning", "error")
-_RANGES: list[tuple[str, float, float]] = [
-    ("port", 0, 65535),
-    ("processes", 1, 256),
-    ("concurrency", 1, 10_000),
-    ("handler_threads", 1, 10_000),
-    ("in_hand_bytes", 1_048_576, 2**40),
-    ("batch", 1, 5_000),
-    ("lease", 1, 3_600),
-    ("drain_timeout", 0, 3_600),
-    ("blocked_timeout", 0, 86_400),
-    ("receive_timeout", 0.1, 3_600),
-    ("send_timeout", 0.1, 3_600),
-    ("poll_interval", 0.05, 60),
-    ("look_ahead", 0, 0.9),
-    ("sideline_after", 0, 10_000),
-    ("recovery_rate", 1, 100_000),
-    ("history_days", 1, 3_650),
-    ("audit_days", 0, 36_500),
-    ("connections_per_host", 1, 10_000),
-]
 
 
 def load(*, flags: Mapping[str, Any], environment: Mapping[str, str], file: Path | None = None) -> Settings:

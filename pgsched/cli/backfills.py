@@ -8,7 +8,7 @@ from uuid import UUID
 import click
 
 from pgsched.cli.commands import Answer, actor_option, changed, command, listed, page_options
-from pgsched.cli.parameters import IDENTITY, INSTANT
+from pgsched.cli.parameters import identity, instant
 
 _COLUMNS = (
     *("id", "state", "starts_at", "ends_at", "rate", "instants"),
@@ -17,9 +17,9 @@ _COLUMNS = (
 
 
 @command()
-@click.argument("id", type=IDENTITY)
-@click.option("--from", "start", type=INSTANT, required=True, metavar="INSTANT", help="The first instant of the range.")
-@click.option("--to", "end", type=INSTANT, required=True, metavar="INSTANT", help="Where the range ends, exclusive.")
+@click.argument("id", type=identity)
+@click.option("--from", "start", type=instant, required=True, metavar="INSTANT", help="The first instant of the range.")
+@click.option("--to", "end", type=instant, required=True, metavar="INSTANT", help="Where the range ends, exclusive.")
 @click.option("--rate", type=float, default=10, show_default=True, metavar="NUMBER", help="At most so many a second.")
 @click.option("--dry-run", is_flag=True, help="Only count.")
 @actor_option
@@ -39,7 +39,7 @@ async def backfill(
 
 
 @command(name="backfills")
-@click.argument("id", type=IDENTITY)
+@click.argument("id", type=identity)
 @page_options()
 async def list_backfills(connection: Any, id: UUID, limit: int, after: UUID | None) -> Answer:
     """List a job's backfills and how far they are, newest first."""
@@ -51,7 +51,7 @@ async def list_backfills(connection: Any, id: UUID, limit: int, after: UUID | No
 
 
 @command()
-@click.argument("id", type=IDENTITY)
+@click.argument("id", type=identity)
 @actor_option
 async def cancel_backfill(connection: Any, id: UUID, actor: str | None) -> Answer:
     """Cancel a backfill: what it planned and still waits is cancelled."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
-from pgsched.cli.parameters import ASSIGNMENT, IDENTITY
+from pgsched.cli.parameters import assignment, identity
 from pgsched.cli.reply import Command, Reply, json_option, listing, table
 from pgsched.errors import InvalidInput
 
@@ -104,10 +104,10 @@ note_and_actor = options(
 
 def defaults_option(text: str) -> Callable[[Command], Command]:
     """``--option NAME=VALUE``, any number of them."""
-    return click.option("--option", "options", type=ASSIGNMENT, multiple=True, metavar="NAME=VALUE", help=text)
+    return click.option("--option", "options", type=assignment, multiple=True, metavar="NAME=VALUE", help=text)
 
 
-def page_options(kind: Any = IDENTITY, metavar: str = "ID") -> Callable[[Command], Command]:
+def page_options(kind: Any = identity, metavar: str = "ID") -> Callable[[Command], Command]:
     """``--limit`` and ``--after``."""
     after = click.option(
         "--after", type=kind, metavar=metavar, help="Go on after the page that answered with this as next."

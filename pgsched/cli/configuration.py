@@ -16,42 +16,8 @@ from pgsched.settings import Settings, from_environment, load, unread
 
 DEFAULT_FILE = Path("pgsched.toml")
 
-_SECONDS = "SECONDS"
-_FLAGS: dict[str, tuple[str | None, str]] = {
-    "database_url": ("URL", "PostgreSQL to use, such as postgresql://user@host/database."),
-    "host": ("ADDRESS", "Address on which the API listens."),
-    "port": ("NUMBER", "Port on which the API listens; 0 takes a free one."),
-    "data_dir": ("DIR", "Where the embedded PostgreSQL keeps its data."),
-    "app": ("MODULE:NAME", "The pgsched.App whose handlers python: targets name."),
-    "queues": ("NAMES", "Queues to serve, separated by commas."),
-    "processes": ("NUMBER", "Worker processes."),
-    "concurrency": ("NUMBER", "Executions that one process delivers at the same time."),
-    "handler_threads": ("NUMBER", "Threads of one process for handlers that are not async."),
-    "in_hand_bytes": ("NUMBER", "Bytes of large payloads and results that one process has in memory."),
-    "batch": ("NUMBER", "Most rows that one claim takes."),
-    "lease": (_SECONDS, "How long a claimed row is a worker's before others may take it."),
-    "drain_timeout": (_SECONDS, "How long a stopping worker finishes what it has in hand."),
-    "blocked_timeout": (_SECONDS, "How long a handler may block its process, before that ends itself; 0: for ever."),
-    "receive_timeout": (_SECONDS, "How long a request to the API may take to arrive."),
-    "send_timeout": (_SECONDS, "How long the API waits for a client that does not read its answer."),
-    "poll_interval": (_SECONDS, "How long an idle worker waits when no notification arrives."),
-    "look_ahead": (_SECONDS, "How early a row is claimed, to start at its instant."),
-    "sideline_after": ("NUMBER", "Failures within ten seconds after which a target is left alone; 0: never."),
-    "recovery_rate": ("NUMBER", "Executions a second that reach a target first when it is back."),
-    "history_days": ("NUMBER", "Days for which finished executions are kept."),
-    "audit_days": ("NUMBER", "Days for which the audit log is kept; 0 is for ever."),
-    "connections_per_host": ("NUMBER", "Most connections of one process to one target host."),
-    "allow_private_targets": (None, "Whether targets at private and loopback addresses are called."),
-    "proxy": ("URL", "Proxy that all callbacks go through, such as http://user:password@host:3128."),
-    "tls_authorities": ("FILE", "PEM file of authorities that callbacks trust beside the system's."),
-    "tls_certificates": ("JSON", "PEM file of the certificate that is shown to each host, or client@host."),
-    "notify": (None, "Whether workers listen for notifications; without, they poll."),
-    "sql_role": ("ROLE", "Role as which functions of clients without a database_role are called."),
-    "sql_login": ("PARAMETERS", "How workers log in to call functions; {role} stands for the role."),
-    "kafka_brokers": ("HOSTS", "Kafka brokers, host:port separated by commas."),
-    "kafka_config": ("JSON", "Further librdkafka settings, as a JSON object."),
-    "log_level": ("LEVEL", "debug, info, warning or error."),
-}
+_FLAGS = {setting.name: setting for setting in dataclasses.fields(Settings)}
+_METAVARS: dict[Any, str] = {int: "NUMBER", float: "SECONDS"}
 DATABASE = ("database_url", "data_dir")
 API = ("database_url", "data_dir", "host", "port", "drain_timeout", "receive_timeout", "send_timeout", "log_level")
 WORKER = tuple(name for name in _FLAGS if name not in {"host", "port", "receive_timeout", "send_timeout"})
@@ -110,10 +76,11 @@ def as_environment(settings: Settings) -> dict[str, str]:
 
 
 def _flag(name: str) -> Callable[[Command], Command]:
-    metavar, text = _FLAGS[name]
-    flag = name.replace("_", "-")
-    if metavar is None:
+    setting, flag = _FLAGS[name], name.replace("_", "-")
+    text = setting.metadata["text"]
+    if setting.type is bool:
         return click.option(f"--{flag}/--no-{flag}", name, default=None, help=text)
+    metavar = _METAVARS.get(setting.type) or setting.metadata["metavar"]
     return click.option(f"--{flag}", name, metavar=metavar, help=text)
 
 

@@ -19,7 +19,7 @@ from pgsched.cli.commands import (
     page_options,
     shown,
 )
-from pgsched.cli.parameters import IDENTITY, INSTANT, JSON
+from pgsched.cli.parameters import identity, instant, json_text
 from pgsched.cli.replays import cancel_replay, list_replays
 from pgsched.errors import InvalidInput, NotFound
 
@@ -32,12 +32,12 @@ _filters = options(
     click.option("--client", metavar="NAME", help="Only this client's."),
     click.option("--target", metavar="TEXT", help="Only those whose target begins so."),
     click.option("--host", metavar="NAME", help="Only those whose target is at this host."),
-    click.option("--job", type=IDENTITY, metavar="ID", help="Only those of this job."),
+    click.option("--job", type=identity, metavar="ID", help="Only those of this job."),
     click.option("--key", metavar="KEY", help="Only those under this key."),
     click.option(
-        "--from", "start", type=INSTANT, metavar="INSTANT", help="Only those that failed at this instant or later."
+        "--from", "start", type=instant, metavar="INSTANT", help="Only those that failed at this instant or later."
     ),
-    click.option("--to", "end", type=INSTANT, metavar="INSTANT", help="Only those that failed before this instant."),
+    click.option("--to", "end", type=instant, metavar="INSTANT", help="Only those that failed before this instant."),
     click.option("--reason", metavar="TEXT", help="Only those whose reason has this, in any case."),
     click.option("--status-code", type=click.IntRange(100, 599), metavar="CODE", help="Only those answered so."),
 )
@@ -77,7 +77,7 @@ async def list_dead_letters(connection: Any, state: str, limit: int, after: UUID
 
 
 @command(dead_letters)
-@click.argument("id", type=IDENTITY)
+@click.argument("id", type=identity)
 async def show(connection: Any, id: UUID) -> Answer:
     """Show one dead letter with its failed tries."""
     from pgsched.store.lookup import listings
@@ -89,10 +89,10 @@ async def show(connection: Any, id: UUID) -> Answer:
 
 
 @command(dead_letters)
-@click.argument("id", type=IDENTITY, required=False)
+@click.argument("id", type=identity, required=False)
 @_filters
 @click.option("--new-target", metavar="TARGET", help="Call this instead.")
-@click.option("--payload", type=JSON, metavar="JSON", help="Another payload; @FILE reads a file. With ID only.")
+@click.option("--payload", type=json_text, metavar="JSON", help="Another payload; @FILE reads a file. With ID only.")
 @defaults_option("In place of all. With ID only.")
 @click.option("--rate", type=float, metavar="NUMBER", help="Of many, at most so many a second.  [default: 10]")
 @click.option("--dry-run", is_flag=True, help="Only count. Without ID only.")
@@ -128,7 +128,7 @@ async def replay(
 
 
 @command(dead_letters)
-@click.argument("id", type=IDENTITY, required=False)
+@click.argument("id", type=identity, required=False)
 @_filters
 @_said
 async def discard(connection: Any, id: UUID | None, **given: Any) -> Answer:

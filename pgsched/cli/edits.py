@@ -6,24 +6,26 @@ from uuid import UUID
 import click
 
 from pgsched.cli.commands import Answer, actor_option, changes_in, command, defaults_option
-from pgsched.cli.parameters import ASSIGNMENT, IDENTITY, INSTANT, JSON, LABEL
+from pgsched.cli.parameters import assignment, identity, instant, json_text, label
 
 _CLEARABLE = ("payload", "options", "rules", "labels", "ordering-key", "timezone", "gap", "overlap", "anchor")
 
 
 @command()
-@click.argument("id", type=IDENTITY)
+@click.argument("id", type=identity)
 @click.option("--target", metavar="TARGET", help="Target to call.")
 @click.option("--cron", metavar="EXPRESSION", help="Cron expression, instead of an interval.")
 @click.option("--every", metavar="DURATION", help="This far apart, instead of a cron expression.")
 @click.option("--timezone", metavar="ZONE", help="Time zone of --cron, such as Europe/Berlin.")
 @click.option("--gap", metavar="POLICY", help="--cron, hour left out in spring: shift or skip.")
 @click.option("--overlap", metavar="POLICY", help="--cron, hour twice in autumn: first, second or both.")
-@click.option("--anchor", type=INSTANT, metavar="INSTANT", help="--every counts from here.")
-@click.option("--payload", type=JSON, metavar="JSON", help="Payload to deliver; @FILE reads a file, - standard input.")
+@click.option("--anchor", type=instant, metavar="INSTANT", help="--every counts from here.")
+@click.option(
+    "--payload", type=json_text, metavar="JSON", help="Payload to deliver; @FILE reads a file, - standard input."
+)
 @defaults_option("All delivery options it has.")
-@click.option("--rule", "rules", type=ASSIGNMENT, multiple=True, metavar="NAME=VALUE", help="All rules it has.")
-@click.option("--label", "labels", type=LABEL, multiple=True, metavar="NAME=TEXT", help="All labels it has.")
+@click.option("--rule", "rules", type=assignment, multiple=True, metavar="NAME=VALUE", help="All rules it has.")
+@click.option("--label", "labels", type=label, multiple=True, metavar="NAME=TEXT", help="All labels it has.")
 @click.option("--queue", metavar="NAME", help="Queue to put it in.")
 @click.option(
     "--ordering-key", metavar="KEY", help="Executions that share it are delivered one at a time and in order."

@@ -6,7 +6,7 @@ from uuid import UUID
 import click
 
 from pgsched.cli.commands import Answer, actor_option, changed, command, fill, listed, page_options, shown
-from pgsched.cli.parameters import IDENTITY, INSTANT
+from pgsched.cli.parameters import identity, instant
 from pgsched.errors import NotFound
 
 STATUSES = ("scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled", "expired", "skipped")
@@ -22,12 +22,12 @@ def executions() -> None:
 @click.option("--client", metavar="NAME", help="Only this client's.")
 @click.option("--status", type=click.Choice(STATUSES), help="Only these.")
 @click.option("--queue", metavar="NAME", help="Only those of this queue.")
-@click.option("--job", type=IDENTITY, metavar="ID", help="Only those of this job.")
+@click.option("--job", type=identity, metavar="ID", help="Only those of this job.")
 @click.option("--key", metavar="KEY", help="Only those under this key.")
 @click.option(
-    "--from", "start", type=INSTANT, metavar="INSTANT", help="Only those scheduled for this instant or later."
+    "--from", "start", type=instant, metavar="INSTANT", help="Only those scheduled for this instant or later."
 )
-@click.option("--to", "end", type=INSTANT, metavar="INSTANT", help="Only those scheduled for before this instant.")
+@click.option("--to", "end", type=instant, metavar="INSTANT", help="Only those scheduled for before this instant.")
 @page_options()
 async def list_executions(connection: Any, limit: int, after: UUID | None, **given: Any) -> Answer:
     """List executions, newest first."""
@@ -42,7 +42,7 @@ async def list_executions(connection: Any, limit: int, after: UUID | None, **giv
 
 
 @command(executions)
-@click.argument("id", type=IDENTITY)
+@click.argument("id", type=identity)
 async def show(connection: Any, id: UUID) -> Answer:
     """Show one execution with its failed tries, and what it still waits for."""
     from pgsched.store.ends import dependencies
@@ -56,7 +56,7 @@ async def show(connection: Any, id: UUID) -> Answer:
 
 
 @command(executions)
-@click.argument("id", type=IDENTITY)
+@click.argument("id", type=identity)
 @click.option("--note", metavar="TEXT", help="Why; for the audit log, and as the execution's reason.")
 @actor_option
 async def cancel(connection: Any, id: UUID, **said: Any) -> Answer:

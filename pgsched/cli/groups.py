@@ -6,17 +6,17 @@ from uuid import UUID
 import click
 
 from pgsched.cli.commands import Answer, actor_option, changed, command, options
-from pgsched.cli.parameters import IDENTITY, LABEL
+from pgsched.cli.parameters import identity, label
 from pgsched.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from pgsched.store.schedule.calls import Verb
 
 _of_jobs = options(
-    click.argument("id", type=IDENTITY, required=False),
+    click.argument("id", type=identity, required=False),
     click.option("--client", metavar="NAME", help="All jobs of this client."),
     click.option(
-        "--label", "labels", type=LABEL, multiple=True, metavar="NAME=TEXT", help="All jobs with these labels."
+        "--label", "labels", type=label, multiple=True, metavar="NAME=TEXT", help="All jobs with these labels."
     ),
     click.option("--note", metavar="TEXT", help="Why; for the audit log, and as the job's reason."),
     actor_option,

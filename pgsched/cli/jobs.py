@@ -9,7 +9,7 @@ from pgsched.cli.backfills import backfill, cancel_backfill, list_backfills
 from pgsched.cli.commands import Answer, actor_option, command, fill, page_options
 from pgsched.cli.edits import edit
 from pgsched.cli.groups import cancel, pause, resume
-from pgsched.cli.parameters import IDENTITY, LABEL
+from pgsched.cli.parameters import identity, label
 from pgsched.cli.reply import listing, table
 from pgsched.domain.duration import format_duration
 from pgsched.errors import NotFound
@@ -36,7 +36,7 @@ for _command in (edit, pause, resume, cancel, backfill, list_backfills, cancel_b
 )
 @click.option("--key", metavar="KEY", help="Only those under this key.")
 @click.option(
-    "--label", "labels", type=LABEL, multiple=True, metavar="NAME=TEXT", help="Only those with all of these labels."
+    "--label", "labels", type=label, multiple=True, metavar="NAME=TEXT", help="Only those with all of these labels."
 )
 @page_options()
 async def list_jobs(connection: Any, limit: int, after: UUID | None, **given: Any) -> Answer:
@@ -54,7 +54,7 @@ async def list_jobs(connection: Any, limit: int, after: UUID | None, **given: An
 
 
 @command(jobs)
-@click.argument("id", type=IDENTITY)
+@click.argument("id", type=identity)
 async def show(connection: Any, id: UUID) -> Answer:
     """Show one job with its next instant."""
     from pgsched.store.lookup import listings
@@ -68,7 +68,7 @@ async def show(connection: Any, id: UUID) -> Answer:
 
 
 @command(jobs)
-@click.argument("id", type=IDENTITY)
+@click.argument("id", type=identity)
 @actor_option
 async def trigger(connection: Any, id: UUID, actor: str | None) -> Answer:
     """Run a job now, besides its schedule. Prints the execution's id."""

@@ -6,7 +6,7 @@ from uuid import UUID
 import click
 
 from pgsched.cli.commands import Answer, actor_option, changed, command, listed, page_options
-from pgsched.cli.parameters import IDENTITY
+from pgsched.cli.parameters import identity
 
 _COLUMNS = ("id", "state", "rate", "replayed", "passed_over", "filter", "target", "actor", "created_at")
 
@@ -23,7 +23,7 @@ async def list_replays(connection: Any, limit: int, after: UUID | None) -> Answe
 
 
 @command()
-@click.argument("id", metavar="REPLAY", type=IDENTITY)
+@click.argument("id", metavar="REPLAY", type=identity)
 @actor_option
 async def cancel_replay(connection: Any, id: UUID, actor: str | None) -> Answer:
     """Cancel a replay of many: what it has not replayed yet stays a dead letter."""

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from pgsched.cli.commands import Answer, command, defaults_option
-from pgsched.cli.parameters import ASSIGNMENT, JSON, LABEL
+from pgsched.cli.parameters import assignment, json_text, label
 
 
 @command()
@@ -19,7 +19,9 @@ from pgsched.cli.parameters import ASSIGNMENT, JSON, LABEL
 @click.option(
     "--overlap", metavar="POLICY", help="--cron, hour twice in autumn: first, second, both.  [default: first]"
 )
-@click.option("--payload", type=JSON, metavar="JSON", help="Payload to deliver; @FILE reads a file, - standard input.")
+@click.option(
+    "--payload", type=json_text, metavar="JSON", help="Payload to deliver; @FILE reads a file, - standard input."
+)
 @click.option("--client", default="default", show_default=True, metavar="NAME", help="Whose it is.")
 @click.option("--key", metavar="KEY", help="Name, unique for the client.")
 @click.option(
@@ -35,10 +37,10 @@ from pgsched.cli.parameters import ASSIGNMENT, JSON, LABEL
 @click.option("--queue", default="default", show_default=True, metavar="NAME", help="Queue to put it in.")
 @defaults_option("Delivery option, such as timeout=5s.")
 @click.option(
-    "--rule", "rules", type=ASSIGNMENT, multiple=True, metavar="NAME=VALUE", help="How it recurs, such as jitter=5m."
+    "--rule", "rules", type=assignment, multiple=True, metavar="NAME=VALUE", help="How it recurs, such as jitter=5m."
 )
 @click.option(
-    "--label", "labels", type=LABEL, multiple=True, metavar="NAME=TEXT", help="Label by which jobs are found."
+    "--label", "labels", type=label, multiple=True, metavar="NAME=TEXT", help="Label by which jobs are found."
 )
 @click.option(
     "--after", multiple=True, metavar="ID-or-KEY", help="Wait until this execution has succeeded; repeatable."

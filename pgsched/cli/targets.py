@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from pgsched.cli.commands import Answer, actor_option, changed, command, listed, note_and_actor, page_options
-from pgsched.cli.parameters import INSTANT
+from pgsched.cli.parameters import instant
 
 _COLUMNS = ("host", "client", "state", "until", "openings", "held", "reason")
 _for_client = click.option("--client", metavar="NAME", help="For this client alone.  [default: for all]")
@@ -32,7 +32,7 @@ async def list_targets(connection: Any, client: str | None, limit: int, after: s
 @command(targets)
 @click.argument("host")
 @_for_client
-@click.option("--until", type=INSTANT, metavar="INSTANT", help="Until then.  [default: until it is restored]")
+@click.option("--until", type=instant, metavar="INSTANT", help="Until then.  [default: until it is restored]")
 @note_and_actor
 async def sideline(connection: Any, host: str, client: str | None, until: datetime | None, **said: Any) -> Answer:
     """Call nothing more at a HOST; what is due waits."""
