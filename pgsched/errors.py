@@ -125,22 +125,13 @@ class EmbeddedPostgresError(PgschedError):
     code = "pgsched.embedded_postgres"
 
 
-_BY_SQLSTATE: dict[str, type[PgschedError]] = {
-    error.sqlstate: error
-    for error in (
-        InvalidInput,
-        InvalidTarget,
-        InvalidSchedule,
-        InvalidPayload,
-        InvalidOptions,
-        NotFound,
-        Conflict,
-        Refused,
-        StaleLease,
-        QueueFull,
-    )
-    if error.sqlstate
-}
+def all_errors(root: type[PgschedError] = PgschedError) -> list[type[PgschedError]]:
+    """Every class of this module, the base first."""
+    kinds = [kind for kind in root.__subclasses__() if kind.__module__ == __name__]
+    return [root, *(found for kind in kinds for found in all_errors(kind))]
+
+
+_BY_SQLSTATE = {error.sqlstate: error for error in all_errors() if error.sqlstate}
 
 
 def error_for_sqlstate(sqlstate: str | None) -> type[PgschedError] | None:

@@ -1,13 +1,11 @@
-"""Counts of durations in log-linear buckets: memory stays the same however many there are, each kept within 1 %."""
+"""Counts of durations, rounded: memory stays the same however many there are, each kept within 1 %."""
 
 import math
-from array import array
+from collections import Counter
 from collections.abc import Iterable
 from typing import Self
 
-_EXACT_BITS = 8  # up to 256 a bucket is one unit wide; from there on 1/128 to 1/256 of what it holds
-_HALF = 1 << (_EXACT_BITS - 1)
-_LONGEST = (1 << 42) - 1
+_EXACT_BITS = 8  # up to 256 a duration is kept as it is; from there on within 1/256 to 1/128 of it
 
 
 class Histogram:
@@ -16,7 +14,7 @@ class Histogram:
     __slots__ = ("_counts", "count", "highest", "lowest")
 
     def __init__(self) -> None:
-        self._counts = array("q")  # as far as the longest needs it
+        self._counts = Counter[int]()
         self.count = 0
         self.lowest, self.highest = math.inf, -math.inf
 
@@ -35,33 +33,24 @@ class Histogram:
         if microseconds < self.lowest:
             self.lowest = microseconds
         self.count += 1
-        place = _bucket(microseconds)
-        if place >= len(self._counts):
-            self._reach(place)
-        self._counts[place] += 1
+        self._counts[_rounded(microseconds)] += 1
 
     def merge(self, other: "Histogram") -> None:
         """Adds what another holds."""
-        self._reach(len(other._counts) - 1)
-        for place, count in enumerate(other._counts):
-            if count:
-                self._counts[place] += count
+        self._counts.update(other._counts)
         self.count += other.count
         self.lowest, self.highest = min(self.lowest, other.lowest), max(self.highest, other.highest)
-
-    def _reach(self, place: int) -> None:
-        self._counts.extend([0] * (place + 1 - len(self._counts)))
 
     def percentile_ms(self, percent: float) -> float | None:
         """The duration, in milliseconds, that so many percent do not exceed; None where there is none."""
         if not self.count:
             return None
         wanted = max(math.ceil(self.count * percent / 100), 1)
-        for place, count in enumerate(self._counts):
-            wanted -= count
+        for duration in sorted(self._counts):
+            wanted -= self._counts[duration]
             if wanted <= 0:
-                return min(max(_middle(place), self.lowest), self.highest) / 1000
-        raise AssertionError("the buckets hold fewer than were counted")
+                return min(max(duration, self.lowest), self.highest) / 1000
+        raise AssertionError("fewer are held than were counted")
 
     def summary(self) -> dict[str, float | None]:
         """The percentiles that benchmarks tell, in milliseconds."""
@@ -108,14 +97,8 @@ class ByMinute:
         return max((value for value in found if value is not None), default=None)
 
 
-def _bucket(microseconds: int) -> int:
-    value = min(max(microseconds, 0), _LONGEST)
+def _rounded(microseconds: int) -> int:
+    """To the middle of those that begin with the same bits."""
+    value = max(microseconds, 0)
     shift = max(value.bit_length() - _EXACT_BITS, 0)
-    return shift * _HALF + (value >> shift)
-
-
-def _middle(place: int) -> float:
-    if place < 2 * _HALF:
-        return place
-    shift = place // _HALF - 1
-    return ((place - shift * _HALF) << shift) + ((1 << shift) - 1) / 2
+    return (value >> shift << shift) + (1 << shift >> 1)

@@ -12,10 +12,9 @@ import httpx
 import msgspec
 import orjson
 
-from pgsched import errors
 from pgsched.domain.duration import format_duration
 from pgsched.domain.schedule import instant_of
-from pgsched.errors import InvalidInput, PgschedError, Unavailable
+from pgsched.errors import InvalidInput, PgschedError, Unavailable, all_errors
 from pgsched.store.core.text import encode
 
 _Answer = TypeVar("_Answer")
@@ -142,11 +141,4 @@ def _problem(response: httpx.Response) -> PgschedError:
         return kind(f"{response.url} answered {response.status_code} with no problem document of pgsched")
 
 
-def _kinds(root: type[PgschedError]) -> dict[str, type[PgschedError]]:
-    found = {root.code: root}
-    for kind in root.__subclasses__():
-        found |= _kinds(kind) if kind.__module__ == errors.__name__ else {}
-    return found
-
-
-_BY_CODE = _kinds(PgschedError)
+_BY_CODE = {kind.code: kind for kind in all_errors()}
