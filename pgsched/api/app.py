@@ -30,9 +30,9 @@ from pgsched.api import (
 from pgsched.api.arrivals import Arrivals
 from pgsched.api.database import Database
 from pgsched.api.description import Description, name_of
+from pgsched.api.parameters import actor
 from pgsched.api.problems import failed, refused, refused_by_litestar
 from pgsched.api.requests import ApiRequest, check_request
-from pgsched.api.routing import actor
 from pgsched.errors import InvalidSettings, PgschedError
 from pgsched.events import Events
 from pgsched.settings import Settings

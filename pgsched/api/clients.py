@@ -6,20 +6,8 @@ import msgspec
 from litestar.params import JSONBody, PathParameter
 
 from pgsched.answers import Page, page_of
-from pgsched.api.routing import (
-    Actor,
-    AfterName,
-    Limit,
-    Noted,
-    Pooled,
-    acts,
-    makes,
-    note_in,
-    reads,
-    removes,
-    replaces,
-    sets,
-)
+from pgsched.api.parameters import Actor, AfterName, Limit, Noted, Pooled, note_in
+from pgsched.api.routing import acts, makes, reads, removes, replaces, sets
 from pgsched.api.settings import ClientSettings, Rotation
 from pgsched.domain.request import length_of
 from pgsched.store.admin import clients

@@ -12,8 +12,9 @@ from litestar.status_codes import HTTP_200_OK, HTTP_201_CREATED
 from psycopg import AsyncConnection
 
 from pgsched.answers import Scheduled
+from pgsched.api.parameters import Pooled
 from pgsched.api.requests import CreateJob
-from pgsched.api.routing import Pooled, makes
+from pgsched.api.routing import makes
 from pgsched.errors import InvalidSchedule
 from pgsched.store.jobs.jobs import plan_job
 from pgsched.store.lookup.listings import get_job, planned_instant

@@ -11,23 +11,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from pgsched.answers import Changed, DeadLetterDetail, Page, Replayed, with_attempts
 from pgsched.api.executions import bound
-from pgsched.api.routing import (
-    Actor,
-    After,
-    Client,
-    ExecutionId,
-    Key,
-    Limit,
-    OfJob,
-    Pooled,
-    Why,
-    made_at,
-    makes,
-    page,
-    position,
-    reads,
-    removes,
-)
+from pgsched.api.paging import page, position
+from pgsched.api.parameters import Actor, After, Client, ExecutionId, Key, Limit, OfJob, Pooled, Why
+from pgsched.api.routing import made_at, makes, reads, removes
 from pgsched.errors import NotFound
 from pgsched.store.ends import dead_letters
 from pgsched.store.ends.dead_letters import Changes, DiscardedMany

@@ -10,8 +10,9 @@ from litestar.params import Body, JSONBody
 from pgsched.answers import JobDetail, Preview, job_detail
 from pgsched.api.creation import next_fires
 from pgsched.api.jobs import found_job
+from pgsched.api.parameters import Actor, JobId, Pooled
 from pgsched.api.requests import EditJob, PreviewEdit, PreviewSpec
-from pgsched.api.routing import Actor, JobId, Pooled, acts, sets
+from pgsched.api.routing import acts, sets
 from pgsched.domain.preview import preview
 from pgsched.domain.schedule import instant_of
 from pgsched.domain.spread import identity_of

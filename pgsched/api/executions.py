@@ -6,22 +6,11 @@ from typing import Annotated, Literal
 from litestar.params import JSONBody, QueryParameter
 
 from pgsched.answers import Changed, ExecutionDetail, Page, Rescheduled, with_attempts
+from pgsched.api.paging import page, position
+from pgsched.api.parameters import Actor, After, Client, ExecutionId, Key, Limit, OfJob, Pooled
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.requests import Reschedule
-from pgsched.api.routing import (
-    Actor,
-    After,
-    Client,
-    ExecutionId,
-    Key,
-    Limit,
-    OfJob,
-    Pooled,
-    acts,
-    page,
-    position,
-    reads,
-)
+from pgsched.api.routing import acts, reads
 from pgsched.domain.schedule import instant_of
 from pgsched.errors import InvalidSchedule, NotFound
 from pgsched.store.ends import dependencies

@@ -6,7 +6,8 @@ from typing import Literal
 import msgspec
 from litestar import get
 
-from pgsched.api.routing import Pooled, problems
+from pgsched.api.parameters import Pooled
+from pgsched.api.routing import problems
 from pgsched.errors import Unavailable
 from pgsched.store.admin.revisions import expected_revision, mismatch
 from pgsched.store.core.fitness import READ_ONLY

@@ -9,27 +9,10 @@ from psycopg import AsyncConnection
 
 from pgsched.answers import Changed, ChangedMany, Job, JobDetail, Page, Triggered, job_detail, job_of
 from pgsched.api.creation import next_fires
+from pgsched.api.paging import cursor, page, position
+from pgsched.api.parameters import Actor, After, Client, JobId, Key, Limit, Noted, Pooled, Why, note_in
 from pgsched.api.problems import Fault, Unreadable
-from pgsched.api.routing import (
-    Actor,
-    After,
-    Client,
-    JobId,
-    Key,
-    Limit,
-    Noted,
-    Pooled,
-    Why,
-    acts,
-    cursor,
-    made_at,
-    makes,
-    note_in,
-    page,
-    position,
-    reads,
-    removes,
-)
+from pgsched.api.routing import acts, made_at, makes, reads, removes
 from pgsched.errors import NotFound
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import Execution, ExecutionFilter, JobFilter, JobRow

@@ -7,8 +7,9 @@ from litestar.openapi.spec import Example
 from litestar.params import Body, PathParameter, QueryParameter
 
 from pgsched.answers import Page, page_of
-from pgsched.api.routing import Actor, AfterName, Pooled, reads, removes, replaces
-from pgsched.api.routing import Limit as PageSize
+from pgsched.api.parameters import Actor, AfterName, Pooled
+from pgsched.api.parameters import Limit as PageSize
+from pgsched.api.routing import reads, removes, replaces
 from pgsched.api.settings import Limit
 from pgsched.domain.duration import parse_duration
 from pgsched.store.gates import limits

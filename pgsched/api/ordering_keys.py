@@ -8,7 +8,8 @@ from litestar.openapi.spec import Example
 from litestar.params import Body, QueryParameter
 
 from pgsched.answers import Page, page_of
-from pgsched.api.routing import Actor, Limit, OnlyClient, Pooled, acts, reads
+from pgsched.api.parameters import Actor, Limit, OnlyClient, Pooled
+from pgsched.api.routing import acts, reads
 from pgsched.api.settings import OrderingKey
 from pgsched.store.gates import blocked_keys
 from pgsched.store.gates.blocked_keys import BlockedKey

@@ -7,32 +7,22 @@ import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
-from pgsched.errors import (
-    Conflict,
-    InvalidInput,
-    InvalidPayload,
-    NotFound,
-    PgschedError,
-    QueueFull,
-    Refused,
-    SchemaMismatch,
-    StaleLease,
-    Unavailable,
-)
+from pgsched import errors
+from pgsched.errors import InvalidInput, PgschedError
 from pgsched.events import Events
 
 MEDIA_TYPE = "application/problem+json"
 _STATUS: list[tuple[type[PgschedError], int]] = [
     (InvalidInput, 422),
-    (NotFound, 404),
-    (Conflict, 409),
-    (StaleLease, 409),
-    (Refused, 403),
-    (QueueFull, 429),
-    (SchemaMismatch, 503),
-    (Unavailable, 503),
+    (errors.NotFound, 404),
+    (errors.Conflict, 409),
+    (errors.StaleLease, 409),
+    (errors.Refused, 403),
+    (errors.QueueFull, 429),
+    (errors.SchemaMismatch, 503),
+    (errors.Unavailable, 503),
 ]
-_KIND: dict[int, type[PgschedError]] = {404: NotFound, 413: InvalidPayload, 500: PgschedError}
+_KIND: dict[int, type[PgschedError]] = {404: errors.NotFound, 413: errors.InvalidPayload, 500: PgschedError}
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

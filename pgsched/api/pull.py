@@ -13,8 +13,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from pgsched.api.arrivals import Arrivals, Queue
 from pgsched.api.database import Database
+from pgsched.api.parameters import ExecutionId, Pooled
 from pgsched.api.requests import ApiRequest, Duration
-from pgsched.api.routing import ExecutionId, Pooled, acts
+from pgsched.api.routing import acts
 from pgsched.domain.request import length_of
 from pgsched.errors import InvalidInput, InvalidSchedule
 from pgsched.store.pull import messages

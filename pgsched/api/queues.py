@@ -7,7 +7,8 @@ from litestar import Response
 from litestar.openapi.spec import Example
 from litestar.params import Body, JSONBody, PathParameter
 
-from pgsched.api.routing import Actor, Noted, Pooled, acts, makes, note_in, reads, removes, sets
+from pgsched.api.parameters import Actor, Noted, Pooled, note_in
+from pgsched.api.routing import acts, makes, reads, removes, sets
 from pgsched.api.settings import NewQueue, QueueSettings
 from pgsched.store.admin import queues
 from pgsched.store.admin.queues import QueueRow

@@ -7,7 +7,8 @@ from litestar.openapi.spec import Example
 from litestar.params import Body
 
 from pgsched.answers import Page, page_of
-from pgsched.api.routing import Actor, AfterName, Limit, OnlyClient, Pooled, acts, reads
+from pgsched.api.parameters import Actor, AfterName, Limit, OnlyClient, Pooled
+from pgsched.api.routing import acts, reads
 from pgsched.api.settings import Sidelining, TargetHost
 from pgsched.domain.schedule import instant_of
 from pgsched.store.gates import targets

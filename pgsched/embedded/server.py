@@ -12,29 +12,9 @@ from typing import Self
 
 import psycopg
 
+from pgsched.embedded import cluster, processes
 from pgsched.embedded.account import ServerAccount, account_for, reachable
 from pgsched.embedded.binaries import bundled_bin_dir, major_of, runnable
-from pgsched.embedded.cluster import (
-    initdb_options,
-    initialise,
-    is_ready,
-    last_lines,
-    recorded_pid,
-    refuse_other_major,
-    remove_stale_pid_file,
-    size_after_rotation,
-)
-from pgsched.embedded.processes import (
-    POLL,
-    command_line,
-    drop_lock,
-    end_orphans,
-    free_port,
-    hold_lock,
-    is_free,
-    shut_down,
-    within,
-)
 from pgsched.errors import EmbeddedPostgresError
 from pgsched.store.core.sql import statement
 
@@ -111,7 +91,7 @@ class EmbeddedPostgres:
         """Starts the server, initialising a new directory; returns ``url`` once it accepts connections."""
         with self._explained():
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock = hold_lock(self._directory)
+            self._lock = processes.hold_lock(self._directory)
             try:
                 self._launch()
             except BaseException:
@@ -126,7 +106,7 @@ class EmbeddedPostgres:
         finally:
             lock, self._lock = self._lock, None
             if lock is not None:
-                drop_lock(lock)
+                processes.drop_lock(lock)
 
     def restart(self, *, same_port: bool = False) -> str:
         """Stops the server if it has not crashed, and starts it; on the same port if that is still free.
@@ -167,9 +147,9 @@ class EmbeddedPostgres:
         bin_dir = runnable(self._bin_dir or bundled_bin_dir(), account)
         major = major_of(bin_dir, account)
         if not self._cluster.exists():
-            options = initdb_options(major, durable=self._settings["fsync"] != "off")
-            initialise(self._directory, bin_dir, account, options=options)
-        refuse_other_major(self._cluster, major)
+            options = cluster.initdb_options(major, durable=self._settings["fsync"] != "off")
+            cluster.initialise(self._directory, bin_dir, account, options=options)
+        cluster.refuse_other_major(self._cluster, major)
         self._stop_left_over()
         self._port = self._serve(bin_dir, account, port or self._fixed_port)
         password = (self._directory / "password").read_text().strip()
@@ -179,32 +159,32 @@ class EmbeddedPostgres:
     def _end_process(self) -> None:
         process, self._process, self._url = self._process, None, None
         if process is not None:
-            shut_down(process.pid, lambda: process.poll() is not None)
+            processes.shut_down(process.pid, lambda: process.poll() is not None)
 
     def _stop_left_over(self) -> None:
-        pid = recorded_pid(self._cluster)
+        pid = cluster.recorded_pid(self._cluster)
         ours = f"cluster_name={self._name}"
-        if ours in command_line(pid):
-            shut_down(pid, lambda: ours not in command_line(pid))
+        if ours in processes.command_line(pid):
+            processes.shut_down(pid, lambda: ours not in processes.command_line(pid))
         else:
-            remove_stale_pid_file(self._cluster)
+            cluster.remove_stale_pid_file(self._cluster)
 
     def _serve(self, bin_dir: Path, account: ServerAccount | None, fixed_port: int | None) -> int:
         """Starts the server and returns its port; tries again if the port was lost or old backends linger."""
         deadline = time.monotonic() + _RETRY_TIMEOUT
         while True:
             port = self._choose_port(fixed_port)
-            offset = size_after_rotation(self._log)
+            offset = cluster.size_after_rotation(self._log)
             self._process = self._spawn(bin_dir, account, port)
             if self._is_up(self._process):
                 return port
             output = self._log.read_bytes()[offset:].decode(errors="replace")
             passing = "Address already in use" in output or "is still in use" in output
             if not passing or time.monotonic() > deadline:
-                shown = f"the end of {self._log}:\n{last_lines(output)}"
+                shown = f"the end of {self._log}:\n{cluster.last_lines(output)}"
                 raise EmbeddedPostgresError(f"PostgreSQL did not start in {self._directory}; {shown}")
-            end_orphans(self._name)
-            time.sleep(POLL)
+            processes.end_orphans(self._name)
+            time.sleep(processes.POLL)
 
     def _spawn(self, bin_dir: Path, account: ServerAccount | None, port: int) -> subprocess.Popen[bytes]:
         settings = self._settings | {
@@ -231,22 +211,22 @@ class EmbeddedPostgres:
         def decided() -> bool:
             if self._given_up.is_set():
                 raise EmbeddedPostgresError("PostgreSQL is no longer wanted")
-            return process.poll() is not None or is_ready(self._cluster, process.pid)
+            return process.poll() is not None or cluster.is_ready(self._cluster, process.pid)
 
-        if not within(_START_TIMEOUT, decided):
+        if not processes.within(_START_TIMEOUT, decided):
             raise EmbeddedPostgresError(f"PostgreSQL is not ready in {_START_TIMEOUT:g} s; see {self._log}")
         return process.poll() is None
 
     def _choose_port(self, fixed: int | None) -> int:
         if fixed is not None:
-            if not is_free(fixed):
+            if not processes.is_free(fixed):
                 raise EmbeddedPostgresError(f"port {fixed} of 127.0.0.1 is taken: choose another")
             return fixed
         kept = self._directory / "port"
         text = kept.read_text().strip() if kept.exists() else ""
         port = int(text) if text.isdigit() else 0
-        if not port or not is_free(port):
-            port = free_port()
+        if not port or not processes.is_free(port):
+            port = processes.free_port()
             kept.write_text(f"{port}\n")
         return port
 

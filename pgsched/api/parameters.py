@@ -1,0 +1,36 @@
+"""What routes are given: the database, the caller, and the parameters that several of them have."""
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from litestar import Request
+from litestar.di import NamedDependency
+from litestar.params import JSONBody, PathParameter, QueryParameter
+
+from pgsched.api.database import Database
+from pgsched.api.requests import Note
+
+Pooled = NamedDependency[Database]
+"""How a route asks for the database."""
+Actor = NamedDependency[str]
+"""The caller, for the audit log."""
+Noted = JSONBody[Note | None]
+JobId = Annotated[UUID, PathParameter(description="A job's id.")]
+ExecutionId = Annotated[UUID, PathParameter(description="An execution's id.")]
+Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=500, description="Items a page.")]
+After = Annotated[str | None, QueryParameter(name="after", max_length=100, description="next of the page before.")]
+AfterName = Annotated[str | None, QueryParameter(name="after", max_length=400, description="next of the page before.")]
+Client = Annotated[str | None, QueryParameter(name="client")]
+OnlyClient = Annotated[str | None, QueryParameter(name="client", max_length=100, description="Only this client's.")]
+Key = Annotated[str | None, QueryParameter(name="key")]
+OfJob = Annotated[UUID | None, QueryParameter(name="job", description="Of this job.")]
+Why = Annotated[str | None, QueryParameter(name="note", max_length=1000, description="Why, for the audit log.")]
+
+
+def actor(request: Request[Any, Any, Any]) -> str:
+    """There is no authentication, so it is the address that a request came from."""
+    return f"api {request.client.host}" if request.client else "api"
+
+
+def note_in(data: Note | None) -> str | None:
+    return data.note if data else None
