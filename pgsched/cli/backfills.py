@@ -7,7 +7,9 @@ from uuid import UUID
 
 import click
 
-from pgsched.cli.commands import Answer, actor_option, changed, command, listed, page_options
+from pgsched.cli.answers import Answer, changed, listed
+from pgsched.cli.commands import command
+from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.parameters import identity, instant
 
 _COLUMNS = (

@@ -5,18 +5,9 @@ from typing import Any
 
 import click
 
-from pgsched.cli.commands import (
-    Answer,
-    actor_option,
-    changed,
-    changes_in,
-    command,
-    defaults_option,
-    listed,
-    note_and_actor,
-    page_options,
-    shown,
-)
+from pgsched.cli.answers import Answer, changed, changes_in, listed, shown
+from pgsched.cli.commands import command
+from pgsched.cli.options import actor_option, defaults_option, note_and_actor, page_options
 
 _COLUMNS = ("client", "state", "weight", "keep", "options", "database_role", "reason")
 _CLEARABLE = ("keep", "options", "weight", "database-role", "dead-letter-target", "dead-letters-for")
@@ -72,8 +63,7 @@ async def hold(connection: Any, client: str, **said: Any) -> Answer:
     """Begin nothing more of a client until it is released."""
     from pgsched.store.admin import clients
 
-    done = await clients.hold_client(connection, client, **said)
-    return changed(done, "held", "was held already", client=client)
+    return changed(await clients.hold_client(connection, client, **said), "held", "was held already", client=client)
 
 
 @command(clients)
@@ -83,8 +73,7 @@ async def release(connection: Any, client: str, **said: Any) -> Answer:
     """End the hold of a client."""
     from pgsched.store.admin import clients
 
-    done = await clients.release_client(connection, client, **said)
-    return changed(done, "released", "was not held", client=client)
+    return changed(await clients.release_client(connection, client, **said), "released", "was not held", client=client)
 
 
 @command(clients)

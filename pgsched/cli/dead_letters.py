@@ -7,18 +7,9 @@ from uuid import UUID
 
 import click
 
-from pgsched.cli.commands import (
-    Answer,
-    actor_option,
-    changed,
-    command,
-    defaults_option,
-    fill,
-    listed,
-    options,
-    page_options,
-    shown,
-)
+from pgsched.cli.answers import Answer, changed, fill, listed, shown
+from pgsched.cli.commands import command
+from pgsched.cli.options import actor_option, defaults_option, options, page_options
 from pgsched.cli.parameters import identity, instant, json_text
 from pgsched.cli.replays import cancel_replay, list_replays
 from pgsched.errors import InvalidInput, NotFound

@@ -5,7 +5,9 @@ from uuid import UUID
 
 import click
 
-from pgsched.cli.commands import Answer, actor_option, changes_in, command, defaults_option
+from pgsched.cli.answers import Answer, changes_in
+from pgsched.cli.commands import command
+from pgsched.cli.options import actor_option, defaults_option
 from pgsched.cli.parameters import assignment, identity, instant, json_text, label
 
 _CLEARABLE = ("payload", "options", "rules", "labels", "ordering-key", "timezone", "gap", "overlap", "anchor")

@@ -5,7 +5,9 @@ from uuid import UUID
 
 import click
 
-from pgsched.cli.commands import Answer, actor_option, changed, command, fill, listed, page_options, shown
+from pgsched.cli.answers import Answer, changed, fill, listed, shown
+from pgsched.cli.commands import command
+from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.parameters import identity, instant
 from pgsched.errors import NotFound
 

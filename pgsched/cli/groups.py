@@ -5,7 +5,9 @@ from uuid import UUID
 
 import click
 
-from pgsched.cli.commands import Answer, actor_option, changed, command, options
+from pgsched.cli.answers import Answer, changed
+from pgsched.cli.commands import command
+from pgsched.cli.options import actor_option, options
 from pgsched.cli.parameters import identity, label
 from pgsched.errors import InvalidInput, NotFound
 

@@ -5,10 +5,12 @@ from uuid import UUID
 
 import click
 
+from pgsched.cli.answers import Answer, fill
 from pgsched.cli.backfills import backfill, cancel_backfill, list_backfills
-from pgsched.cli.commands import Answer, actor_option, command, fill, page_options
+from pgsched.cli.commands import command
 from pgsched.cli.edits import edit
 from pgsched.cli.groups import cancel, pause, resume
+from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.parameters import identity, label
 from pgsched.cli.reply import listing, table
 from pgsched.domain.duration import format_duration

@@ -4,7 +4,9 @@ from typing import Any
 
 import click
 
-from pgsched.cli.commands import Answer, actor_option, changed, command, listed, page_options
+from pgsched.cli.answers import Answer, changed, listed
+from pgsched.cli.commands import command
+from pgsched.cli.options import actor_option, page_options
 
 _COLUMNS = ("kind", "name", "rate", "per", "burst", "concurrency")
 _KIND = click.Choice(["client", "host", "queue", "key"])

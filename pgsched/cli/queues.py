@@ -4,18 +4,9 @@ from typing import Any
 
 import click
 
-from pgsched.cli.commands import (
-    Answer,
-    actor_option,
-    cells,
-    changed,
-    changes_in,
-    command,
-    defaults_option,
-    note_and_actor,
-    options,
-    shown,
-)
+from pgsched.cli.answers import Answer, cells, changed, changes_in, shown
+from pgsched.cli.commands import command
+from pgsched.cli.options import actor_option, defaults_option, note_and_actor, options
 from pgsched.cli.reply import table
 
 _COLUMNS = ("name", "pulled", "waiting", "max_waiting", "full_since", "paused_at", "reason", "weight", "options")

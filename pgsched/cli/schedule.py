@@ -4,7 +4,9 @@ from typing import Any
 
 import click
 
-from pgsched.cli.commands import Answer, command, defaults_option
+from pgsched.cli.answers import Answer
+from pgsched.cli.commands import command
+from pgsched.cli.options import defaults_option
 from pgsched.cli.parameters import assignment, json_text, label
 
 

@@ -1,36 +1,24 @@
 """``pgsched status``: how the whole stands, at a glance."""
 
+from dataclasses import asdict
 from typing import Any
 
-import click
+from pgsched.cli.answers import Answer
+from pgsched.cli.commands import command
+from pgsched.cli.reply import listing, table
 
-from pgsched.cli.configuration import DATABASE, load_settings, settings_options, with_database
-from pgsched.cli.reply import Reply, json_option, listing, table
 
-
-@click.command()
-@settings_options(DATABASE)
-@json_option
-@click.pass_obj
-def status(reply: Reply, /, **flags: Any) -> None:
+@command()
+async def status(connection: Any) -> Answer:
     """Show executions by status, the workers, how late the oldest due execution is, and what no worker can deliver.
 
     Counts up to 10,000 of what is due, due later, held and ended, so that it is quick where there are millions. Names
     the transactions that are prepared and not ended: what they have locked waits for them.
     """
-    from pgsched.cli.database import ask
-
-    found = ask(with_database(load_settings(flags)), _look)
-    reply.give(found, _text(**found))
-
-
-async def _look(connection: Any) -> dict[str, Any]:
-    from dataclasses import asdict
-
     from pgsched.store.lookup import overview
 
     counts = await overview.count(connection)
-    return {
+    found: dict[str, Any] = {
         "executions": counts.executions,
         "at_least": counts.at_least,
         "oldest_due_seconds": await overview.oldest_due(connection),
@@ -39,6 +27,7 @@ async def _look(connection: Any) -> dict[str, Any]:
         "undeliverable": [asdict(one) for one in await overview.undeliverable(connection)],
         "prepared": [asdict(one) for one in await overview.prepared_transactions(connection)],
     }
+    return Answer(found, _text(**found))
 
 
 def _text(

@@ -5,7 +5,9 @@ from typing import Any
 
 import click
 
-from pgsched.cli.commands import Answer, actor_option, changed, command, listed, note_and_actor, page_options
+from pgsched.cli.answers import Answer, changed, listed
+from pgsched.cli.commands import command
+from pgsched.cli.options import actor_option, note_and_actor, page_options
 from pgsched.cli.parameters import instant
 
 _COLUMNS = ("host", "client", "state", "until", "openings", "held", "reason")

@@ -1,0 +1,86 @@
+"""The answers of commands on the database, as JSON and for people."""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pgsched.cli.reply import listing, table
+from pgsched.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from pgsched.store.lookup.rows import Page
+
+_Row = TypeVar("_Row")
+_SECONDS = 5.0
+_ATTEMPT = ("attempt", "finished_at", "duration", "status_code", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer of a command: ``value`` as JSON, or ``text``; with a ``note`` on standard error."""
+
+    value: Mapping[str, Any]
+    text: str
+    note: str | None = None
+
+
+def changed(is_changed: bool, done: str, otherwise: str, **what: Any) -> Answer:
+    """The answer of a command after which something is so, whether it was before or not."""
+    return Answer({**what, "changed": is_changed}, done if is_changed else otherwise)
+
+
+def shown(row: Any, attempts: Sequence[Any] | None = None, **more: Any) -> Answer:
+    """All of one row, and its failed tries where it is shown with them; of ``more``, people see what there is."""
+    fields = {name: getattr(row, name) for name in row.__dataclass_fields__}
+    text = listing(fields | {name: value for name, value in more.items() if value})
+    if attempts is None:
+        return Answer({**fields, **more}, text)
+    tries = "\n\n" + table(_ATTEMPT, cells(_ATTEMPT, attempts)) if attempts else ""
+    return Answer({**fields, "attempts": attempts, **more}, text + tries)
+
+
+def listed(page: Any, columns: Sequence[str], nothing: str, *, note: str | None = None) -> Answer:
+    """A page as a table of these columns."""
+    text = table(columns, cells(columns, page.items)) if page.items else nothing
+    return Answer({"items": page.items, "next": page.next}, text, note)
+
+
+def cells(columns: Sequence[str], rows: Sequence[Any]) -> list[list[Any]]:
+    return [[getattr(row, name) for name in columns] for row in rows]
+
+
+async def fill(
+    pages: "Callable[[int, UUID | None], Awaitable[Page[_Row]]]", limit: int, after: "UUID | None"
+) -> "tuple[Page[_Row], str | None]":
+    """Reads pages until there are ``limit`` rows, for some seconds at most; then a note says where to continue."""
+    from pgsched.store.lookup.rows import Page
+
+    end = time.monotonic() + _SECONDS
+    items: list[_Row] = []
+    while True:
+        page = await pages(limit - len(items), after)
+        items += page.items
+        if len(items) == limit or page.next is None:
+            return Page(items=items, next=page.next), None
+        if time.monotonic() > end:
+            note = f"looked for {_SECONDS:g} seconds, and there is more to look at: go on with --after {page.next}"
+            return Page(items=items, next=page.next), note
+        after = page.next
+
+
+def changes_in(given: Mapping[str, Any], example: str | None = None) -> dict[str, Any]:
+    """The settings that flags give, and None for those that ``--clear`` resets. Raises InvalidInput if one is both
+    given and cleared, and if there are none and an ``example`` is given for the message."""
+    found = {name: value for name, value in given.items() if name != "clear" and value not in (None, ())}
+    found |= {name: dict(found[name]) for name in ("options", "rules", "labels") if name in found}
+    for flag in given.get("clear", ()):
+        name = flag.replace("-", "_")
+        if name in found:
+            raise InvalidInput(f"--clear {flag} contradicts another flag: leave one of them out")
+        found[name] = None
+    if example and not found:
+        raise InvalidInput(f"there is nothing to change: give at least one setting, such as {example}")
+    return found
