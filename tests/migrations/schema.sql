@@ -1219,6 +1219,7 @@ grant execute on pgsched_internal.owner_of_job(uuid) to pgsched_worker
 grant execute on pgsched_internal.partition_in(uuid) to pgsched_worker
 grant execute on pgsched_internal.partition_of(pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.partition_with(uuid) to pgsched_worker
+grant execute on pgsched_internal.partitions_of(integer) to pgsched_reader
 grant execute on pgsched_internal.partitions_of(integer) to pgsched_worker
 grant execute on pgsched_internal.partitions_per_queue() to pgsched_client
 grant execute on pgsched_internal.partitions_per_queue() to pgsched_reader

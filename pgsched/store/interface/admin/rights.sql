@@ -165,7 +165,7 @@ begin
   grant select (client_id, keep, options, weight, state, reason, database_role, dead_letter_target, dead_letters_for,
     created_at) on pgsched.clients to pgsched_reader;
   perform pgsched_internal.grant_execute(array['pgsched.now', 'pgsched.signing_secrets', 'pgsched.status_of', 'pgsched_internal.count_live', 'pgsched_internal.first_partition_of',
-    'pgsched_internal.is_living', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
+    'pgsched_internal.is_living', 'pgsched_internal.partitions_of', 'pgsched_internal.partitions_per_queue', 'pgsched_internal.stalls', 'pgsched_internal.target_host'], 'pgsched_reader');  -- it acts for no client: it is told of no secret
   foreach item in array array['pgsched.clients', 'pgsched.jobs', 'pgsched.executions', 'pgsched.history', 'pgsched.attempts', 'pgsched.dependencies',
                               'pgsched.backfills', 'pgsched_internal.kept_dead_letters', 'pgsched.replays', 'pgsched.blocked_keys'] loop
     execute format('create policy reader on %s for select to pgsched_reader using (true)', item);
