@@ -26,6 +26,7 @@ _WARNINGS = frozenset(
         "loop.blocked",
         "loop.resumed",
         "loop.shared",
+        "loop.stopped",
         "places.taken",
         "worker.gave_up",
         "worker.lost",

@@ -33,13 +33,28 @@ _SWITCH_INTERVAL = 0.0001
 for each function that computes."""
 
 
-def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:
-    """uvloop's runner where it is installed; it does not exist for Windows, nor for other Python implementations."""
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's where it is installed; it does not exist for Windows, nor for other Python implementations."""
     try:
         import uvloop
     except ImportError:
-        return asyncio.run
-    return uvloop.run
+        return None
+    return uvloop.new_event_loop
+
+
+def run_to_its_end(work: Coroutine[Any, Any, None], events: Events) -> None:
+    """``asyncio.run``, but for a loop that somebody stops before the work is done: that goes on. Any handler can stop
+    it, and to end there would leave what has just run without its end on record."""
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        loop = runner.get_loop()
+        task = loop.create_task(work)
+        while not task.done():
+            try:
+                loop.run_until_complete(task)
+            except RuntimeError:
+                if task.done() or loop.is_closed():
+                    raise
+                events.emit("loop.stopped")
 
 
 async def _run(
@@ -161,7 +176,7 @@ def run_worker(
         return Worker(settings, app=app, events=events, trials=trials)
 
     over = functools.partial(alone, None) if alone else lambda: None
-    _runner()(_run(url, make, ready=ready, over=over, orders=orders, ending=ending))
+    run_to_its_end(_run(url, make, ready=ready, over=over, orders=orders, ending=ending), events)
 
 
 def _checked_database(settings: Settings) -> str:

@@ -200,6 +200,11 @@ async def mallory_signals(payload: Any) -> None:
     await asyncio.sleep(3600)
 
 
+@app.handler("mallory_stops_the_loop")
+async def mallory_stops_the_loop(payload: Any) -> None:
+    asyncio.get_running_loop().stop()
+
+
 @app.handler("mallory_cancels_itself")
 async def mallory_cancels_itself(payload: Any) -> None:
     task = asyncio.current_task()

@@ -72,8 +72,8 @@ def test_a_service_schedules_without_the_servers_packages(database_url: str) -> 
 
 
 def test_a_worker_runs_where_there_is_no_uvloop() -> None:
-    hidden = "import asyncio, sys; sys.modules['uvloop'] = None; "
-    text = hidden + "from pgsched.process import _runner; assert _runner() is asyncio.run"
+    hidden = "import sys; sys.modules['uvloop'] = None; "
+    text = hidden + "from pgsched.process import _loop_factory; assert _loop_factory() is None"
     done = subprocess.run([sys.executable, "-P", "-c", text], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
 

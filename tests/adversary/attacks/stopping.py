@@ -26,6 +26,12 @@ def handlers_that_send_their_process_sigterm(means: Means) -> None:
     call(means, "python:mallory_signals", 4, '{"max_attempts": 3}')
 
 
+@attack(seconds=1.5)
+def handlers_that_stop_the_loop(means: Means) -> None:
+    means.first_works_in_every_way()
+    call(means, "python:mallory_stops_the_loop", 20)
+
+
 @attack(seconds=5.0)
 def two_hundred_handlers_that_cancel_themselves(means: Means) -> None:
     means.first_works_in_every_way()
