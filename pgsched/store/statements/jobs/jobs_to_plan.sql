@@ -1,9 +1,10 @@
 -- plan: those of the jobs whose newest revision has no row yet, in the order given. Locks the jobs it takes; skips those
--- that somebody else has locked. Index: the primary key.
+-- that somebody else has locked. Index: the primary key, whatever plan is kept, as in plan_successors.
 select j.id, j.cron, j.timezone, j.every, j.anchor, j.gap, j.overlap, j.planned_revision,
        j.client_id as client, j.key, j.rules, j.runs, j.paused_at, j.accounted_to, j.updated_at, j.revision,
        pgsched_internal.partition_of(j) as partition
   from unnest(%(jobs)s::uuid[]) with ordinality as wanted(id, number)
-  join pgsched.jobs j on j.id = wanted.id
- where j.state = 'active' and j.planned_revision <> j.revision
- order by wanted.number for update of j skip locked
+ cross join lateral (
+   select * from pgsched.jobs j
+    where j.id = wanted.id and j.state::text = 'active' and j.planned_revision <> j.revision for update skip locked) j
+ order by wanted.number

@@ -10,7 +10,10 @@ select e.id, e.partition, e.job_id, e.scheduled_for,
            where h.job_id = j.id and h.scheduled_for between pgsched.now() - interval '26 hours' and pgsched.now()
              and coalesce((select c.keep from pgsched.clients c where c.client_id = j.client_id), 'all') = 'all')),
          pgsched.now())) as accounted
-  from pgsched.jobs j join pgsched.executions e on e.partition = pgsched_internal.partition_of(j) and e.job_id = j.id
- where j.id = any (%(jobs)s) and e.plan = j.revision and e.attempt = 0 and e.lease_token is null
-   and e.scheduled_for > pgsched.now()
-   for update of e skip locked
+  from pgsched.jobs j
+ cross join lateral (
+   select * from pgsched.executions e
+    where e.partition = pgsched_internal.partition_of(j) and e.job_id = j.id and e.plan = j.revision and e.attempt = 0
+      and e.lease_token is null and e.scheduled_for > pgsched.now()
+    order by e.scheduled_for for update skip locked) e
+ where j.id = any (%(jobs)s)

@@ -5,4 +5,4 @@ select n.id
  cross join lateral (select from pgsched.jobs j
                       where j.client_id = n.client_id and j.id = n.id and j.revision = n.revision
                         and j.state::text = 'active' offset 0) j
- where not exists (select from pgsched_internal.executions_{p} e where e.job_id = n.id and e.scheduled_for = n.instant)
+ where not exists (select from pgsched_internal.executions_{p} e where e.job_id = n.id and e.scheduled_for = n.instant offset 0)

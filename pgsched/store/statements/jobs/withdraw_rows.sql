@@ -1,9 +1,10 @@
 -- tzdata: these jobs have no instant any more, or none that can be told: their rows go, and the planner says what becomes
 -- of them. Indexes: the primary keys.
 with gone as (
-  delete from pgsched.executions e using unnest(%(rows)s::uuid[], %(partitions)s::smallint[]) as m(id, partition)
-   where e.partition = m.partition and e.id = m.id
+  delete from pgsched.executions e where e.partition = any (%(partitions)s::smallint[]) and e.id = any (%(rows)s::uuid[])
   returning e.job_id, e.scheduled_for
 )
-update pgsched.jobs j set planned_revision = 0, accounted_to = gone.scheduled_for - interval '1 microsecond'
-  from gone where j.id = gone.job_id
+update pgsched.jobs j
+   set planned_revision = 0,
+       accounted_to = (select max(g.scheduled_for) - interval '1 microsecond' from gone g where g.job_id = j.id)
+ where j.id = any (array(select job_id from gone))

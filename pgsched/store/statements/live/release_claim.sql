@@ -3,20 +3,19 @@
 -- that have more behind them, and from where on something was passed over. Runs only after a connection broke in the middle
 -- of a claim. Index: executions_fire_at, and then their place.
 with edge as materialized (
-  select p.partition, due.place, due.fire_at, due.id, due.taken
+  select p.partition, due.fire_at, due.id, due.taken
     from unnest(%(partitions)s::smallint[], %(lows)s) as p(partition, low),
-         lateral (select e.ctid as place, e.fire_at, e.id, e.lease_token = any (%(tokens)s) as taken from pgsched.executions e
+         lateral (select e.fire_at, e.id, e.lease_token = any (%(tokens)s) as taken from pgsched.executions e
                    where e.partition = p.partition and e.fire_at > p.low and e.fire_at <= pgsched.now() + interval '1 minute'
                    order by e.fire_at fetch first %(depth)s rows with ties) due
-), free as materialized (  -- a place is one in each partition, and somebody may have locked what is there in another
-  select e.ctid as place, e.id from pgsched.executions e
-   where e.partition = any (%(partitions)s::smallint[]) and e.ctid = any (array(select place from edge where taken))
+), free as materialized (
+  select e.id from pgsched.executions e
+   where e.partition = any (%(partitions)s::smallint[]) and e.id = any (array(select id from edge where taken))
      and e.lease_token = any (%(tokens)s) for update skip locked
 ), released as (
   update pgsched.executions e
      set lease_owner = null, lease_token = null, lease_expires_at = null, attempt = e.attempt - 1, plan = -abs(e.plan)
-   where e.partition = any (%(partitions)s::smallint[]) and e.ctid = any (array(select place from free))
-     and e.id = any (array(select id from free)) and e.lease_token = any (%(tokens)s)
+   where e.partition = any (%(partitions)s::smallint[]) and e.id = any (array(select id from free)) and e.lease_token = any (%(tokens)s)
   returning e.id
 ), passed_over as (
   select d.partition, min(d.fire_at) as first from edge d where d.taken and d.id not in (select id from released) group by d.partition

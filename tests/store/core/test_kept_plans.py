@@ -1,0 +1,81 @@
+"""A worker plans a statement once in each session, often while there is next to nothing in the tables, and keeps the
+plan. One that reads a table, or all that an index has, for each of many rows would do so once there are millions."""
+
+import json
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+
+from pgsched.store.core.connect import Connection
+from pgsched.store.core.sql import statement, statement_in, statement_over
+from tests.store.store_arrange import Connection as Session
+
+_LARGE = re.compile(r"executions|history|jobs|gates|gate_use|keys|attempts|dependencies|clients")
+_OF_MANY = re.compile(r"unnest\(%\(|= any \(%\(")
+_KINDS = {
+    **dict.fromkeys(["ids", "ids_0", "jobs", "after"], "uuid[]"),
+    **dict.fromkeys(["tokens", "owns", "revisions"], "bigint[]"),
+    **dict.fromkeys(["instants", "fires", "lows", "highs", "nexts"], "timestamptz[]"),
+    **dict.fromkeys(["lease", "ahead"], "interval"),
+}
+_FEW = [
+    "insert into pgsched.jobs (target, every) values ('python:x', '1 hour')",
+    "insert into pgsched.executions (target, fire_at, partition) values ('python:x', now() + interval '1 hour', 0)",
+    "vacuum analyze pgsched.jobs, pgsched.executions",
+]
+
+
+def _of_many() -> Iterator[str]:
+    for room in files("pgsched.store").joinpath("statements").iterdir():
+        for file in room.iterdir():
+            if _OF_MANY.search(file.read_text(encoding="utf-8")):
+                yield f"{room.name}/{file.name.removesuffix('.sql')}"
+
+
+def _prepared(name: str) -> tuple[str, list[str]]:
+    """The statement as PREPARE has it, and the types of its parameters."""
+    text = statement_over(name, (0,)) if "\n-- then\n" in statement(name) else statement_in(name, 0)
+    names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))
+    for number, one in enumerate(names, 1):
+        text = text.replace(f"%({one})s", f"${number}")  # type: ignore[assignment]
+    kinds = ["unknown" if f"${number}::" in text else _KINDS.get(one, "unknown") for number, one in enumerate(names, 1)]
+    return f"prepare kept ({', '.join(kinds)}) as {text.replace('%%', '%')}", kinds
+
+
+async def _plan(worker: Connection, name: str) -> Any:
+    text, kinds = _prepared(name)
+    await worker.execute(text.encode())
+    try:
+        asked = f"explain (format json) execute kept ({', '.join(['null'] * len(kinds))})"
+        [(plan,)] = await (await worker.execute(asked.encode())).fetchall()
+    finally:
+        await worker.execute(b"deallocate kept")
+    return json.loads(plan) if isinstance(plan, str | bytes) else plan
+
+
+def _scans(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if node["Node Type"].endswith("Scan") and _LARGE.match(node.get("Relation Name", "")):
+        yield node
+    for child in node.get("Plans", ()):
+        yield from _scans(child)
+
+
+def _reads_whole(scan: dict[str, Any]) -> bool:
+    """Whether it reads all there is, or all of a partition."""
+    found = scan.get("TID Cond") or re.sub(r"\(?partition = [^)]*\)+( AND )?", "", scan.get("Index Cond", ""))
+    return not re.search(r"[a-z]", found)
+
+
+async def test_rows_are_looked_up_also_by_a_plan_that_was_made_while_there_were_few(
+    db: Session, worker: Connection
+) -> None:
+    for sentence in _FEW:
+        db.execute(sentence.encode())
+    whole = [
+        f"{name} reads {scan['Relation Name']} by {scan.get('Index Name')}, where {scan.get('Index Cond')}"
+        for name in _of_many()
+        for scan in _scans((await _plan(worker, name))[0]["Plan"])
+        if _reads_whole(scan)
+    ]
+    assert not whole, "\n".join(whole)
