@@ -148,7 +148,7 @@ class Claimer(Claiming):
         backlog.read_to(shares, answer.taken)
         for partition, instant in answer.planned.items():
             self._sight.hear(partition, instant)
-        self._fairness.served(backlog, budget, count)
+        self._fairness.served(backlog, sum(share.batch for share in shares), count)
         return count
 
     async def _claim_latest(self, budget: int) -> int:

@@ -25,6 +25,7 @@ _MOST_APART = 16
 _AT_ONCE = 4  # partitions that one claim for a client reads
 _FROM_THE_EDGE = 10.0  # seconds after which a client is read from the left edge again, for what came in behind
 _TOLERANCE = 1.1
+_FIRST = 500  # rows, before it is known how long a claim takes
 _LONGEST_APART = 0.05  # seconds that a claim for one client is to take: those of the others wait for it
 
 
@@ -33,9 +34,8 @@ class Stride:
     a gate lets pass. Claims for other clients wait for it, and so do settles in the same partitions. So a claim that
     took long is followed by smaller ones, until they are quick."""
 
-    def __init__(self, *, long: float = _LONG) -> None:
-        self._long = long
-        self.most: float = math.inf
+    def __init__(self, *, long: float = _LONG, most: float = math.inf) -> None:
+        self._long, self.most = long, most
 
     def bound(self, room: int) -> int:
         """How much of the room one claim may fill."""
@@ -57,7 +57,7 @@ class Backlog:
     def __init__(self, client: str) -> None:
         self.client = client
         self.deficit = 0.0
-        self.stride = Stride(long=_LONGEST_APART)
+        self.stride = Stride(long=_LONGEST_APART, most=_FIRST)
         self._lows: dict[int, int] = {}
         self._turn = 0
         self._since = time.monotonic()
@@ -140,10 +140,10 @@ class Fairness:
             if backlog.deficit >= 1:
                 yield backlog, int(backlog.deficit)
 
-    def served(self, backlog: Backlog, budget: int, taken: int) -> None:
-        """Notes how many rows of its budget a client has used."""
+    def served(self, backlog: Backlog, asked: int, taken: int) -> None:
+        """Notes how many rows of a client's share were asked for, and how many there were."""
         backlog.deficit -= taken
-        if taken < budget / 2:
+        if taken < asked / 2:
             self._apart.pop(backlog.client, None)
 
     def _weight_of_others(self) -> int:

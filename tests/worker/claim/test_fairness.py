@@ -131,7 +131,7 @@ def test_what_a_client_leaves_of_one_turn_is_no_more_than_the_room_of_the_next()
 
 def test_claims_for_a_client_whose_rows_cost_them_much_become_small() -> None:
     backlog = Backlog("dear")
-    backlog.stride.took(0.4, 1000, of=1000)
+    assert backlog.stride.bound(4000) == 500
     backlog.stride.took(0.2, 500, of=500)
     assert backlog.stride.bound(4000) == 250
 
@@ -165,3 +165,11 @@ def test_a_backlog_is_read_on_from_where_it_has_been_read_to() -> None:
     assert shares == [Share(3, LONG_AGO, 10)]
     backlog.read_to(shares, rows("flood", 10, partition=3))
     assert backlog.shares([3], 10, 500) == [Share(3, OVERDUE + 9, 10)]
+
+
+def test_a_client_of_which_all_came_that_was_asked_for_stays_apart_whatever_its_share_is() -> None:
+    shares = fairness()
+    shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
+    [(backlog, _)] = shares.budgets(4_000)
+    shares.served(backlog, 500, 500)
+    assert shares.clients == ("flood",)
