@@ -17,7 +17,7 @@ from pgsched.errors import StaleLease
 from pgsched.store.core.pinned import pin_reading
 from pgsched.store.core.sql import statement
 from pgsched.store.core.wire import register_arrays
-from pgsched.store.gates.ordering import let_next
+from pgsched.store.gates.ordering import let_next_at_commit
 from pgsched.store.live import executions
 from pgsched.store.live.executions import Finished, Group
 
@@ -71,5 +71,5 @@ async def _settle(connection: AsyncConnection[Any], execution: Execution) -> int
         end = Finished(execution.id, execution.token, "succeeded", None, None, None, 0.0)
         answer = await executions.settle_finished(connection, execution.partition, [end])
     if execution.ordering_key is not None:
-        await let_next(connection, execution.partition, [(execution.client_id, execution.ordering_key)])
+        await let_next_at_commit(connection, execution.partition, execution.client_id, execution.ordering_key)
     return answer.rowcount

@@ -40,6 +40,7 @@ class Assembly(Foundation):
             capabilities=self.capabilities,
             circuits=self.circuits,
             terms=self.terms,
+            ahead=self.settings.look_ahead,
         )
         self.gatekeeper = self._make_gatekeeper()
         self.fairness = Fairness(self.directory)

@@ -847,7 +847,6 @@ function pgsched_internal.leave_watch(integer,integer) returns void volatility v
 function pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) returns pgsched_internal.placement volatility v parallel u
 function pgsched_internal.length_of(text) returns interval volatility i parallel s
 function pgsched_internal.let_next(smallint,text,text) returns timestamp with time zone volatility v parallel u
-function pgsched_internal.let_next_alone(smallint,text,text) returns timestamp with time zone volatility v parallel u
 function pgsched_internal.live_execution(smallint,uuid) returns pgsched.executions volatility v parallel u
 function pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) returns SETOF pgsched.executions volatility v parallel u
@@ -856,7 +855,6 @@ function pgsched_internal.lock_execution(uuid) returns pgsched.executions volati
 function pgsched_internal.lock_job(uuid) returns pgsched.jobs volatility v parallel u
 function pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) returns SETOF uuid volatility v parallel u
 function pgsched_internal.lock_key(text,text,uuid,smallint) returns pgsched_internal.keys volatility v parallel u
-function pgsched_internal.lock_ordering(smallint[]) returns void volatility v parallel u
 function pgsched_internal.lock_planned(smallint,uuid) returns SETOF pgsched.executions volatility v parallel u
 function pgsched_internal.lock_queue(text) returns pgsched.queues volatility v parallel u
 function pgsched_internal.lock_under(pgsched_internal.keys,text) returns pgsched.executions volatility v parallel u
@@ -939,6 +937,7 @@ function pgsched_internal.that_fit(smallint[],uuid[],boolean[],integer) returns 
 function pgsched_internal.tidy_keys(integer) returns integer volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.trim_default_days(integer,integer) returns integer volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.try_lock(text) returns boolean volatility v parallel u
+function pgsched_internal.try_orderings(smallint[]) returns smallint[] volatility v parallel u set lock_timeout=50ms
 function pgsched_internal.unblock_after(uuid[]) returns void volatility v parallel u
 function pgsched_internal.until_next(text) returns double precision volatility v parallel u set enable_seqscan=off, enable_bitmapscan=off
 function pgsched_internal.wait_for_end(pgsched.executions) returns boolean volatility v parallel u set lock_timeout=50ms
@@ -1177,7 +1176,6 @@ grant execute on pgsched_internal.leave_watch(integer,integer) to pgsched_worker
 grant execute on pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) to pgsched_worker
 grant execute on pgsched_internal.length_of(text) to pgsched_worker
 grant execute on pgsched_internal.let_next(smallint,text,text) to pgsched_worker
-grant execute on pgsched_internal.let_next_alone(smallint,text,text) to pgsched_worker
 grant execute on pgsched_internal.live_execution(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) to pgsched_worker
@@ -1186,7 +1184,6 @@ grant execute on pgsched_internal.lock_execution(uuid) to pgsched_worker
 grant execute on pgsched_internal.lock_job(uuid) to pgsched_worker
 grant execute on pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_worker
 grant execute on pgsched_internal.lock_key(text,text,uuid,smallint) to pgsched_worker
-grant execute on pgsched_internal.lock_ordering(smallint[]) to pgsched_worker
 grant execute on pgsched_internal.lock_planned(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.lock_queue(text) to pgsched_worker
 grant execute on pgsched_internal.lock_waiting(smallint,uuid) to pgsched_worker
@@ -1267,6 +1264,7 @@ grant execute on pgsched_internal.tell_outcome(pgsched.executions,pgsched.execut
 grant execute on pgsched_internal.tidy_keys(integer) to pgsched_worker
 grant execute on pgsched_internal.trim_default_days(integer,integer) to pgsched_worker
 grant execute on pgsched_internal.try_lock(text) to pgsched_worker
+grant execute on pgsched_internal.try_orderings(smallint[]) to pgsched_worker
 grant execute on pgsched_internal.unblock_after(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.until_next(text) to pgsched_worker
 grant execute on pgsched_internal.wait_for_end(pgsched.executions) to pgsched_worker
@@ -1599,7 +1597,6 @@ comment on pgsched_internal.leave_watch(integer,integer) is 'Ends the watch of a
 comment on pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) is 'The answer where what stands under a key stays as it is; PS011 where that was to be refused.'
 comment on pgsched_internal.length_of(text) is 'How long an option says, such as PT5S or 1h30m.'
 comment on pgsched_internal.let_next(smallint,text,text) is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind one; the instant at which it fires, or null.'
-comment on pgsched_internal.let_next_alone(smallint,text,text) is 'The same under the lock of the partition''s order, so that nobody who is held behind one that ends just now is overlooked: for workers.'
 comment on pgsched_internal.live is 'Executions that wait or are in hand, as the views of statuses show them.'
 comment on pgsched_internal.live_execution(smallint,uuid) is 'An execution that waits or runs, in the partition where it lives; null where it does not live there. Locks no row.'
 comment on pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) is 'The row of a job for an instant that waits or runs in a partition; it is not locked.'
@@ -1610,7 +1607,6 @@ comment on pgsched_internal.lock_execution(uuid) is 'A live execution of a clien
 comment on pgsched_internal.lock_job(uuid) is 'A job of a client that the session acts for, locked until the transaction ends; PS010 for an unknown or foreign one.'
 comment on pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) is 'Locks the jobs of a client, with these labels and in one of these states; answers with their ids. PS000 without a filter.'
 comment on pgsched_internal.lock_key(text,text,uuid,smallint) is 'Locks a key until the transaction ends, and says what stood under it; null where nobody had it, and it is given to this now.'
-comment on pgsched_internal.lock_ordering(smallint[]) is 'Has this transaction alone decide whose turn it is in these partitions. For workers: no transaction of a client ever takes it.'
 comment on pgsched_internal.lock_planned(smallint,uuid) is 'Locks the rows that were planned for a job and wait in a partition; passes over what somebody has at this moment.'
 comment on pgsched_internal.lock_queue(text) is 'A queue, locked until the transaction ends; PS010 where there is none of this name.'
 comment on pgsched_internal.lock_under(pgsched_internal.keys,text) is 'The execution that lives under a key whose row is locked, itself locked where it waits and may be replaced.'
@@ -1693,6 +1689,7 @@ comment on pgsched_internal.that_fit(smallint[],uuid[],boolean[],integer) is 'Ho
 comment on pgsched_internal.tidy_keys(integer) is 'Forgets keys under which nothing lives and nothing has ended lately; looks at no more than so many, and returns at how many.'
 comment on pgsched_internal.trim_default_days(integer,integer) is 'Deletes what is older than so many days from the default partitions, no more than so many rows of each; how many of the one that had more.'
 comment on pgsched_internal.try_lock(text) is 'Takes one of the locks of this name for the transaction, unless somebody has it; whether it did. Waits for nobody.'
+comment on pgsched_internal.try_orderings(smallint[]) is 'Has this transaction alone decide whose turn it is in these partitions, without those where another does so for more than a moment; the partitions. For workers: no transaction of a client ever takes it.'
 comment on pgsched_internal.unblock_after(uuid[]) is 'Lets ordering keys go on that were blocked by these dead letters, since somebody has decided about them.'
 comment on pgsched_internal.until_next(text) is 'In how many seconds the next execution of a queue is due, negative where it is so already; null where nothing waits, or the queue is paused.'
 comment on pgsched_internal.wait_for_end(pgsched.executions) is 'The same for what the end of an execution writes beside it.'

@@ -11,18 +11,28 @@ from pgsched.store.core.sql import statement, statement_in
 from pgsched.store.core.wire import Tokens, Uuids
 
 
-async def whose_turn(connection: AsyncConnection[Any], rows: Iterable[Execution]) -> set[bytes]:
-    """The ids of those claimed rows that are at the head of their keys; locks the ordering of their partitions."""
+class Turns(NamedTuple):
+    """The ids of those claimed rows that are at the head of their keys, and the rows of which it is not known now."""
+
+    heads: set[bytes]
+    undecided: list[Execution]
+
+
+async def whose_turn(connection: AsyncConnection[Any], rows: Iterable[Execution]) -> Turns:
+    """Whose turn it is among claimed rows. Locks the order of their partitions, but for those where it is locked."""
     partitions: dict[int, list[Execution]] = defaultdict(list)
     for row in rows:
         partitions[row.partition].append(row)
-    await connection.execute(statement("gates/lock_ordering"), {"partitions": sorted(partitions)})
+    cursor = await connection.execute(statement("gates/try_orderings"), {"partitions": sorted(partitions)})
+    [(taken,)] = await cursor.fetchall()
+    undecided = [row for partition, some in partitions.items() if partition not in taken for row in some]
     cursors = []
-    for partition, some in partitions.items():
+    for partition in taken:
+        some = partitions[partition]
         parameters = {"ids": Uuids(row.id for row in some), "tokens": Tokens({row.token for row in some})}
         query = statement_in("gates/order_claimed", partition)
         cursors.append(await connection.execute(query, parameters, binary=True))
-    return {found[0] for cursor in cursors for found in await cursor.fetchall()}
+    return Turns({found[0] for cursor in cursors for found in await cursor.fetchall()}, undecided)
 
 
 async def let_next(
@@ -33,6 +43,14 @@ async def let_next(
     clients, ordering_keys = zip(*keys, strict=True)
     parameters = {"clients": list(clients), "keys": list(ordering_keys)}
     return await connection.execute(statement_in("gates/let_next", partition), parameters, binary=True)
+
+
+async def let_next_at_commit(
+    connection: AsyncConnection[Any], partition: int, client_id: str, ordering_key: str
+) -> None:
+    """The same of one key, for a transaction that others have written in, and that may take long to commit."""
+    parameters = {"partition": partition, "client": client_id, "key": ordering_key}
+    await connection.execute(statement("gates/let_next_at_commit"), parameters)
 
 
 async def anybody_waits(connection: AsyncConnection[Any]) -> bool:

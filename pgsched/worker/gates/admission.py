@@ -1,6 +1,7 @@
 """Which claimed executions may pass their gates, and where the others are held; part of a claim's transaction."""
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from pgsched.domain.execution import Execution
@@ -9,6 +10,7 @@ from pgsched.domain.passing import AHEAD, JUST_IN_TIME, Appointment, appoint
 from pgsched.signals import Signal
 from pgsched.store.core.connect import Connection
 from pgsched.store.gates import gates, ordering
+from pgsched.store.live.executions import PostponedRow, postpone
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.gates.book import Book, Tally
 from pgsched.worker.gates.capabilities import Capabilities
@@ -19,6 +21,8 @@ from pgsched.worker.run.terms import Terms
 
 SOONEST, LATEST = 0.01, 0.5
 """Seconds until a gate that holds something is looked at again, at least and at most."""
+_SOON = 0.02
+_UNDECIDED = "waits: whose turn it is under its ordering key is being decided elsewhere"
 
 
 class Admission:
@@ -34,9 +38,11 @@ class Admission:
         capabilities: Capabilities,
         circuits: Circuits,
         terms: Terms,
+        ahead: float,
     ) -> None:
         self._roster, self._clock = roster, clock
         self.book, self._capabilities, self._circuits, self._terms = book, capabilities, circuits, terms
+        self._ahead = ahead
         self.holding: dict[str, Held] = {}
         self.tally = Tally()
         self.has_news: Signal[[]] = Signal()
@@ -71,10 +77,26 @@ class Admission:
         return await self.let_pass(connection, rows, wanted, held, await self.lock(connection, wanted, held))
 
     async def queue_up(self, connection: Connection, rows: list[Execution]) -> dict[bytes, str]:
-        """The rows whose turn it is not under their ordering key."""
+        """The rows whose turn it is not under their ordering key. What cannot be decided for another's lock is put
+        off."""
         ordered = [row for row in rows if row.ordering_key is not None]
-        heads = await ordering.whose_turn(connection, ordered) if ordered else set()
-        return {row.id: ORDER for row in ordered if row.id not in heads}
+        if not ordered:
+            return {}
+        turns = await ordering.whose_turn(connection, ordered)
+        if turns.undecided:
+            await self._put_off(connection, turns.undecided)
+        return {row.id: ORDER for row in ordered if row.id not in turns.heads}
+
+    async def _put_off(self, connection: Connection, rows: list[Execution]) -> None:
+        """Rows are read again beyond what claims look ahead: soon, or later as they are long overdue. They are no
+        longer leased, so nothing holds them at a gate."""
+        now, partitions = self._clock.now(), defaultdict[int, list[PostponedRow]](list)
+        for row in rows:
+            overdue = (now - row.scheduled_for) / 1e6
+            seconds = self._ahead + min(max(overdue / 2, _SOON), LATEST)
+            partitions[row.partition].append(PostponedRow(row.id, row.token, seconds, _UNDECIDED))
+        for partition, some in partitions.items():
+            await postpone(connection, partition, some)
 
     def undeliverable(self, rows: Iterable[Execution], held: Mapping[bytes, str]) -> dict[bytes, str]:
         """The rows that this worker cannot deliver, each with the gate at which it waits for another worker."""

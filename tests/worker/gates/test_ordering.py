@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from pgsched.delivery.python import App
-from tests.worker.conftest import Connection, Running, until, until_history, value
+from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 pytestmark = pytest.mark.smoke
 
@@ -234,3 +234,80 @@ async def test_one_that_is_held_and_told_to_wait_for_another_waits(running: Runn
         await until(lambda: value(db, "select 1 from pgsched.executions where key = 'key3' and gate = 'order'"))
         assert notes.seen["key"] == []
     assert await value(db, "select gate is null and not isfinite(fire_at) from pgsched.executions where key = 'key2'")
+
+
+async def test_an_order_that_is_decided_elsewhere_for_long_keeps_nothing_else_waiting(
+    running: Running, db: Connection, database_url: str, recorder: Recorder
+) -> None:
+    """Such as by a worker whose process stands still in the middle of it."""
+    notes = Notes()
+    async with await psycopg.AsyncConnection.connect(database_url) as elsewhere:
+        await elsewhere.execute("select from pgsched_internal.orderings for update")
+        await db.execute(SCHEDULE.encode(), [None, 2, 20])
+        async with running(notes.app):
+            put_off = (
+                "select count(distinct ordering_key) = 20 from pgsched.executions where reason ~ 'decided elsewhere'"
+            )
+            await until(lambda: value(db, put_off))
+            await db.execute("select pgsched.schedule('python:note', payload => '[\"plain\", 1]')")
+            await until_history(db, 1)
+            assert notes.seen == {"plain": [1]}
+            await elsewhere.rollback()
+            await until_history(db, 41)
+    assert notes.seen.pop("plain") == [1]
+    assert (dict(notes.seen), notes.together) == ({f"key-{k}": [1, 2] for k in range(1, 21)}, False)
+    assert await value(db, "select max(attempt) from pgsched.history") == 1
+    assert not recorder.named("execution.parked")
+
+
+async def test_ends_are_recorded_while_an_order_is_decided_elsewhere_for_long(
+    running: Running, db: Connection, database_url: str
+) -> None:
+    """And whose turn it is then is found out."""
+    app, go, seen = App(), asyncio.Event(), defaultdict[str, list[int]](list)
+
+    @app.handler("note")
+    async def note(payload: Any) -> None:
+        await go.wait()
+        seen[payload[0]].append(payload[1])
+
+    await db.execute(SCHEDULE.encode(), [None, 2, 3])
+    async with await psycopg.AsyncConnection.connect(database_url) as elsewhere, running(app):
+        await until(lambda: value(db, "select count(*) = 3 from pgsched.executions where gate = 'order'"))
+        await elsewhere.execute("select from pgsched_internal.orderings for update")
+        go.set()
+        await until_history(db, 3)
+        await elsewhere.rollback()
+        await until_history(db, 6)
+    assert seen == {f"key-{k}": [1, 2] for k in range(1, 4)}
+
+
+_WAITS = (
+    "select count(*) > 0 from pg_stat_activity"
+    " where application_name = 'pgsched handler' and wait_event_type = 'Lock' and query ilike 'commit'"
+)
+_ALL_FREE = (
+    "select count(*) = (select count(*) from pgsched_internal.orderings)"
+    " from (select from pgsched_internal.orderings for update skip locked) free"
+)
+
+
+async def test_a_handlers_transaction_that_waits_at_its_commit_keeps_nobody_elses_order(
+    running: Running, db: Connection, database_url: str
+) -> None:
+    notes = Notes()
+
+    @notes.app.handler("writes")
+    async def writes(payload: Any, connection: Any) -> None:
+        await connection.execute("insert into public.mine values (1)")
+
+    await db.execute("create table public.one (id int primary key)")
+    await db.execute("create table public.mine (id int references public.one deferrable initially deferred)")
+    await db.execute("insert into public.one values (1)")
+    async with await psycopg.AsyncConnection.connect(database_url) as holder, running(notes.app):
+        await holder.execute("delete from public.one")
+        await db.execute(SCHEDULE.replace("python:note", "python:writes").encode(), [None, 1, 30])
+        await until(lambda: value(db, _WAITS))
+        await until(lambda: value(db, _ALL_FREE))
+        await holder.rollback()
+        await until_history(db, 30)

@@ -9,9 +9,24 @@ end $$;
 comment on function pgsched_internal.try_lock(text)
   is 'Takes one of the locks of this name for the transaction, unless somebody has it; whether it did. Waits for nobody.';
 
-create or replace function pgsched_internal.lock_ordering(partitions smallint[]) returns void language plpgsql volatile as $$
+-- Whoever has one of them may stand still for as long as a handler keeps its process, or a transaction that a handler has
+-- written in takes to commit: nobody else's work waits for that.
+create or replace function pgsched_internal.try_orderings(partitions smallint[]) returns smallint[]
+  language plpgsql volatile set lock_timeout = '50ms' as $$
+declare
+  taken constant smallint[] := array(
+    select o.partition from pgsched_internal.orderings o where o.partition = any (partitions) for update skip locked);
 begin
-  perform from pgsched_internal.orderings o where o.partition = any (partitions) order by o.partition for update;
+  if cardinality(taken) = cardinality(partitions) then
+    return taken;
+  end if;
+  begin
+    perform from pgsched_internal.orderings o where o.partition = any (partitions) order by o.partition for update;
+    return partitions;
+  exception when lock_not_available then
+    return taken;
+  end;
 end $$;
-comment on function pgsched_internal.lock_ordering(smallint[])
-  is 'Has this transaction alone decide whose turn it is in these partitions. For workers: no transaction of a client ever takes it.';
+comment on function pgsched_internal.try_orderings(smallint[])
+  is 'Has this transaction alone decide whose turn it is in these partitions, without those where another does so for more than a moment;
+the partitions. For workers: no transaction of a client ever takes it.';

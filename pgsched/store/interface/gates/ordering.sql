@@ -66,19 +66,9 @@ comment on function pgsched_internal.let_next(smallint, text, text)
   is 'Lets the first of an ordering key fire where none is at its head, nothing blocks it and the first was held behind
 one; the instant at which it fires, or null.';
 
-create or replace function pgsched_internal.let_next_alone(partition smallint, client_id text, ordering_key text) returns timestamptz
-  language plpgsql volatile as $$
-begin
-  perform pgsched_internal.lock_ordering(array[let_next_alone.partition]);
-  return pgsched_internal.let_next(let_next_alone.partition, let_next_alone.client_id, let_next_alone.ordering_key);
-end $$;
-comment on function pgsched_internal.let_next_alone(smallint, text, text)
-  is 'The same under the lock of the partition''s order, so that nobody who is held behind one that ends just now is overlooked: for
-workers.';
-
--- For transactions of clients, which it reaches the workers from at their end. The lock of a partition's order would be kept
--- until then, while claims and settles of everybody wait for it. Without it somebody may be held behind one that ends in
--- the same moment: whoever ends or holds one without the lock has the workers look.
+-- For transactions of clients and of handlers, which it reaches the workers from at their end. The lock of a partition's order would
+-- be kept until then, while nobody else could decide there. Without it somebody may be held behind one that ends in the same
+-- moment: whoever ends or holds one without the lock has the workers look.
 create or replace function pgsched_internal.notify_turns() returns void language plpgsql volatile as $$
 begin
   if current_setting('pgsched.notify', true) is distinct from 'off' then

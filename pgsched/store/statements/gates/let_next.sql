@@ -1,4 +1,10 @@
--- ordering: lets the next of each key have its turn, of which one has ended; the partition's order is locked. Index:
+-- ordering: lets the next of each key have its turn, of which one has ended. Locks the partition's order, so that nobody who
+-- is held behind one that ends just now is overlooked; where another has it for long, the workers look once more. Index:
 -- executions_ordering.
-select pgsched_internal.let_next_alone({p}::smallint, k.client_id, k.ordering_key)
-  from (select distinct * from unnest(%(clients)s::text[], %(keys)s::text[]) as k(client_id, ordering_key)) k
+with alone as materialized (
+  select cardinality(pgsched_internal.try_orderings(array[{p}::smallint])) > 0 as is_so
+), told as materialized (
+  select case when not is_so then pgsched_internal.notify_workers('turns') end from alone
+)
+select pgsched_internal.let_next({p}::smallint, k.client_id, k.ordering_key)
+  from told cross join (select distinct * from unnest(%(clients)s::text[], %(keys)s::text[]) as k(client_id, ordering_key)) k

@@ -1,9 +1,12 @@
 -- ordering: lets the next of each key have its turn that nobody has and somebody waits for, such as after a deletion by
 -- hand. Visits the next keys of the partition from a mark on, each once, no more than most; answers with how many there
--- were, with the last of them, and how many got their turn. Index: executions_ordering.
-with recursive keys as (
+-- were, with the last of them, and how many got their turn; with nothing where another has the partition's order. Index:
+-- executions_ordering.
+with recursive alone as materialized (
+  select 1 where cardinality(pgsched_internal.try_orderings(array[{p}::smallint])) > 0
+), keys as (
   (select 1 as n, e.client_id, e.ordering_key from pgsched_internal.executions_{p} e
-    where e.ordering_key is not null and (e.client_id, e.ordering_key) > (%(client)s, %(key)s)
+    where exists (select from alone) and e.ordering_key is not null and (e.client_id, e.ordering_key) > (%(client)s, %(key)s)
     order by e.client_id, e.ordering_key limit 1)
   union all
   select k.n + 1, n.client_id, n.ordering_key
@@ -14,6 +17,6 @@ with recursive keys as (
    where k.n < %(most)s
 ), let as materialized (
   select n, client_id::text, ordering_key::text,
-         pgsched_internal.let_next_alone({p}::smallint, client_id, ordering_key) is not null as has_turn from keys
+         pgsched_internal.let_next({p}::smallint, client_id, ordering_key) is not null as has_turn from keys
 )
 select n, client_id, ordering_key, (select count(*) from let where has_turn) from let order by n desc limit 1

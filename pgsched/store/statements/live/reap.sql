@@ -60,5 +60,5 @@ with tried as (
 select (select count(*) from returned), (select count(*) from failed),
        (select case when count(*) >= %(depth)s then max(fire_at) end from edge),
        (select count(pgsched_internal.end_execution(execution, 'failed', 'the worker was lost on the last attempt')) from failed),
-       (select count(pgsched_internal.let_next_alone((execution).partition, (execution).client_id, (execution).ordering_key))
+       (select count(pgsched_internal.let_next((execution).partition, (execution).client_id, (execution).ordering_key))
           from failed where (execution).ordering_key is not null)
