@@ -38,7 +38,7 @@ def _prepared(name: str) -> tuple[str, list[str]]:
     text = statement_over(name, (0,)) if "\n-- then\n" in statement(name) else statement_in(name, 0)
     names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))
     for number, one in enumerate(names, 1):
-        text = text.replace(f"%({one})s", f"${number}")  # type: ignore[assignment]
+        text = text.replace(f"%({one})s", f"${number}")
     kinds = ["unknown" if f"${number}::" in text else _KINDS.get(one, "unknown") for number, one in enumerate(names, 1)]
     return f"prepare kept ({', '.join(kinds)}) as {text.replace('%%', '%')}", kinds
 
