@@ -29,7 +29,7 @@ LIMIT, LONGEST = 0.1, 5.0
 OVERDUE = 0.1
 """Seconds without a beat of the loop from which on every step counts, however short."""
 BRIEF, _LONG = 0.001, 0.01
-"""Of steps between these only those of whoever owes something count, while the loop turns as it should."""
+"""Steps between these lengths count only for clients that owe something, while the loop is not late."""
 _FREED = 0.02
 _AMONG_THREADS = 0.1
 """Seconds that a step may wait for the interpreter's lock while threads compute; it is not charged for them."""

@@ -1,6 +1,6 @@
 """The protocol of channels, and how exceptions become outcomes.
 
-A channel delivers one execution to its target and answers with an Outcome. It never raises, except CancelledError when
+A channel delivers one execution to its target and returns an Outcome. It never raises, except CancelledError when
 its caller ends the attempt, and NoPlace before anything has begun. Each channel catches all other exceptions and passes
 them to ``outcome_of``, so that exceptions become outcomes in one place.
 """

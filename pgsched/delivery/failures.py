@@ -110,7 +110,7 @@ def _grouped(error: BaseException) -> tuple[BaseException, ...]:
 
 
 def _traceback(raised: Raised) -> str:
-    """From where the application's own code begins; what an exception came from stands before it. Never raises."""
+    """The traceback from the application's own code on; causes stand before their exception. Never raises."""
     try:
         parts = [_section(error, how, said, is_first=error is raised.error) for error, how, said in raised.said]
         return "\n".join(reversed(parts))[-LONGEST_TRACEBACK:]

@@ -37,7 +37,7 @@ class HttpChannel:
     """Calls http: and https: targets.
 
     ``connections_per_host`` bounds the connections to one scheme, host and port; ``concurrency`` those in all, as long
-    as the caller makes no more attempts than that at once. ``secrets`` answers with the keys that sign a client's
+    as the caller makes no more attempts than that at once. ``secrets`` returns the keys that sign a client's
     callbacks, none where they are not signed; ``now`` is the database's time in seconds since 1970. ``tls`` replaces
     the default context, for authorities of one's own; ``certificates`` has the context of each host, or
     ``client@host``, to which a certificate is shown. With a ``proxy`` every callback goes through it. ``is_shared``

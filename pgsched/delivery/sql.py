@@ -37,7 +37,7 @@ _FINAL = {
 
 
 class SqlChannel:
-    """Calls sql: targets. ``role_of`` answers with the role as which a client's functions are called, if any."""
+    """Calls sql: targets. ``role_of`` returns the role as which a client's functions are called, if any."""
 
     def __init__(
         self, sessions: Sessions, *, role_of: Callable[[str], str | None], is_shared: Callable[[], bool] = alone

@@ -29,7 +29,8 @@ _Answer = TypeVar("_Answer")
 _PATIENCE = 30.0
 _MORE = 2
 _COMPUTES, _ONE = 0.2, 1.3
-"""From what part of a processor, and of what their process had, functions compute; and what one gives, amply."""
+"""The part of a processor, and of the process's time, from which functions count as computing; and a little more than
+one processor."""
 _LEFT_BEHIND = 2
 """Threads that may be left behind for each place. One that waits takes 20 to 100 kB of memory."""
 

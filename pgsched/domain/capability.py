@@ -50,5 +50,5 @@ def crews(mine: Iterable[str], peers: Mapping[int, frozenset[str]]) -> set[tuple
 
 
 def left_to_others(mine: frozenset[str], peers: Sequence[frozenset[str]]) -> tuple[str, ...]:
-    """What these peers can deliver and this worker cannot, in order."""
+    """The capabilities of these peers that this worker lacks, in order."""
     return tuple(sorted(frozenset[str]().union(*peers) - mine))

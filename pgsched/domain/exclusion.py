@@ -96,8 +96,7 @@ class Excluded:
         return _EPOCH + self.stretches[found][1] * _MICROSECOND
 
     def remaining(self, seconds: int, day: int, fraction: int) -> int:
-        """Those of the given seconds that are not excluded, for instants ``fraction`` microseconds after each
-        second."""
+        """The given seconds that are not excluded, for instants ``fraction`` microseconds after each second."""
         first = bisect_right(self.stretches, day * DAY * 1_000_000, key=itemgetter(0)) - 1
         for opens, closes in self.stretches[max(first, 0) :]:
             low, high = (-((fraction - end) // 1_000_000) for end in (opens, closes))

@@ -20,8 +20,8 @@ EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_214_400_000_000
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What may have happened: rows for these instants, in microseconds since 1970, came into these partitions; the runs
-    of these executions ended."""
+    """Events that may have happened: rows for these instants, in microseconds since 1970, came into these partitions;
+    the runs of these executions ended."""
 
     rows: tuple[tuple[int, int], ...] = ()
     ended: tuple[bytes, ...] = ()

@@ -34,7 +34,7 @@ class Appointment:
 
 
 def appoint(waiting: Sequence[tuple[int, Sequence[Gate]]], now: int) -> list[Appointment]:
-    """One appointment for each execution, of which is given before when it does not start, and the gates on its way.
+    """One appointment for each execution. ``waiting`` has the instant before which it must not start, and its gates.
     Gates are drawn on by those that pass."""
     found = [Appointment(now)] * len(waiting)
     lines: defaultdict[tuple[str, ...], deque[int]] = defaultdict(deque)

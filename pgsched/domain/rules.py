@@ -185,7 +185,7 @@ def _one_more(item: Any) -> Also:
 
 
 def _check_item(item: Also) -> None:
-    """All that can be told without the job it belongs to: with some time zone, anchor and identity."""
+    """Checks an item without the job that it belongs to: with some time zone, anchor and identity."""
     try:
         schedule = item.schedule(timezone="UTC", anchor="2000-01-01T00:00:00Z", identity="")
     except InvalidSchedule as error:

@@ -48,7 +48,7 @@ def matching(clock: Wall, timezone: str, day: int) -> int:
 
 
 def within(seconds: int, day: int, low: int, high: int) -> int:
-    """Of the seconds of the day those from ``low`` to before ``high``, both counted from the epoch."""
+    """The given seconds of the day from ``low`` to before ``high``, both counted from the epoch."""
     first, end = max(low - day * DAY, 0), min(high - day * DAY, DAY)
     if first >= end or not seconds:
         return 0

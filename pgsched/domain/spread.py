@@ -27,7 +27,8 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def identity_of(client: str, key: str | None, id: object) -> str:
-    """What a job is known by: its client's name for it, which outlives the job, or its id where it has none."""
+    """The name by which a job is known: its client's key for it, which outlives the job, or its id where it has
+    none."""
     return f"{client}/{key or id}"
 
 

@@ -96,7 +96,7 @@ def _multiples(every: Every, low: datetime, high: datetime) -> Missed | None:
 
 
 def _firing(specs: tuple[Schedule, ...], day: int, low: datetime, high: datetime) -> dict[int, int]:
-    """By the fraction of a second, in microseconds, the seconds of the day at which any of ``specs`` fires."""
+    """The seconds of the day at which any of ``specs`` fires, by their fraction of a second in microseconds."""
     found = dict[int, int]()
     for spec in specs:
         fraction = _fraction(spec)

@@ -92,7 +92,7 @@ def _days_named(days: str, year: int) -> int:
 
 
 def _days_asked(days: str, year: int) -> int:
-    """The same where it takes croniter to tell: days counted from the end of a month, or by weeks."""
+    """The same, for days counted from the end of a month or by weeks, which only croniter can tell."""
     matches, first, found = Matches(f"0 0 {days}"), datetime(year, 1, 1), 0
     day = matches.first_from(first)
     while day.year == year:

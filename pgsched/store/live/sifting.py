@@ -1,9 +1,9 @@
-"""Finding the rows for whose sake a claim failed: they are put away, and then the claim is made again without them.
+"""Finds the rows that make a claim fail, and sets them aside, so that the claim can be made again without them.
 
-The rows that it would take are locked without a look at what they carry. Then the claim is tried with them by halves
-(``core.isolation``), and each try is undone. What cannot be claimed alone is parked with the reason; what could not be
-for somebody else's lock is put off. Both are committed with the lock still held, so that no other worker's row is taken
-for the culprit.
+The rows that the claim would take are locked without reading what they carry. Then the claim is tried with halves of
+them (``core.isolation``), and each try is undone. A row that cannot be claimed alone is parked with the reason; a row
+that could not be claimed because of somebody else's lock is put off. Both are committed while the locks are held, so
+that no row of another worker is mistaken for the culprit.
 """
 
 from collections import defaultdict
@@ -41,9 +41,9 @@ async def sift(
     *,
     ahead: timedelta = _NO_TIME,
 ) -> list[SetAside]:
-    """Puts those of the locked rows away with which an attempt fails; those that were parked.
+    """Sets aside the locked rows with which an attempt fails. Returns those that were parked.
 
-    Raises what is no row's fault.
+    Raises errors for which no row is to blame.
     """
 
     async def try_out(part: Sequence[RowPlace]) -> None:
@@ -103,7 +103,7 @@ async def lease_rows(connection: Connection, lease: Lease, places: Sequence[RowP
 
 
 async def _put_off(connection: Connection, place: RowPlace, ahead: timedelta) -> bool:
-    """Whether it could be."""
+    """Puts a row off. Returns whether that was possible."""
     try:
         async with connection.transaction():
             named = {"id": UUID(bytes=place.id), "ahead": ahead}

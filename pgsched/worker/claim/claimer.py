@@ -186,13 +186,14 @@ class Claimer(Claiming):
         self._looked_at = float("-inf")
 
     def _gathering_pause(self, partition: int) -> float:
-        """Rows that are still some way off may gather for half the look-ahead before they are claimed together."""
+        """Seconds for which rows that are not due soon may gather before they are claimed together."""
         slack = self._sight.due[partition] - self._clock.now() - self._ahead_us // 4
         since = time.monotonic() - self._claimed_at
         return min(slack / 1e6, self._ahead_us / 2e6 - since) if slack > 0 else 0.0
 
     def _room_pause(self, free: int) -> float:
-        """With little room, claims are spaced out; the dispatcher wakes this earlier once half of it is free."""
+        """Seconds by which claims are spaced out while there is little room; the dispatcher wakes the service once half
+        is free."""
         if free == 0:
             return _LITTLE_ROOM
         spacing = self._claimed_at + _LITTLE_ROOM - time.monotonic()

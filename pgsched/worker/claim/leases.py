@@ -23,8 +23,8 @@ from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.roster import Roster
 
 SURE = 0.6
-"""For what part of a lease, counted from before it was asked for, rows are begun under it: a worker of which nothing
-is heard counts as lost after two thirds of one."""
+"""The part of a lease, counted from before it was asked for, in which rows may begin under it: a worker that is silent
+counts as lost after two thirds of a lease."""
 CLAIMING_PATIENCE: LiteralString = "100ms"
 """How long a claim waits for a lock, before it is made without the row that needs it."""
 _TOKEN_BITS = 63

@@ -45,7 +45,7 @@ class Selection:
 
     @property
     def latest(self) -> RowFilter:
-        """The same rows as ``row_filter``, those that are due last before the others."""
+        """The same rows as ``row_filter``, but those that became due last come first."""
         return replace(self.row_filter, latest_first=True)
 
     def only(self, client: str) -> RowFilter:

@@ -1,5 +1,4 @@
-"""What a worker knows of the gates: which there are, which executions must pass them, and how many of those it has in
-hand.
+"""The gates that a worker knows: which executions must pass them, and how many of these it has in hand.
 
 Where there is no gate, asking costs one look at an empty set.
 """

@@ -97,7 +97,8 @@ class Capabilities(Service):
             self._others, self._changed_at = others, time.monotonic()
 
     def _to_try(self, alive: Sequence[RegisteredWorker], number: int) -> frozenset[str]:
-        """Where several workers could, the first of those that serve all of this worker's queues does."""
+        """Its capabilities for which no worker before it, among those that serve all of its queues, starts a
+        process."""
         me = next((worker for worker in alive if worker.id == number), None)
         if me is None or not me.tries:
             return frozenset()

@@ -1,5 +1,5 @@
-"""What a worker knows of a gate that holds executions back (when to look at it again, and how far ahead), and how it
-goes around its partitions.
+"""When a worker looks again at a gate that holds executions back, how far ahead it feeds from there, and how it goes
+around its partitions.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence

@@ -16,7 +16,7 @@ _AT_ONCE = 500
 
 
 class Beginnings:
-    """One connection, made when the first such row begins."""
+    """Notes beginnings on one connection, which is made when the first such row begins."""
 
     def __init__(self, link: Link) -> None:
         self._link = link

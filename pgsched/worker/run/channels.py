@@ -37,7 +37,7 @@ class WaysOut(TypedDict):
 
 
 def ways_out(settings: Settings) -> WaysOut:
-    """What the settings say of it. Raises InvalidSettings for a file or an address that cannot be used."""
+    """The ways out that the settings give. Raises InvalidSettings for a file or an address that cannot be used."""
     authorities = settings.tls_authorities
     return {
         "tls": trusting_context(authorities) if authorities else None,

@@ -206,7 +206,7 @@ class Dispatcher:
             lane.task = asyncio.create_task(self._run(lane))
 
     async def _deliver_on(self, lane: Lane, task: asyncio.Task[None]) -> None:
-        """One row after another, until the lane's task is cancelled."""
+        """Delivers one row after another, until the lane's task is cancelled."""
         attempts, count = self._attempts, 0
         while not task.cancelling():
             while self._ready and not task.cancelling():
