@@ -65,17 +65,20 @@ class Accounts:
         self.felt = self.used = 0.0
         self.turned_at = float("inf")
         self._others_at = float("-inf")
-        # An account is kept by the steps of its client's handlers, and by what it owes; nobody else needs it.
+        # An account lives as long as steps of its client's handlers or a debt refer to it, and those asked for lately a
+        # few seconds longer, so that quick handlers find it.
         self._accounts = WeakValueDictionary[str, Account]()
+        self._lately: dict[str, Account] = {}
+        self._forgotten_at = float("-inf")
         self._owing: dict[str, Account] = {}
         self._lock = threading.Lock()
 
     def of(self, client: str) -> Account:
         """The account of a client. Callable in any thread."""
-        account = self._accounts.get(client)
+        account = self._lately.get(client)
         if account is None:
             with self._lock:
-                account = self._accounts.setdefault(client, Account(self, client))
+                account = self._lately[client] = self._accounts.setdefault(client, Account(self, client))
         return account
 
     def count(self, account: Account, ended: float, passed: float, felt: float) -> None:
@@ -122,6 +125,9 @@ class Accounts:
     def beat(self, now: float, *, wanted: bool, in_hand: Iterable[Execution]) -> None:
         """Notes that the loop turns, with these rows in hand."""
         self.turned_at, self.wanted = now, wanted
+        if now - self._forgotten_at > _REMEMBERED:
+            self._forgotten_at = now
+            self._lately.clear()
         if self._owing and self._are_several(in_hand):
             self._others_at = now
 

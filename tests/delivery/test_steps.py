@@ -221,12 +221,11 @@ def test_an_account_is_forgotten_once_its_client_owes_nothing_and_has_nothing_un
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     accounts = Accounts()
-    account = accounts.of("mallory")
-    known = weakref.ref(account)
-    accounts.charge(account, 1.0)
-    del account
-    accounts.forgive(2.0)
+    known = weakref.ref(accounts.of("mallory"))
+    accounts.charge(accounts.of("mallory"), 1.0)
+    accounts.beat(0.0, wanted=True, in_hand=())
     assert known() is accounts.of("mallory")
     monkeypatch.setattr("pgsched.delivery.accounts._REMEMBERED", -1.0)
     accounts.forgive(10.0)
+    accounts.beat(1.0, wanted=True, in_hand=())
     assert known() is None
