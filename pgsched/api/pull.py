@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -12,7 +13,6 @@ from litestar.params import JSONBody, PathParameter
 from msgspec import UNSET, Meta, UnsetType
 
 from pgsched.api.arrivals import Arrivals, Queue
-from pgsched.api.database import Database
 from pgsched.api.parameters import ExecutionId, Pooled
 from pgsched.api.requests import ApiRequest, Duration
 from pgsched.api.routing import acts
@@ -85,7 +85,7 @@ class MessageLease(msgspec.Struct, frozen=True, kw_only=True):
     lease_expires_at: datetime
 
 
-@acts("/queues/{queue:str}/claim", "ClaimMessages what is due in a queue that is pulled", 404, 409)
+@acts("/queues/{queue:str}/claim", "Claim what is due in a queue that is pulled", 404, 409)
 async def claim(
     request: ApiRequest, queue: QueueName, data: JSONBody[ClaimMessages], database: Pooled, arrivals: Waiting
 ) -> Messages:
@@ -93,36 +93,31 @@ async def claim(
     lease, wait = _length("lease", data.lease), _length("wait", data.wait)
     if wait > LONGEST_WAIT:
         raise InvalidInput(f"wait can be at most {LONGEST_WAIT.total_seconds():g} s: write PT60S, and ask again")
-    found = await _claim(database, queue, data, lease)
+
+    async def ask() -> list[Message]:
+        return await database.ask(messages.claim, queue, worker=data.worker, batch=data.batch, lease=lease)
+
+    found = await ask()
     if not found and wait:
-        found = await _claim_later(request, database, arrivals, queue, data, lease, wait)
+        number = await database.ask(messages.first_partition, queue)
+        async with arrivals.queue(queue, number or 0) as place:
+            found = await _claim_later(request, place, ask, wait.total_seconds())
     return Messages(items=found)
 
 
 async def _claim_later(
-    request: ApiRequest,
-    database: Database,
-    arrivals: Arrivals,
-    name: str,
-    data: ClaimMessages,
-    lease: timedelta,
-    wait: timedelta,
+    request: ApiRequest, queue: Queue, ask: Callable[[], Awaitable[list[Message]]], seconds: float
 ) -> list[Message]:
     """Waits for something to be due; no longer than the caller does."""
-    until = time.monotonic() + wait.total_seconds()
-    number = await database.ask(messages.first_partition, name)
-    gone: asyncio.Future[Any] = asyncio.ensure_future(
-        request.receive()
-    )  # after the body nothing comes but the end of the connection
+    until = time.monotonic() + seconds
+    # After the body nothing comes but the end of the connection.
+    gone: asyncio.Future[Any] = asyncio.ensure_future(request.receive())
     try:
-        async with arrivals.queue(name, number or 0) as queue:
-            while not gone.done() and (left := until - time.monotonic()) > 0:
-                if not await _turn(queue, gone, left):
-                    continue
-                if found := await _claim(database, name, data, lease):
-                    queue.wake_one()
-                    return found
-            queue.wake_one()  # it might have been this one's turn
+        while not gone.done() and (left := until - time.monotonic()) > 0:
+            if await _turn(queue, gone, left) and (found := await ask()):
+                queue.wake_one()
+                return found
+        queue.wake_one()  # it might have been this one's turn
     finally:
         gone.cancel()
     return []
@@ -136,10 +131,6 @@ async def _turn(queue: Queue, gone: asyncio.Future[Any], seconds: float) -> bool
         return True
     turn.cancel()
     return False
-
-
-async def _claim(database: Database, queue: str, data: ClaimMessages, lease: timedelta) -> list[Message]:
-    return await database.ask(messages.claim, queue, worker=data.worker, batch=data.batch, lease=lease)
 
 
 @acts("/executions/{execution_id:str}/complete", "Say that a claimed or deferred execution has succeeded", 404, 409)

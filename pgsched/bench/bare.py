@@ -4,14 +4,13 @@ No planning, no dispatch, no outcome, no renewal: one connection claims, one set
 """
 
 import asyncio
-import multiprocessing
 import time
 from typing import Any, LiteralString
 
 import psycopg
 import uvloop
 
-from pgsched.bench.answers import collect
+from pgsched.bench.answers import answers_of
 from pgsched.store.core.connect import connect
 from pgsched.store.core.sql import statement_over
 from pgsched.store.core.wire import Tokens, Uuids
@@ -24,7 +23,6 @@ update pgsched.executions e
    select ctid from pgsched.executions where partition = %(partition)s and fire_at <= now() and lease_token is null
     order by fire_at limit %(batch)s for update skip locked))
 returning e.id, e.target, e.payload, e.attempt, e.fire_at"""
-_context = multiprocessing.get_context("spawn")
 
 
 def run_bare(url: str, *, processes: int, keep: str = "all") -> tuple[float, int]:
@@ -32,23 +30,15 @@ def run_bare(url: str, *, processes: int, keep: str = "all") -> tuple[float, int
 
     With ``keep`` as ``nothing`` the rows are deleted as those of a client that keeps no history.
     """
-    ready, results = _context.Barrier(processes), _context.Queue()
-    started = [
-        _context.Process(target=_main, args=(url, number, processes, keep, ready, results), daemon=True)
-        for number in range(processes)
-    ]
-    for process in started:
-        process.start()
-    spans: list[tuple[int, float, float]] = collect(results, started, within=600)
-    for process in started:
-        process.join(30)
+    shares = [(url, number, processes, keep) for number in range(processes)]
+    spans: list[tuple[int, float, float]] = answers_of(_main, shares, within=600)
     count = sum(span[0] for span in spans)
     seconds: float = max(span[2] for span in spans) - min(span[1] for span in spans)
     return count / seconds, count
 
 
-def _main(url: str, number: int, processes: int, keep: str, ready: Any, results: Any) -> None:
-    results.put(uvloop.run(_drain(url, number, processes, keep, ready)))
+def _main(url: str, number: int, processes: int, keep: str, ready: Any, answers: Any) -> None:
+    answers.put(uvloop.run(_drain(url, number, processes, keep, ready)))
 
 
 async def _drain(url: str, number: int, processes: int, keep: str, ready: Any) -> tuple[int, float, float]:

@@ -5,7 +5,6 @@ bytes and parsing the answers costs at least.
 """
 
 import asyncio
-import multiprocessing
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from uuid import UUID
 import httptools
 import uvloop
 
-from pgsched.bench.answers import collect
+from pgsched.bench.answers import answers_of
 from pgsched.bench.receiver import CallbackReceiver
 from pgsched.delivery.http import HttpChannel
 from pgsched.domain.execution import Execution
@@ -27,7 +26,6 @@ CONNECTIONS = 100
 PAYLOAD = b'{"order": 42, "merchant": "abcdefghij"}'
 _LANES = CONNECTIONS  # one that finds no connection free has not begun
 _LONGEST = 600
-_context = multiprocessing.get_context("spawn")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,20 +42,8 @@ def call_alone(receiver: CallbackReceiver, *, count: int, processes: int, bare: 
 
     Raises AssertionError when one fails, is lost or comes twice.
     """
-    ready, answers = _context.Barrier(processes), _context.Queue()
-    shares = [range(number, count, processes) for number in range(processes)]
-    started = [
-        _context.Process(target=_main, args=(receiver.url, share, bare, ready, answers), daemon=True)
-        for share in shares
-    ]
-    for process in started:
-        process.start()
-    try:
-        spent: list[Spent] = collect(answers, started, within=_LONGEST)
-    finally:
-        for process in started:
-            process.join(10)
-            process.kill()
+    shares = [(receiver.url, range(number, count, processes), bare) for number in range(processes)]
+    spent: list[Spent] = answers_of(_main, shares, within=_LONGEST)
     received = receiver.take_each_once({str(UUID(int=number)).encode() for number in range(count)})
     seconds = max(one.ended for one in spent) - min(one.started for one in spent)
     return {

@@ -21,9 +21,9 @@ select count(*), count(distinct id) filter (where status = 'succeeded') from pgs
 _DUE_LEFT = "select count(*) from pgsched.executions where fire_at <= now()"
 
 
-def settings_of(url: str, *, concurrency: int = 2000, batch: int = 500) -> Settings:
+def settings_of(url: str) -> Settings:
     """The settings of workers that drain a backlog."""
-    return Settings(database_url=url, concurrency=concurrency, batch=batch, allow_private_targets=True, lease=60.0)
+    return Settings(database_url=url, concurrency=2000, batch=500, allow_private_targets=True, lease=60.0)
 
 
 def run_drain(
@@ -35,8 +35,6 @@ def run_drain(
     keep: str = "all",
     bare: bool = True,
     rounds: int = 1,
-    concurrency: int = 2000,
-    batch: int = 500,
     seed: int = 1,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
@@ -46,7 +44,7 @@ def run_drain(
         seeded(connection, seed)
         keep_of_client(connection, keep)
         load(connection, WAITING, waiting, progress)
-        settings = settings_of(own, concurrency=concurrency, batch=batch)
+        settings = settings_of(own)
         measured = [
             (_bare(connection, own, count, processes, keep, progress) if bare else {})
             | measure_drain(connection, settings, count=count, processes=processes, keep=keep, progress=progress)

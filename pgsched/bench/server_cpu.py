@@ -7,8 +7,8 @@ from typing import Any
 
 import psycopg
 
-_PROC = Path("/proc")
-_SECONDS_A_TICK = 1 / os.sysconf("SC_CLK_TCK")
+PROC = Path("/proc")
+SECONDS_A_TICK = 1 / os.sysconf("SC_CLK_TCK")
 _ROLES = ("claim", "settle")
 
 
@@ -25,7 +25,7 @@ class ServerCpu:
             return None
         own = _stat(self._postmaster)
         ended = sum(map(int, own[11:15])) if own else 0
-        return (ended + sum(_ticks(child) for child in _children(self._postmaster))) * _SECONDS_A_TICK
+        return (ended + sum(ticks(child) for child in _children(self._postmaster))) * SECONDS_A_TICK
 
     def of_roles(self) -> dict[str, float | None]:
         """Of the connections on which workers claim and settle, as long as they are open."""
@@ -35,47 +35,37 @@ class ServerCpu:
             "select pid, application_name from pg_stat_activity where datname = current_database()"
         ).fetchall()
         return {
-            role: sum(_ticks(pid) for pid, name in rows if f"{name} ".startswith(f"pgsched {role} ")) * _SECONDS_A_TICK
+            role: sum(ticks(pid) for pid, name in rows if f"{name} ".startswith(f"pgsched {role} ")) * SECONDS_A_TICK
             for role in _ROLES
         }
-
-
-def backend_seconds(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> float | None:
-    """CPU seconds of the one process that serves this connection; None where it cannot be seen."""
-    pid = connection.info.backend_pid
-    if not _is_backend(pid, connection.info.dbname):
-        return None
-    try:
-        return int((_PROC / str(pid) / "schedstat").read_text().split()[0]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return _ticks(pid) * _SECONDS_A_TICK
 
 
 def _postmaster_of(connection: psycopg.Connection[Any]) -> int | None:
     """The process id of the server, if the connection's backend is a process of this machine."""
     pid = connection.info.backend_pid
-    stat = _stat(pid) if _is_backend(pid, connection.info.dbname) else None
+    stat = _stat(pid) if is_backend(pid, connection.info.dbname) else None
     return int(stat[1]) if stat else None
 
 
-def _is_backend(pid: int, database: str) -> bool:
+def is_backend(pid: int, database: str) -> bool:
     """Whether the process is the one: a server elsewhere has ids that mean other processes here."""
     try:
-        command = (_PROC / str(pid) / "cmdline").read_bytes()
+        command = (PROC / str(pid) / "cmdline").read_bytes()
     except OSError:
         return False
     return b"postgres" in command and database.encode() in command
 
 
 def _children(parent: int) -> Iterator[int]:
-    for place in _PROC.iterdir():
+    for place in PROC.iterdir():
         if place.name.isdigit():
             stat = _stat(int(place.name))
             if stat and int(stat[1]) == parent:
                 yield int(place.name)
 
 
-def _ticks(pid: int) -> int:
+def ticks(pid: int) -> int:
+    """Ticks of CPU time of a process; 0 where it is gone."""
     stat = _stat(pid)
     return int(stat[11]) + int(stat[12]) if stat else 0
 
@@ -83,6 +73,6 @@ def _ticks(pid: int) -> int:
 def _stat(pid: int) -> list[str] | None:
     """The fields of stat from the third on, behind the name, which may hold anything."""
     try:
-        return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None

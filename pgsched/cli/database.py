@@ -1,9 +1,9 @@
 """The commands' way to the database: one connection, one transaction, and every error as one of ours."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, LiteralString, TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection
@@ -28,12 +28,6 @@ def ask(settings: Settings, question: Callable[[AsyncConnection[Any]], Awaitable
 
     with explained():
         return asyncio.run(run())
-
-
-async def value(connection: AsyncConnection[Any], statement: LiteralString, parameters: Sequence[Any]) -> Any:
-    """The one value that a call of a public function answers with."""
-    row = await (await connection.execute(statement, parameters)).fetchone()
-    return row[0] if row else None
 
 
 @contextmanager

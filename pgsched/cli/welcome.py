@@ -52,12 +52,10 @@ class Welcome:
 
     def text(self) -> str:
         lines = [f"pgsched {__version__} is ready at {self.url}"]
-        lines += [f"Its database is {self.settings.database_url}"] if self.embedded else []
-        lines += (
-            [f"Functions of the client default (sql: targets) are called as the role {self.sql_role}."]
-            if self.sql_role
-            else []
-        )
+        if self.embedded:
+            lines += [f"Its database is {self.settings.database_url}"]
+        if self.sql_role:
+            lines += [f"Functions of the client default (sql: targets) are called as the role {self.sql_role}."]
         lines += [""]
         if self.settings.allow_private_targets:
             lines += [

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 
 from pgsched.bench.drain import wal_bytes
-from pgsched.bench.server_cpu import backend_seconds
+from pgsched.bench.server_cpu import PROC, SECONDS_A_TICK, is_backend, ticks
 from pgsched.store.core.connect import Connection
 from tests.benchmarks.measuring.statements import counts_statements, forget_statements
 
@@ -60,3 +60,14 @@ class Meter:
             return None
         row = self._watcher.execute(_STATEMENTS.encode(), []).fetchone()
         return float(row[0]) if row and row[0] is not None else None
+
+
+def backend_seconds(connection: Connection) -> float | None:
+    """CPU seconds of the one process that serves this connection; None where it cannot be seen."""
+    pid = connection.info.backend_pid
+    if not is_backend(pid, connection.info.dbname):
+        return None
+    try:
+        return int((PROC / str(pid) / "schedstat").read_text().split()[0]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return ticks(pid) * SECONDS_A_TICK
