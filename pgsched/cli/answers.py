@@ -53,7 +53,7 @@ def cells(columns: Sequence[str], rows: Sequence[Any]) -> list[list[Any]]:
 
 
 async def fill(
-    pages: "Callable[[int, UUID | None], Awaitable[Page[_Row]]]", limit: int, after: "UUID | None"
+    pages: "Callable[..., Awaitable[Page[_Row]]]", limit: int, after: "UUID | None"
 ) -> "tuple[Page[_Row], str | None]":
     """Reads pages until there are ``limit`` rows, for some seconds at most; then a note says where to continue."""
     from pgsched.store.lookup.rows import Page
@@ -61,7 +61,7 @@ async def fill(
     end = time.monotonic() + _SECONDS
     items: list[_Row] = []
     while True:
-        page = await pages(limit - len(items), after)
+        page = await pages(limit=limit - len(items), after=after)
         items += page.items
         if len(items) == limit or page.next is None:
             return Page(items=items, next=page.next), None

@@ -39,19 +39,9 @@ def command(
             if answer.note:
                 reply.note(answer.note)
 
-        made = click.command(name)(settings_options(DATABASE)(_with_json_last(run)))
+        made = json_option(click.command(name)(settings_options(DATABASE)(run)))  # the help has it last
         if group is not None:
             group.add_command(made)
         return made
 
     return decorate
-
-
-def _with_json_last(run: Any) -> Any:
-    """click has the parameters of a function in the reverse order of its help."""
-
-    @json_option
-    def alone() -> None: ...
-
-    run.__click_params__ = [*alone.__click_params__, *getattr(run, "__click_params__", ())]  # type: ignore[attr-defined]
-    return run

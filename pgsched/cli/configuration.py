@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from pgsched.cli.options import options
 from pgsched.cli.reply import Command
 from pgsched.cli.running import running_url
 from pgsched.errors import InvalidSettings
@@ -17,6 +18,9 @@ from pgsched.settings import Settings, from_environment, load, unread
 DEFAULT_FILE = Path("pgsched.toml")
 
 _FLAGS = {setting.name: setting for setting in dataclasses.fields(Settings)}
+_CONFIG = click.option(
+    "--config", metavar="FILE", help="File of settings.  [default: pgsched.toml, where there is one]"
+)
 _METAVARS: dict[Any, str] = {int: "NUMBER", float: "SECONDS"}
 DATABASE = ("database_url", "data_dir")
 API = ("database_url", "data_dir", "host", "port", "drain_timeout", "receive_timeout", "send_timeout", "log_level")
@@ -27,14 +31,7 @@ EVERYTHING = tuple(_FLAGS)
 def settings_options(names: tuple[str, ...]) -> Callable[[Command], Command]:
     """Gives a command the flags of these settings, and ``--config``; they arrive as keyword arguments."""
 
-    def decorate(command: Command) -> Command:
-        for name in reversed(names):
-            command = _flag(name)(command)
-        return click.option(
-            "--config", metavar="FILE", help="File of settings.  [default: pgsched.toml, where there is one]"
-        )(command)
-
-    return decorate
+    return options(_CONFIG, *map(_flag, names))
 
 
 def load_settings(flags: Mapping[str, Any], *, defaults: Mapping[str, Any] | None = None) -> Settings:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -59,11 +60,7 @@ async def list_dead_letters(connection: Any, state: str, limit: int, after: UUID
     from pgsched.store.lookup import listings
 
     wanted = _wanted(given)
-    page, note = await fill(
-        lambda most, behind: listings.list_dead_letters(connection, wanted, state=state, limit=most, after=behind),
-        limit,
-        after,
-    )
+    page, note = await fill(partial(listings.list_dead_letters, connection, wanted, state=state), limit, after)
     return listed(page, _COLUMNS, "no dead letters", note=note)
 
 

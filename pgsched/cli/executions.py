@@ -1,5 +1,6 @@
 """``pgsched executions``: what waits, runs and has finished."""
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -37,9 +38,7 @@ async def list_executions(connection: Any, limit: int, after: UUID | None, **giv
     from pgsched.store.lookup.rows import ExecutionFilter
 
     wanted = ExecutionFilter(**given)
-    page, note = await fill(
-        lambda most, behind: listings.list_executions(connection, wanted, limit=most, after=behind), limit, after
-    )
+    page, note = await fill(partial(listings.list_executions, connection, wanted), limit, after)
     return listed(page, _COLUMNS, "no executions", note=note)
 
 

@@ -1,5 +1,6 @@
 """``pgsched jobs``: the recurring definitions."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -47,9 +48,7 @@ async def list_jobs(connection: Any, limit: int, after: UUID | None, **given: An
     from pgsched.store.lookup.rows import JobFilter
 
     wanted = JobFilter(**given | {"labels": dict(given["labels"]) or None})
-    page, note = await fill(
-        lambda most, behind: listings.list_jobs(connection, wanted, limit=most, after=behind), limit, after
-    )
+    page, note = await fill(partial(listings.list_jobs, connection, wanted), limit, after)
     rows = [[_summary(row) if name == "schedule" else getattr(row, name) for name in _COLUMNS] for row in page.items]
     items = [_shown(row) for row in page.items]
     return Answer({"items": items, "next": page.next}, table(_COLUMNS, rows) if rows else "no jobs", note)
