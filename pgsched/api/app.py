@@ -28,7 +28,7 @@ from pgsched.api import (
     targets,
 )
 from pgsched.api.arrivals import Arrivals
-from pgsched.api.database import Database
+from pgsched.api.database import WAIT, Database
 from pgsched.api.description import Description, name_of
 from pgsched.api.parameters import actor
 from pgsched.api.problems import failed, refused, refused_by_litestar
@@ -61,15 +61,16 @@ _OPTIONS = methods.answering({path for handler in _ROUTES for path in handler.pa
 _VERSIONED = Router("/v1", route_handlers=[_OPTIONS, *_ROUTES], before_request=check_request)
 
 
-def create_app(settings: Settings, *, events: Events | None = None) -> Litestar:
-    """The API as an ASGI application; it starts also while the database is away.
+def create_app(settings: Settings, *, events: Events | None = None, wait: float = WAIT) -> Litestar:
+    """The API as an ASGI application; it starts also while the database is away. A request waits for a connection for
+    so many seconds.
 
     Raises InvalidSettings when no database is set.
     """
     if settings.database_url is None:
         raise InvalidSettings("database_url is missing: set PGSCHED_DATABASE_URL or give --database-url")
     events = events or Events()
-    database = Database(settings.database_url, events)
+    database = Database(settings.database_url, events, wait=wait)
     arrivals = Arrivals(settings.database_url, database, events)
 
     @asynccontextmanager

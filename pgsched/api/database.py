@@ -52,7 +52,7 @@ class Database:
             open=False,
             timeout=self._longest,  # a request ends its wait by itself, and with it the checks of connections
             # A longer time would also be the longest pause between two tries: the pool doubles it each time.
-            reconnect_timeout=WAIT,
+            reconnect_timeout=self._wait,
             reconnect_failed=self._lost,
             configure=_configure,
             check=_check,
