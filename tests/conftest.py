@@ -16,9 +16,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir, find_bin_dir
+from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
 from pgsched.store.admin.migrate import migrate
 from tests.databases import Databases, Janitor, lending
+from tests.installed import find_bin_dir
 
 _SETTINGS = {
     "fsync": "off",  # a test's server does not survive the machine; killing the server itself loses nothing

@@ -33,8 +33,7 @@ class NewSecret(msgspec.Struct, frozen=True, kw_only=True):
 @reads("/clients", "List the clients that something is set for")
 async def list_clients(database: Pooled, limit: Limit = 50, after: AfterName = None) -> Page[ClientRow]:
     """One page, by name; the next one is asked for with after."""
-    found = await database.ask(clients.all_clients, limit=limit + 1, after=after)
-    return page_of(found, limit, lambda row: row.client)
+    return page_of(await database.ask(clients.all_clients, limit=limit + 1, after=after), limit, lambda row: row.client)
 
 
 @reads("/clients/{client:str}", "What is set for a client", 404)

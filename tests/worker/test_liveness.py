@@ -14,11 +14,12 @@ import pytest
 
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
-from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir, find_bin_dir
+from pgsched.embedded import EmbeddedPostgres, bundled_bin_dir
 from pgsched.events import Events
 from pgsched.scheduler import Worker
 from pgsched.settings import Settings
 from pgsched.store.admin.migrate import migrate
+from tests.installed import find_bin_dir
 from tests.worker.conftest import Connection, Recorder, Running, until, until_history, value
 
 CUT = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name like %s"
