@@ -23,7 +23,7 @@ from pgsched.store.live import looking
 from pgsched.store.live.executions import Claimed, Share
 from pgsched.store.live.row_filter import ALL_ROWS, RowFilter
 from pgsched.worker.claim.claiming import Claiming
-from pgsched.worker.claim.fairness import Backlog, Fairness, Stride
+from pgsched.worker.claim.fairness import FIRST, Backlog, Fairness, Stride
 from pgsched.worker.claim.leases import Leases
 from pgsched.worker.claim.rear import Rear
 from pgsched.worker.claim.selection import Front, Selection
@@ -62,6 +62,7 @@ class Claimer(Claiming):
         self._admission, self._fairness, self._rear = admission, fairness, rear
         self._selection = selection
         self._sight, self._watch, self._stride = Sight(), QueueWatch(), Stride()
+        self._shared = Stride(most=FIRST)
         self._front = Front(self._sight, self._roster, self._clock, leave_behind=rear.read_from)
         self._wanted = Wanted(self._sight, self._roster, self._clock, ahead=self._ahead_us)
         self._looked_at = self._claimed_at = self._swept_at = float("-inf")
@@ -128,15 +129,20 @@ class Claimer(Claiming):
         if pause > 0:
             return pause
         self._fairness.leave(self._admission.passed_over)
-        for backlog, budget in self._fairness.budgets(free):
+        taken = self._dispatcher.taken() if self._fairness.clients else {}
+        for backlog, budget in self._fairness.budgets(free, capacity=self._dispatcher.capacity, taken=taken):
             if backlog.client in self._dispatcher.shares.crowded:
                 continue
             free -= await self._claim_apart(backlog, backlog.stride.bound(self._stride.bound(budget)))
         if wanted and self._fairness.is_behind and free > 1:
-            free -= await self._claim_latest(self._stride.bound(free // 2))
+            free -= await self._claim_latest(self._bound(free // 2))
         if wanted:
-            await self._claim(self._shares(wanted, self._stride.bound(max(free, _SMALLEST_SHARE))))
+            await self._claim(self._shares(wanted, self._bound(max(free, _SMALLEST_SHARE))))
         return 0.0
+
+    def _bound(self, room: int) -> int:
+        """How much of the room one claim may fill. Where several clients share it, none waits long for another's."""
+        return self._stride.bound(self._shared.bound(room) if self._fairness.is_wanted else room)
 
     async def _claim_apart(self, backlog: Backlog, budget: int) -> int:
         """Claims from a client that has its own share of the room. Returns how many rows."""
@@ -166,7 +172,7 @@ class Claimer(Claiming):
             return pause
         started = time.monotonic()
         await self._watch.keep(await self._link.get())
-        found = await self._claim(self._front.even(self._stride.bound(free), self._batch), look=False) if free else 0
+        found = await self._claim(self._front.even(self._bound(free), self._batch), look=False) if free else 0
         if self._watch.found(found, time.monotonic() - started) and free:
             return 0.0
         await self.leave_watch()
@@ -231,7 +237,10 @@ class Claimer(Claiming):
         else:
             started = time.monotonic()
             answer = await self.leases.claim(shares, self._ahead, admit=self._admission.admit, row_filter=row_filter)
-            self._stride.took(time.monotonic() - started, self._admission.admitted, of=len(answer.taken))
+            seconds, count = time.monotonic() - started, len(answer.taken)
+            self._stride.took(seconds, self._admission.admitted, of=count)
+            if 2 * count >= min(self._shared.most, FIRST):  # what a smaller one took is not for its size
+                self._shared.took(seconds, count, of=count)
         self._claimed_at = time.monotonic()
         self._dispatcher.submit(answer.rows, answer.sure_until)
         return answer

@@ -4,14 +4,14 @@ When there is more to do than this worker can, clients are served by weight and 
 the order of instants, so a client with a backlog stands before all who came later. Once a claim that was filled to the
 last row shows a client with more than its share of overdue rows, that client is claimed from apart, with a mark of its
 own of how far it has been read, and the claims of all the others pass its rows over. Each then has its share of the
-room (deficit round robin; Shreedhar and Varghese, 1995). A client that leaves half of its share unused is one among
-the others again.
+room (deficit round robin; Shreedhar and Varghese, 1995), and no more than its share of the rows in hand, so that there
+is room for whoever comes next. A client that leaves half of its share unused is one among the others again.
 """
 
 import math
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from pgsched.domain.execution import Execution
 from pgsched.store.core.wire import LONG_AGO
@@ -22,11 +22,13 @@ _LONG = 0.03
 _FEWEST = 64
 _OVERDUE = 100_000  # microseconds by which a full claim's last row is late where there is more than can be done
 _MOST_APART = 16
+_SMALLEST_PART = 1 / (2 * _MOST_APART)  # of a claim: many clients have as much, and cannot all be claimed from apart
 _AT_ONCE = 4  # partitions that one claim for a client reads
 _FROM_THE_EDGE = 10.0  # seconds after which a client is read from the left edge again, for what came in behind
 _TOLERANCE = 1.1
-_FIRST = 500  # rows, before it is known how long a claim takes
-_LONGEST_APART = 0.05  # seconds that a claim for one client is to take: those of the others wait for it
+FIRST = 500
+"""How many rows a claim that others wait for may ask for, before it is known how long such a claim takes."""
+_LONGEST_APART = 0.03  # seconds that a claim for one client is to take: those of the others wait for it
 
 
 class Stride:
@@ -57,7 +59,7 @@ class Backlog:
     def __init__(self, client: str) -> None:
         self.client = client
         self.deficit = 0.0
-        self.stride = Stride(long=_LONGEST_APART, most=_FIRST)
+        self.stride = Stride(long=_LONGEST_APART, most=FIRST)
         self._lows: dict[int, int] = {}
         self._turn = 0
         self._since = time.monotonic()
@@ -104,6 +106,11 @@ class Fairness:
         """The clients that are claimed from apart."""
         return tuple(self._apart)
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether there are several clients."""
+        return self._known.are_several()
+
     def leave(self, held: Iterable[str]) -> None:
         """Claims from these clients apart no more: their gates hold their rows back, so claims would only hold rows."""
         for client in held:
@@ -122,7 +129,8 @@ class Fairness:
         whole = sum(map(self._known.weight, {*self._others, *self._apart}))
         for client, count in self._others.items():
             share = self._known.weight(client) / whole
-            if (count > _TOLERANCE * share * len(taken) or len(self._others) == 1) and len(self._apart) < _MOST_APART:
+            most = max(_TOLERANCE * share, _SMALLEST_PART) * len(taken)
+            if (count > most or len(self._others) == 1) and len(self._apart) < _MOST_APART:
                 self._apart[client] = Backlog(client)
 
     def rooms(self, queues: Collection[int], free: int) -> dict[int, int]:
@@ -132,13 +140,16 @@ class Fairness:
         whole = sum(map(self._known.queue_weight, queues))
         return {queue: max(free * self._known.queue_weight(queue) // whole, 1) for queue in queues}
 
-    def budgets(self, free: int) -> Iterator[tuple[Backlog, int]]:
-        """The budget of each client that is claimed from apart; the rest of the room is for all others."""
+    def budgets(self, free: int, *, capacity: int, taken: Mapping[str, int]) -> Iterator[tuple[Backlog, int]]:
+        """The budget of each client that is claimed from apart; the rest of the room is for all others. Of the whole
+        ``capacity`` each client has ``taken`` so much already."""
         whole = sum(map(self._known.weight, self._apart)) + self._weight_of_others()
         for backlog in list(self._apart.values()):
-            backlog.deficit = min(backlog.deficit + free * self._known.weight(backlog.client) / whole, free)
-            if backlog.deficit >= 1:
-                yield backlog, int(backlog.deficit)
+            share = self._known.weight(backlog.client) / whole
+            backlog.deficit = min(backlog.deficit + free * share, free)
+            left = max(capacity * share, 1) - taken.get(backlog.client, 0)
+            if (budget := int(min(backlog.deficit, left))) > 0:
+                yield backlog, budget
 
     def served(self, backlog: Backlog, asked: int, taken: int) -> None:
         """Notes how many rows of a client's share were asked for, and how many there were."""

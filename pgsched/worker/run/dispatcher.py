@@ -15,6 +15,7 @@ Rows that others may have by now (``in_hand.Tenure``) are handed back.
 
 import asyncio
 import time
+from collections import Counter
 from datetime import timedelta
 
 from pgsched.domain.execution import KEPT_BACK, Execution
@@ -96,6 +97,12 @@ class Dispatcher:
         left = self._places_left if self.tenure.is_alive and not self._payloads.is_full else 0
         self._wants_room = left <= self.capacity // 2
         return max(left, 0)
+
+    def taken(self) -> Counter[str]:
+        """How much of the room each client takes."""
+        in_hand = Counter([row.client_id for row in self.in_hand.rows.values()])
+        in_hand.subtract(self._waiting.by_client())
+        return in_hand
 
     @property
     def free_for_held(self) -> int:

@@ -38,7 +38,7 @@ def served(shares: Fairness, clients: Sequence[str], *, turns: int, free: int = 
     found: Counter[str] = Counter()
     for _ in range(turns):
         left = free
-        for backlog, budget in shares.budgets(free):
+        for backlog, budget in shares.budgets(free, capacity=free, taken={}):
             shares.served(backlog, budget, budget)
             found[backlog.client] += budget
             left -= budget
@@ -108,7 +108,7 @@ def test_saturating_clients_are_served_by_weight() -> None:
 def test_a_client_that_leaves_half_of_its_share_is_among_the_others_again() -> None:
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
-    [(backlog, budget)] = shares.budgets(100)
+    [(backlog, budget)] = shares.budgets(100, capacity=100, taken={})
     shares.served(backlog, budget, budget // 2 - 1)
     assert shares.clients == ()
 
@@ -124,8 +124,8 @@ def test_what_a_client_leaves_of_one_turn_is_no_more_than_the_room_of_the_next()
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
     for _ in range(50):
-        list(shares.budgets(100))
-    [(_, budget)] = shares.budgets(100)
+        list(shares.budgets(100, capacity=100, taken={}))
+    [(_, budget)] = shares.budgets(100, capacity=100, taken={})
     assert budget <= 100
 
 
@@ -170,6 +170,21 @@ def test_a_backlog_is_read_on_from_where_it_has_been_read_to() -> None:
 def test_a_client_of_which_all_came_that_was_asked_for_stays_apart_whatever_its_share_is() -> None:
     shares = fairness()
     shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
-    [(backlog, _)] = shares.budgets(4_000)
+    [(backlog, _)] = shares.budgets(4_000, capacity=4_000, taken={})
     shares.served(backlog, 500, 500)
     assert shares.clients == ("flood",)
+
+
+def test_a_client_has_no_more_in_hand_than_its_share_while_others_may_come() -> None:
+    shares = fairness()
+    shares.observe(rows("flood", 90) + rows("light", 10), 100, NOW)
+    [(_, budget)] = shares.budgets(2_000, capacity=4_000, taken={"flood": 1_900})
+    assert budget == 100
+    assert not list(shares.budgets(2_000, capacity=4_000, taken={"flood": 2_000}))
+
+
+def test_of_very_many_clients_none_is_claimed_from_apart_for_one_row_more_than_the_others_have() -> None:
+    shares = fairness()
+    taken = [row for number in range(900) for row in rows(f"client-{number}", 1)] + rows("one", 2)
+    shares.observe(taken, len(taken), NOW)
+    assert (shares.clients, shares.is_behind) == ((), True)
