@@ -1,6 +1,6 @@
 """Dead letters: executions that failed for good are listed, replayed or discarded."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
@@ -14,6 +14,7 @@ from pgsched.api.executions import bound
 from pgsched.api.paging import page, position
 from pgsched.api.parameters import Actor, After, Client, ExecutionId, Key, Limit, OfJob, Pooled, Why
 from pgsched.api.routing import made_at, makes, reads, removes
+from pgsched.domain.states import LetterState
 from pgsched.errors import NotFound
 from pgsched.store.ends import dead_letters
 from pgsched.store.ends.dead_letters import Changes, DiscardedMany
@@ -29,7 +30,7 @@ Host = Annotated[str | None, QueryParameter(name="host", description="The target
 Reason = Annotated[str | None, QueryParameter(name="reason", description="A part of the reason, in any case.")]
 StatusCode = Annotated[int | None, QueryParameter(name="status_code", ge=100, le=599)]
 State = Annotated[
-    Literal["open", "replayed", "discarded", "all"],
+    LetterState,
     QueryParameter(name="state", description="Whether it is open, replayed, discarded, or any of these."),
 ]
 

@@ -1,7 +1,7 @@
 """The executions: those that wait, run or have ended, with their outcomes."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from litestar.params import JSONBody, QueryParameter
 
@@ -12,13 +12,13 @@ from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.requests import Reschedule
 from pgsched.api.routing import acts, reads
 from pgsched.domain.schedule import instant_of
+from pgsched.domain.states import ExecutionStatus
 from pgsched.errors import InvalidSchedule, NotFound
 from pgsched.store.ends import dependencies
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import Execution, ExecutionFilter
 from pgsched.store.schedule import calls
 
-Status = Literal["scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled", "expired", "skipped"]
 _HOW = "scheduled_for, RFC 3339 with an offset"
 Start = Annotated[str | None, QueryParameter(name="from", description=f"At or after this {_HOW}.")]
 End = Annotated[str | None, QueryParameter(name="to", description=f"Before this {_HOW}.")]
@@ -28,7 +28,7 @@ End = Annotated[str | None, QueryParameter(name="to", description=f"Before this 
 async def list_executions(
     database: Pooled,
     client: Client = None,
-    execution_status: Annotated[Status | None, QueryParameter(name="status")] = None,
+    execution_status: Annotated[ExecutionStatus | None, QueryParameter(name="status")] = None,
     start: Start = None,
     end: End = None,
     queue: Annotated[str | None, QueryParameter(name="queue")] = None,

@@ -1,6 +1,6 @@
 """The recurring jobs: look them up, pause, resume, trigger and cancel them, one by one or by client and labels."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from litestar import Response
@@ -13,6 +13,7 @@ from pgsched.api.paging import cursor, page, position
 from pgsched.api.parameters import Actor, After, Client, JobId, Key, Limit, Noted, Pooled, Why, note_in
 from pgsched.api.problems import Fault, Unreadable
 from pgsched.api.routing import acts, made_at, makes, reads, removes
+from pgsched.domain.states import JobState
 from pgsched.errors import NotFound
 from pgsched.store.lookup import listings
 from pgsched.store.lookup.rows import Execution, ExecutionFilter, JobFilter, JobRow
@@ -22,17 +23,14 @@ Labels = Annotated[
     list[str] | None,
     QueryParameter(name="label", description="NAME=TEXT, such as team=payments; repeated, jobs with all of them."),
 ]
-JobState = Annotated[
-    Literal["active", "paused", "invalid", "cancelled", "finished"] | None,
-    QueryParameter(name="state", description="The job's state."),
-]
+OfState = Annotated[JobState | None, QueryParameter(name="state", description="The job's state.")]
 
 
 @reads("/jobs", "List jobs, the newest first")
 async def list_jobs(
     database: Pooled,
     client: Client = None,
-    job_state: JobState = None,
+    job_state: OfState = None,
     key: Key = None,
     label: Labels = None,
     limit: Limit = 50,

@@ -1,6 +1,6 @@
 """Limits: how many executions may begin in a period, or run at once."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from litestar.openapi.spec import Example
@@ -12,12 +12,13 @@ from pgsched.api.parameters import Limit as PageSize
 from pgsched.api.routing import reads, removes, replaces
 from pgsched.api.settings import Limit
 from pgsched.domain.duration import parse_duration
+from pgsched.domain.states import LimitKind
 from pgsched.store.gates import limits
 from pgsched.store.gates.limits import Amount, LimitRow
 
 Kind = Annotated[str, PathParameter(description="client, host, queue or key.")]
 LimitName = Annotated[str, PathParameter(max_length=300, description="Which client, host, queue or key.")]
-KindAsked = Annotated[Literal["client", "host", "queue", "key"] | None, QueryParameter(name="kind")]
+KindAsked = Annotated[LimitKind | None, QueryParameter(name="kind")]
 _RATE = Example(summary="100 a second, 10 at once", value={"rate": 100, "per": "PT1S", "concurrency": 10})
 
 

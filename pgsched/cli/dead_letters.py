@@ -13,6 +13,7 @@ from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, defaults_option, options, page_options
 from pgsched.cli.parameters import identity, instant, json_text
 from pgsched.cli.replays import cancel_replay, list_replays
+from pgsched.domain.states import LETTER_STATES
 from pgsched.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ for _command in (list_replays, cancel_replay):
 @_filters
 @click.option(
     "--state",
-    type=click.Choice(["open", "replayed", "discarded", "all"]),
+    type=click.Choice(LETTER_STATES),
     default="open",
     show_default=True,
     help="Whether they are open, replayed, discarded, or any of these.",

@@ -5,13 +5,13 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from pgsched.cli.answers import Answer
 from pgsched.cli.reply import Reply, json_option
 from pgsched.errors import PgschedError
 from pgsched.settings import Settings
@@ -35,18 +35,6 @@ _JOBS: dict[str, tuple[str, str, timedelta]] = {
 _RULES = {"on_missed": "all", "on_overlap": "allow"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _DemoVerdict:
-    """The result of the demo."""
-
-    value: dict[str, Any]
-    text: str
-
-    @property
-    def ok(self) -> bool:
-        return bool(self.value["ok"])
-
-
 @click.command()
 @json_option
 @click.pass_context
@@ -66,10 +54,10 @@ def demo(context: click.Context, /) -> None:
             settings = Settings(database_url=server.url, allow_private_targets=True, drain_timeout=5)
             verdict = asyncio.run(_run(settings, reply))
     reply.give(verdict.value, verdict.text)
-    context.exit(0 if verdict.ok else 1)
+    context.exit(0 if verdict.value["ok"] else 1)
 
 
-async def _run(settings: Settings, reply: Reply) -> _DemoVerdict:
+async def _run(settings: Settings, reply: Reply) -> Answer:
     from pgsched.cli.receiver import Receiver, receiving
 
     arrivals = Receiver()
@@ -161,7 +149,7 @@ async def _show(arrivals: "Receiver", reply: Reply) -> None:
         await asyncio.sleep(0.2 if live else 1)
 
 
-def _judge(arrivals: "Receiver", until: datetime) -> _DemoVerdict:
+def _judge(arrivals: "Receiver", until: datetime) -> Answer:
     missing = {name: len(arrivals.missing(name, every, until=until)) for name, (_, _, every) in _JOBS.items()}
     missing["once"] = ONE_SHOTS - len(arrivals.numbers)
     ok = not any(missing.values())
@@ -170,7 +158,7 @@ def _judge(arrivals: "Receiver", until: datetime) -> _DemoVerdict:
         for name in _expected()
     }
     ending = "everything arrived" if ok else f"did not arrive: {missing}"
-    return _DemoVerdict(value={"ok": ok, "arrivals": found}, text=f"{arrivals.rows(_expected())}\n\n{ending}")
+    return Answer({"ok": ok, "arrivals": found}, f"{arrivals.rows(_expected())}\n\n{ending}")
 
 
 def _expected() -> dict[str, str]:

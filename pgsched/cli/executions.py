@@ -10,9 +10,9 @@ from pgsched.cli.answers import Answer, changed, fill, listed, shown
 from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.parameters import identity, instant
+from pgsched.domain.states import STATUSES
 from pgsched.errors import NotFound
 
-STATUSES = ("scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled", "expired", "skipped")
 _COLUMNS = ("id", "client", "key", "status", "fire_at", "attempt", "finished_at", "target", "reason")
 
 

@@ -15,6 +15,7 @@ from pgsched.cli.options import actor_option, page_options
 from pgsched.cli.parameters import identity, label
 from pgsched.cli.reply import listing, table
 from pgsched.domain.duration import format_duration
+from pgsched.domain.states import JOB_STATES
 from pgsched.errors import NotFound
 
 if TYPE_CHECKING:
@@ -34,9 +35,7 @@ for _command in (edit, pause, resume, cancel, backfill, list_backfills, cancel_b
 
 @command(jobs, "list")
 @click.option("--client", metavar="NAME", help="Only this client's.")
-@click.option(
-    "--state", type=click.Choice(["active", "paused", "invalid", "cancelled", "finished"]), help="Only these."
-)
+@click.option("--state", type=click.Choice(JOB_STATES), help="Only these.")
 @click.option("--key", metavar="KEY", help="Only those under this key.")
 @click.option(
     "--label", "labels", type=label, multiple=True, metavar="NAME=TEXT", help="Only those with all of these labels."

@@ -7,9 +7,10 @@ import click
 from pgsched.cli.answers import Answer, changed, listed
 from pgsched.cli.commands import command
 from pgsched.cli.options import actor_option, page_options
+from pgsched.domain.states import LIMIT_KINDS
 
 _COLUMNS = ("kind", "name", "rate", "per", "burst", "concurrency")
-_KIND = click.Choice(["client", "host", "queue", "key"])
+_KIND = click.Choice(LIMIT_KINDS)
 
 
 @click.group()

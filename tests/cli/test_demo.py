@@ -24,25 +24,25 @@ def complete() -> Receiver:
 
 def test_it_succeeds_when_everything_arrived(complete: Receiver) -> None:
     verdict = _judge(complete, END)
-    assert verdict.ok
+    assert verdict.value["ok"]
     assert "everything arrived" in verdict.text
 
 
 def test_it_fails_when_one_one_shot_is_missing(complete: Receiver) -> None:
     complete.numbers.discard(500)
     assert _judge(complete, END).value["arrivals"]["once"]["missing"] == 1
-    assert not _judge(complete, END).ok
+    assert not _judge(complete, END).value["ok"]
 
 
 @pytest.mark.parametrize("second", [4, 9])
 def test_it_fails_when_a_recurring_instant_is_missing(complete: Receiver, second: int) -> None:
     del complete.instants["second"][START + timedelta(seconds=second)]
-    assert not _judge(complete, END).ok
+    assert not _judge(complete, END).value["ok"]
 
 
 def test_it_fails_when_a_job_never_fired(complete: Receiver) -> None:
     complete.instants["third"].clear()
-    assert not _judge(complete, END).ok
+    assert not _judge(complete, END).value["ok"]
 
 
 def test_a_repeat_is_counted_once(complete: Receiver) -> None:

@@ -15,16 +15,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, ENUM, JSONB
 
+from pgsched.domain.states import JOB_STATES, STATUSES
+
 metadata = MetaData(schema="pgsched")
 _instant = DateTime(timezone=True)
-_status = ENUM(
-    "scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled", "expired", "skipped",
-    name="execution_status", schema="pgsched", create_type=False,
-)  # fmt: skip
-_state = ENUM(
-    "active", "paused", "invalid", "cancelled", "finished",
-    name="job_state", schema="pgsched", create_type=False,
-)  # fmt: skip
+_status = ENUM(*STATUSES, name="execution_status", schema="pgsched", create_type=False)
+_state = ENUM(*JOB_STATES, name="job_state", schema="pgsched", create_type=False)
 
 # Written out, so that also a plan for any parameters finds the indexes that have failed executions alone.
 FAILED = literal_column("'failed'::pgsched.execution_status", _status)

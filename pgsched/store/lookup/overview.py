@@ -6,11 +6,11 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
+from pgsched.domain.states import STATUSES
 from pgsched.store.core.query import rows, value
 
 MOST_COUNTED = 10_000
 """So many executions are counted of what is due, of what is due later, of what is held and of what has ended."""
-STATUSES = ("scheduled", "retrying", "held", "running", "succeeded", "failed", "cancelled", "expired", "skipped")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,10 +18,11 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
+from pgsched.domain.states import STATUSES
 from pgsched.store.core.sql import statement
 from pgsched.store.lookup.dead_letter_pages import STATES, one_dead_letter, page_of_dead_letters
 from pgsched.store.lookup.job_pages import page_of_jobs
-from pgsched.store.lookup.overview import MOST_COUNTED, STATUSES
+from pgsched.store.lookup.overview import MOST_COUNTED
 from pgsched.store.lookup.pages import page_of_executions
 from pgsched.store.lookup.reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
