@@ -29,9 +29,10 @@ INTERFACE_FILES = (
     "jobs/rules", "schedule/checks", "schedule/schedule", "schedule/keyed", "schedule/keys", "admin/audit",
     "jobs/waiting", "schedule/job", "jobs/control", "jobs/edit", "jobs/failures", "jobs/bulk", "ends/dependencies",
     "jobs/backfill", "ends/ending", "ends/outcomes", "ends/dead_letters", "ends/calls", "admin/clients",
-    "ends/replays", "admin/secrets", "gates/limits", "admin/queues", "gates/sidelining", "schedule/notify",
-    "ends/policy", "gates/ordering", "pull/in_hand", "pull/results", "pull/queues", "pull/claim", "lookup/sidelined",
-    "lookup/status", "lookup/undeliverable", "admin/days", "admin/replication", "admin/rights",
+    "ends/replays", "ends/replaying", "admin/secrets", "gates/limits", "admin/queues", "gates/sidelining",
+    "schedule/notify", "ends/policy", "gates/ordering", "pull/in_hand", "pull/verbs", "pull/results", "pull/queues",
+    "pull/claim", "lookup/sidelined", "lookup/status", "lookup/undeliverable", "admin/days", "admin/replication",
+    "admin/rights",
 )  # fmt: skip
 _AT_THE_MOST = 60.0  # seconds of trying
 _APART = (0.1, 0.5)

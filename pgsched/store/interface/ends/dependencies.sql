@@ -203,10 +203,7 @@ begin
                        order by pgsched_internal.partition_with(id), id);
   perform set_config('pgsched.notify', 'off', true);  -- it is held before anybody could claim it
   if key is null then
-    placed.partition := pgsched.partition_for(queue, client, null, ordering_key);
-    placed.id := pgsched_internal.new_id_in(placed.partition);
-    placed.outcome := 'created';
-    perform pgsched_internal.insert_waiting(placed.id, instant, client, target, payload, options, null, ordering_key, placed.partition);
+    placed := pgsched_internal.schedule_plain(target, payload, instant, client, ordering_key, queue, options);
   else
     placed := pgsched_internal.schedule_keyed(target, payload, instant, client, key, ordering_key, queue, options, on_conflict);
   end if;

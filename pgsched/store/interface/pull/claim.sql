@@ -89,8 +89,29 @@ begin
 end $$;
 comment on function pgsched_internal.not_empty(smallint[], text[]) is 'Those of these partitions in which anything stands that is due.';
 
--- The partitions in an order that is drawn, so that those of any come to their turn. One in which nothing is due, or where
--- rows cannot even be locked, is looked into in a block that is undone: it leaves no lock behind.
+-- One in which nothing is due, or where rows cannot even be locked, is looked into in a block that is undone: it leaves no lock behind.
+create or replace function pgsched_internal.due_in_if_any(
+  partition smallint, most integer, clients text[], held text[], without uuid[],
+  out ids uuid[], out instants timestamptz[], out large boolean[]
+) language plpgsql volatile as $$
+begin
+  select d.ids, d.instants, d.large into ids, instants, large
+    from pgsched_internal.due_in(due_in_if_any.partition, most, clients, held, without) d;
+  if ids = '{}' then
+    raise sqlstate 'PSUND';
+  end if;
+exception when sqlstate 'PSUND' then null;
+when others then
+  if not pgsched_internal.is_of_a_row(sqlstate) then
+    raise;
+  end if;
+  raise warning 'nothing of partition % can be handed out: %', due_in_if_any.partition, sqlerrm;
+  ids := '{}';
+end $$;
+comment on function pgsched_internal.due_in_if_any(smallint, integer, text[], text[], uuid[])
+  is 'As due_in; holds no lock on a partition of which nothing can be handed out.';
+
+-- The partitions in an order that is drawn, so that those of any come to their turn.
 create or replace function pgsched_internal.due_to_pull(
   first smallint, wanted integer, share integer, clients text[], held text[], without uuid[],
   out homes smallint[], out ids uuid[], out large boolean[]
@@ -108,26 +129,16 @@ begin
   while cardinality(left_over) > 0 and cardinality(ids) < wanted loop
     home := left_over[1];
     left_over := left_over[2:];
-    begin
-      found := pgsched_internal.due_in(home, least(share, wanted - cardinality(ids)), clients, held, without);
-      if found.ids = '{}' then
-        raise sqlstate 'PSUND';
-      end if;
+    found := pgsched_internal.due_in_if_any(home, least(share, wanted - cardinality(ids)), clients, held, without);
+    if found.ids <> '{}' then
       homes := homes || array_fill(home, array[cardinality(found.ids)]);
       ids := ids || found.ids;
       instants := instants || found.instants;
       large := large || found.large;
-    exception when sqlstate 'PSUND' then
-      if not is_sifted and left_over <> '{}' then
-        left_over := pgsched_internal.not_empty(left_over, clients);
-        is_sifted := true;
-      end if;
-    when others then
-      if not pgsched_internal.is_of_a_row(sqlstate) then
-        raise;
-      end if;
-      raise warning 'nothing of partition % can be handed out: %', home, sqlerrm;
-    end;
+    elsif not is_sifted and left_over <> '{}' then
+      left_over := pgsched_internal.not_empty(left_over, clients);
+      is_sifted := true;
+    end if;
   end loop;
   select array_agg(d.home order by d.fire_at), array_agg(d.id order by d.fire_at), array_agg(d.is_large order by d.fire_at)
     into homes, ids, large from unnest(homes, ids, instants, large) as d(home, id, fire_at, is_large);

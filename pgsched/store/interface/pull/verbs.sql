@@ -1,0 +1,111 @@
+-- What consumers and targets say of executions that they have in hand: completed, failed, wanted for longer, handed back. Each call
+-- shows the token of the lease. Nobody waits for a lock here for longer than a moment: what was said meanwhile is kept.
+
+create or replace function pgsched.complete(id uuid, token bigint, result jsonb default null) returns void
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+declare
+  taken record;
+begin
+  perform pgsched_internal.check_result(complete.result, 'store it elsewhere and give a reference to it');
+  taken := pgsched_internal.take_in_hand(complete.id, complete.token);
+  if taken.is_free and (pgsched_internal.end_in_hand(taken.held, 'succeeded', complete.result, null, tried => true)
+      or pgsched_internal.wait_for_end(taken.held)
+        and pgsched_internal.end_in_hand(taken.held, 'succeeded', complete.result, null, tried => true)) then
+    return;
+  end if;
+  perform pgsched_internal.note_result('complete', taken.held, complete.token, result => complete.result);
+end $$;
+comment on function pgsched.complete(uuid, bigint, jsonb)
+  is 'Says that an execution which was claimed, or deferred by its target, has succeeded, and what came of it. Where somebody has locked
+its row, or its job, that is kept, and recorded as soon as they are free. PS013 where another has it by now or it has ended, PS010
+for an unknown one.';
+
+create or replace function pgsched.fail(
+  id uuid, token bigint, error text, retryable boolean default true, retry_after interval default null
+) returns pgsched.execution_status
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+declare
+  taken record;
+  status pgsched.execution_status;
+begin
+  if coalesce(fail.error, '') = '' then
+    perform pgsched_internal.refuse('PS000', 'the error is missing', 'write error => ''the printer is out of paper''');
+  elsif octet_length(fail.error) > 65536 then
+    perform pgsched_internal.refuse('PS000', 'the error is over the limit of 64 KiB', 'write what happened; 2000 characters of it are kept');
+  elsif fail.retryable is null then
+    perform pgsched_internal.refuse('PS000', 'retryable must be true or false', 'write retryable => false for what no further try would change');
+  elsif fail.retry_after < interval '0' then
+    perform pgsched_internal.refuse('PS000', 'retry_after is negative', 'write retry_after => ''10 minutes'', or leave it out');
+  end if;
+  taken := pgsched_internal.take_in_hand(fail.id, fail.token);
+  if taken.is_free then
+    status := pgsched_internal.fail_in_hand(taken.held, fail.error, fail.retryable, fail.retry_after);
+    if status is null and pgsched_internal.wait_for_end(taken.held) then
+      status := pgsched_internal.fail_in_hand(taken.held, fail.error, fail.retryable, fail.retry_after);
+    end if;
+  end if;
+  if status is null then
+    perform pgsched_internal.note_result('fail', taken.held, fail.token, error => fail.error, retryable => fail.retryable, retry_after => fail.retry_after);
+    status := (pgsched_internal.decide_failure(taken.held, fail.error, fail.retryable, fail.retry_after)).status;
+  end if;
+  return status;
+end $$;
+comment on function pgsched.fail(uuid, bigint, text, boolean, interval)
+  is 'Says that an execution which was claimed, or deferred by its target, has failed, and why; its options say what becomes of it,
+which is returned: retrying, failed or expired. It is not tried again before retry_after (24 hours at the most) has passed. Kept, and
+recorded later, where somebody has locked its row or its job. PS013 where another has it by now or it has ended, PS010 for an unknown one.';
+
+create or replace function pgsched_internal.check_lease(lease interval) returns boolean language plpgsql immutable parallel safe as $$
+begin
+  if lease is null or lease not between interval '1 s' and interval '7 days' then
+    return pgsched_internal.refuse('PS000', 'the lease must be from 1 second to 7 days', 'write lease => ''30 s'', and extend it for what takes longer');
+  end if;
+  return true;
+end $$;
+comment on function pgsched_internal.check_lease(interval) is 'True for how long an execution may be leased; raises PS000 otherwise.';
+
+create or replace function pgsched.extend(id uuid, token bigint, lease interval default '30 s') returns timestamptz
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+declare
+  until constant timestamptz := pgsched.now() + extend.lease;
+  taken record;
+begin
+  perform pgsched_internal.check_lease(extend.lease);
+  taken := pgsched_internal.take_in_hand(extend.id, extend.token);
+  if (taken.held).lease_owner is not null then
+    perform pgsched_internal.refuse('PS011', format('the call of execution %s has not been answered yet', (taken.held).id), 'answer it with 202 first');
+  elsif not taken.is_free then
+    return (taken.held).lease_expires_at;
+  end if;
+  update pgsched.executions e set lease_expires_at = until, fire_at = until where e.partition = (taken.held).partition and e.id = (taken.held).id;
+  return until;
+end $$;
+comment on function pgsched.extend(uuid, bigint, interval)
+  is 'Keeps an execution which was claimed, or deferred by its target, for so long from now; returns until when. Where somebody has locked
+its row the lease stays as it is, and its end is returned. PS013 where another has it by now or it has ended, PS010 for an unknown one.';
+
+create or replace function pgsched_internal.hand_back(held pgsched.executions) returns void language plpgsql volatile as $$
+begin
+  update pgsched.executions e
+     set fire_at = pgsched.now(), lease_token = null, lease_expires_at = null, consumer = null, attempt = e.attempt - 1
+   where e.partition = held.partition and e.id = held.id;
+  perform pgsched_internal.notify_wake(held.partition, pgsched.now());
+end $$;
+comment on function pgsched_internal.hand_back(pgsched.executions) is 'Has an execution that is locked wait as if it had not been claimed.';
+
+create or replace function pgsched.release(id uuid, token bigint) returns void
+  language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan as $$
+declare
+  taken constant record := pgsched_internal.take_in_hand(release.id, release.token);
+begin
+  if (taken.held).target <> 'queue:' then
+    perform pgsched_internal.refuse('PS011', format('execution %s was deferred, and not claimed', (taken.held).id), 'let it fail: pgsched.fail');
+  elsif taken.is_free then
+    perform pgsched_internal.hand_back(taken.held);
+  else
+    perform pgsched_internal.note_result('release', taken.held, release.token);
+  end if;
+end $$;
+comment on function pgsched.release(uuid, bigint)
+  is 'Hands an execution back as if it had not been claimed, as soon as nobody else has its row locked. PS013 where another has it by now or
+it has ended, PS010 for an unknown one, PS011 for one that a target deferred.';
