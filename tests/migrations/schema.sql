@@ -789,6 +789,7 @@ function pgsched_internal.dropped_day_followed() returns trigger volatility v pa
 function pgsched_internal.dropped_queue_followed() returns trigger volatility v parallel u security definer set search_path=pg_catalog, pg_temp
 function pgsched_internal.due_among(smallint,text,integer,text[],text[],uuid[],timestamp with time zone,integer,bigint) returns record volatility v parallel u
 function pgsched_internal.due_in(smallint,integer,text[],text[],uuid[]) returns record volatility v parallel u
+function pgsched_internal.due_in_if_any(smallint,integer,text[],text[],uuid[]) returns record volatility v parallel u
 function pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) returns record volatility v parallel u
 function pgsched_internal.duration_text(double precision) returns text volatility i parallel s
 function pgsched_internal.edited(pgsched.jobs,jsonb) returns pgsched.jobs volatility s parallel u
@@ -909,7 +910,9 @@ function pgsched_internal.refuse_taken(pgsched_internal.keys,text) returns void 
 function pgsched_internal.release_abandoned(integer,uuid) returns record volatility v parallel u
 function pgsched_internal.release_dependents(integer,uuid,uuid,integer) returns record volatility v parallel u
 function pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) returns void volatility v parallel u set plan_cache_mode=force_custom_plan
+function pgsched_internal.replay_chunk(pgsched.replays,integer,integer) returns record volatility v parallel u
 function pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) returns text volatility v parallel u set lock_timeout=5ms
+function pgsched_internal.replay_or_come_back(pgsched.replays,uuid,timestamp with time zone,boolean) returns text volatility v parallel u
 function pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) returns uuid volatility v parallel u
 function pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
 function pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) returns pgsched_internal.placement volatility v parallel u set plan_cache_mode=force_custom_plan
@@ -1054,8 +1057,6 @@ grant execute on pgsched.unblock(text,text,text) to pgsched_client
 grant execute on pgsched.unblock(text,text,text) to pgsched_worker
 grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_client
 grant execute on pgsched.wait_for(uuid,uuid,text,interval) to pgsched_worker
-grant execute on pgsched_internal.account_from_claimed(uuid,integer) to pgsched_worker
-grant execute on pgsched_internal.accounted_to(pgsched.jobs,boolean) to pgsched_worker
 grant execute on pgsched_internal.acting_role() to pgsched_worker
 grant execute on pgsched_internal.acts_for(text) to pgsched_worker
 grant execute on pgsched_internal.advance_replay(uuid,integer) to pgsched_worker
@@ -1064,37 +1065,16 @@ grant execute on pgsched_internal.attach_day(text,date) to pgsched_worker
 grant execute on pgsched_internal.attempts_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.backoff(jsonb,integer,double precision) to pgsched_worker
 grant execute on pgsched_internal.block_key(smallint,text,text,uuid,text) to pgsched_worker
-grant execute on pgsched_internal.bring_along(uuid) to pgsched_worker
 grant execute on pgsched_internal.bury(smallint,uuid,text) to pgsched_worker
-grant execute on pgsched_internal.cancel_waiting(text,text,integer) to pgsched_worker
 grant execute on pgsched_internal.capability_of(text) to pgsched_worker
-grant execute on pgsched_internal.carry_on(uuid,timestamp with time zone) to pgsched_worker
-grant execute on pgsched_internal.check_acts_for(text) to pgsched_worker
-grant execute on pgsched_internal.check_after(text[],text,text,text) to pgsched_worker
 grant execute on pgsched_internal.check_backfill(uuid,timestamp with time zone,timestamp with time zone,double precision) to pgsched_worker
 grant execute on pgsched_internal.check_changes(jsonb) to pgsched_worker
-grant execute on pgsched_internal.check_claim(text,text,integer,interval) to pgsched_worker
-grant execute on pgsched_internal.check_client_changes(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_cron(text) to pgsched_client
 grant execute on pgsched_internal.check_cron(text) to pgsched_worker
-grant execute on pgsched_internal.check_dead_letter_filter(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_defaults(jsonb) to pgsched_worker
-grant execute on pgsched_internal.check_empty(pgsched.queues) to pgsched_worker
-grant execute on pgsched_internal.check_ended(uuid,text) to pgsched_worker
-grant execute on pgsched_internal.check_exclusion(jsonb) to pgsched_worker
-grant execute on pgsched_internal.check_filter(text,jsonb) to pgsched_worker
-grant execute on pgsched_internal.check_headers(jsonb) to pgsched_worker
-grant execute on pgsched_internal.check_instant(timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_labels(jsonb) to pgsched_worker
-grant execute on pgsched_internal.check_lease(interval) to pgsched_worker
 grant execute on pgsched_internal.check_length(jsonb,text,integer) to pgsched_worker
-grant execute on pgsched_internal.check_limit(integer,interval,integer,integer) to pgsched_worker
-grant execute on pgsched_internal.check_may_set(text) to pgsched_worker
-grant execute on pgsched_internal.check_may_sideline(text) to pgsched_worker
-grant execute on pgsched_internal.check_members(jsonb,text[]) to pgsched_worker
-grant execute on pgsched_internal.check_no_circle(uuid,uuid) to pgsched_worker
-grant execute on pgsched_internal.check_on_conflict(text,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.check_options(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_options(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pgsched_client
@@ -1102,33 +1082,22 @@ grant execute on pgsched_internal.check_partition(smallint,text,text,text) to pg
 grant execute on pgsched_internal.check_payload(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_payload(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_pulled(text,text) to pgsched_worker
-grant execute on pgsched_internal.check_queue_changes(jsonb) to pgsched_worker
-grant execute on pgsched_internal.check_result(jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.check_rules(jsonb) to pgsched_client
 grant execute on pgsched_internal.check_rules(jsonb) to pgsched_worker
-grant execute on pgsched_internal.check_said(text,text) to pgsched_worker
-grant execute on pgsched_internal.check_secret(text) to pgsched_worker
-grant execute on pgsched_internal.check_spec(jsonb) to pgsched_worker
 grant execute on pgsched_internal.check_target(text) to pgsched_client
 grant execute on pgsched_internal.check_target(text) to pgsched_worker
-grant execute on pgsched_internal.check_told(jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.check_zone(text) to pgsched_worker
-grant execute on pgsched_internal.circuit_of(text,text) to pgsched_worker
-grant execute on pgsched_internal.clients_acted_for() to pgsched_worker
 grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_reader
 grant execute on pgsched_internal.count_live(text,bigint,boolean) to pgsched_worker
 grant execute on pgsched_internal.count_outcome(uuid,pgsched.execution_status) to pgsched_worker
-grant execute on pgsched_internal.day_table(text,date) to pgsched_worker
 grant execute on pgsched_internal.days_to_drop(integer) to pgsched_worker
 grant execute on pgsched_internal.days_to_make(integer) to pgsched_worker
 grant execute on pgsched_internal.decide(text,text,boolean,double precision,integer,double precision,jsonb,text,smallint,integer,double precision) to pgsched_worker
 grant execute on pgsched_internal.decide_failure(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
 grant execute on pgsched_internal.default_attempts() to pgsched_worker
 grant execute on pgsched_internal.dependents_of(uuid[],uuid,integer) to pgsched_worker
-grant execute on pgsched_internal.detail_of(text) to pgsched_worker
 grant execute on pgsched_internal.digits_in(jsonb) to pgsched_worker
 grant execute on pgsched_internal.drop_day(text) to pgsched_worker
-grant execute on pgsched_internal.drop_partitions(pgsched.queues) to pgsched_worker
 grant execute on pgsched_internal.duration_text(double precision) to pgsched_worker
 grant execute on pgsched_internal.edited(pgsched.jobs,jsonb) to pgsched_worker
 grant execute on pgsched_internal.end_execution(pgsched.executions,pgsched.execution_status,text,timestamp with time zone,bigint,smallint,jsonb,boolean,boolean) to pgsched_worker
@@ -1136,28 +1105,22 @@ grant execute on pgsched_internal.end_in_hand(pgsched.executions,pgsched.executi
 grant execute on pgsched_internal.expire_dead_letters(integer) to pgsched_worker
 grant execute on pgsched_internal.fail_in_hand(pgsched.executions,text,boolean,interval,boolean) to pgsched_worker
 grant execute on pgsched_internal.fault_of_json(jsonb) to pgsched_worker
-grant execute on pgsched_internal.find_execution(text,text) to pgsched_worker
 grant execute on pgsched_internal.fire_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_client
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_reader
 grant execute on pgsched_internal.first_partition_of(integer) to pgsched_worker
 grant execute on pgsched_internal.follow_end(pgsched.executions,pgsched.execution_status,text,smallint,jsonb,boolean) to pgsched_worker
 grant execute on pgsched_internal.forget_dependencies(uuid) to pgsched_worker
-grant execute on pgsched_internal.gate_of(text,text) to pgsched_worker
 grant execute on pgsched_internal.give_key(text,text,uuid,smallint) to pgsched_worker
 grant execute on pgsched_internal.hand_back(pgsched.executions) to pgsched_worker
-grant execute on pgsched_internal.has_ended(uuid) to pgsched_worker
 grant execute on pgsched_internal.homes_of(uuid) to pgsched_worker
 grant execute on pgsched_internal.in_history(uuid) to pgsched_worker
 grant execute on pgsched_internal.in_partition(smallint,text) to pgsched_worker
-grant execute on pgsched_internal.insert_waiting(uuid,timestamp with time zone,text,text,jsonb,jsonb,text,text,smallint) to pgsched_worker
 grant execute on pgsched_internal.is_a_lock(text) to pgsched_worker
 grant execute on pgsched_internal.is_current(bigint) to pgsched_worker
-grant execute on pgsched_internal.is_day(text) to pgsched_worker
 grant execute on pgsched_internal.is_duration(jsonb,interval,interval) to pgsched_worker
 grant execute on pgsched_internal.is_free_to_end(pgsched.executions,pgsched.execution_status) to pgsched_worker
 grant execute on pgsched_internal.is_instant(jsonb) to pgsched_worker
-grant execute on pgsched_internal.is_kept(text,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.is_live(pgsched_internal.keys) to pgsched_worker
 grant execute on pgsched_internal.is_living(pgsched.workers) to pgsched_reader
 grant execute on pgsched_internal.is_living(pgsched.workers) to pgsched_worker
@@ -1165,54 +1128,30 @@ grant execute on pgsched_internal.is_of_a_row(text) to pgsched_worker
 grant execute on pgsched_internal.is_of_key(smallint,uuid,text,text) to pgsched_worker
 grant execute on pgsched_internal.is_privileged(name) to pgsched_worker
 grant execute on pgsched_internal.is_watched(integer) to pgsched_worker
-grant execute on pgsched_internal.is_whole(jsonb,bigint,bigint) to pgsched_worker
-grant execute on pgsched_internal.job_under(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.keep_dead_letters(integer,integer) to pgsched_worker
 grant execute on pgsched_internal.key_retention() to pgsched_worker
 grant execute on pgsched_internal.laid_over(jsonb,jsonb) to pgsched_worker
-grant execute on pgsched_internal.last_under(text,text) to pgsched_worker
 grant execute on pgsched_internal.lateness(jsonb,integer,double precision) to pgsched_worker
 grant execute on pgsched_internal.leave_watch(integer,integer) to pgsched_worker
-grant execute on pgsched_internal.left_as_it_is(pgsched_internal.keys,pgsched.executions,text) to pgsched_worker
 grant execute on pgsched_internal.length_of(text) to pgsched_worker
 grant execute on pgsched_internal.let_next(smallint,text,text) to pgsched_worker
 grant execute on pgsched_internal.live_execution(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.live_of_instant(smallint,uuid,timestamp with time zone) to pgsched_worker
-grant execute on pgsched_internal.lock_backfilled(smallint,uuid,timestamp with time zone,timestamp with time zone) to pgsched_worker
-grant execute on pgsched_internal.lock_dead_letter(uuid) to pgsched_worker
-grant execute on pgsched_internal.lock_execution(uuid) to pgsched_worker
-grant execute on pgsched_internal.lock_job(uuid) to pgsched_worker
-grant execute on pgsched_internal.lock_jobs(text,jsonb,pgsched.job_state[]) to pgsched_worker
 grant execute on pgsched_internal.lock_key(text,text,uuid,smallint) to pgsched_worker
-grant execute on pgsched_internal.lock_planned(smallint,uuid) to pgsched_worker
-grant execute on pgsched_internal.lock_queue(text) to pgsched_worker
-grant execute on pgsched_internal.lock_waiting(smallint,uuid) to pgsched_worker
-grant execute on pgsched_internal.log_setting(text,text,jsonb) to pgsched_worker
 grant execute on pgsched_internal.look_through_dead_letters(jsonb,text[],uuid,timestamp with time zone,integer) to pgsched_worker
 grant execute on pgsched_internal.lose_in_hand(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.make_day(text,date) to pgsched_worker
-grant execute on pgsched_internal.make_partition(integer,boolean) to pgsched_worker
-grant execute on pgsched_internal.mark_awaited(uuid,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.mark_dead_letter(pgsched.history,uuid,text) to pgsched_worker
 grant execute on pgsched_internal.mark_ends(integer) to pgsched_worker
-grant execute on pgsched_internal.moves_instants(pgsched.jobs,pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.my_clients() to pgsched_client
-grant execute on pgsched_internal.my_clients() to pgsched_worker
 grant execute on pgsched_internal.new_id_in(smallint) to pgsched_worker
-grant execute on pgsched_internal.new_secret() to pgsched_worker
-grant execute on pgsched_internal.new_token(smallint) to pgsched_worker
-grant execute on pgsched_internal.next_queue_number() to pgsched_worker
 grant execute on pgsched_internal.note_ends(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) to pgsched_worker
 grant execute on pgsched_internal.note_ends_with(uuid[],pgsched.execution_status[],timestamp with time zone[],text[],uuid[]) to pgsched_worker
-grant execute on pgsched_internal.note_move(pgsched.jobs) to pgsched_worker
-grant execute on pgsched_internal.note_result(text,pgsched.executions,bigint,jsonb,text,boolean,interval) to pgsched_worker
 grant execute on pgsched_internal.notify_release() to pgsched_worker
 grant execute on pgsched_internal.notify_turns() to pgsched_worker
 grant execute on pgsched_internal.notify_wake(smallint,timestamp with time zone) to pgsched_worker
 grant execute on pgsched_internal.notify_workers(text) to pgsched_worker
-grant execute on pgsched_internal.open_gate(text,boolean) to pgsched_worker
 grant execute on pgsched_internal.options_of(jsonb,text,smallint,integer) to pgsched_worker
-grant execute on pgsched_internal.owner_of_job(uuid) to pgsched_worker
 grant execute on pgsched_internal.partition_in(uuid) to pgsched_worker
 grant execute on pgsched_internal.partition_of(pgsched.jobs) to pgsched_worker
 grant execute on pgsched_internal.partition_with(uuid) to pgsched_worker
@@ -1230,32 +1169,22 @@ grant execute on pgsched_internal.record_result(pgsched_internal.results_to_reco
 grant execute on pgsched_internal.record_results(integer) to pgsched_worker
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_client
 grant execute on pgsched_internal.refuse(text,text,text) to pgsched_worker
-grant execute on pgsched_internal.refuse_full(integer) to pgsched_worker
-grant execute on pgsched_internal.refuse_taken(pgsched_internal.keys,text) to pgsched_worker
 grant execute on pgsched_internal.release_abandoned(integer,uuid) to pgsched_worker
 grant execute on pgsched_internal.release_dependents(integer,uuid,uuid,integer) to pgsched_worker
-grant execute on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) to pgsched_worker
+grant execute on pgsched_internal.replay_chunk(pgsched.replays,integer,integer) to pgsched_worker
 grant execute on pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) to pgsched_worker
+grant execute on pgsched_internal.replay_or_come_back(pgsched.replays,uuid,timestamp with time zone,boolean) to pgsched_worker
 grant execute on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) to pgsched_worker
-grant execute on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) to pgsched_worker
-grant execute on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) to pgsched_worker
-grant execute on pgsched_internal.schedule_keyed(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.seconds_in(jsonb,text) to pgsched_worker
 grant execute on pgsched_internal.set_aside(smallint,uuid,text,boolean) to pgsched_worker
 grant execute on pgsched_internal.setting(text,text) to pgsched_worker
-grant execute on pgsched_internal.shut_gate(text,timestamp with time zone,text) to pgsched_worker
 grant execute on pgsched_internal.skip_dependents(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.skip_range(pgsched.jobs,timestamp with time zone,timestamp with time zone,bigint,text) to pgsched_worker
 grant execute on pgsched_internal.slot_for(text,text,text) to pgsched_worker
 grant execute on pgsched_internal.stalls() to pgsched_client
 grant execute on pgsched_internal.stalls() to pgsched_reader
 grant execute on pgsched_internal.stalls() to pgsched_worker
-grant execute on pgsched_internal.still_in_hand(smallint,uuid,bigint) to pgsched_worker
-grant execute on pgsched_internal.succeeded_lately(text,text,uuid) to pgsched_worker
 grant execute on pgsched_internal.superseded_by(pgsched.history) to pgsched_worker
-grant execute on pgsched_internal.take_in_hand(uuid,bigint) to pgsched_worker
-grant execute on pgsched_internal.take_key(text,text,uuid,smallint) to pgsched_worker
-grant execute on pgsched_internal.take_turn(pgsched.executions) to pgsched_worker
 grant execute on pgsched_internal.take_watch(integer,integer) to pgsched_worker
 grant execute on pgsched_internal.target_host(text) to pgsched_client
 grant execute on pgsched_internal.target_host(text) to pgsched_reader
@@ -1267,14 +1196,9 @@ grant execute on pgsched_internal.try_lock(text) to pgsched_worker
 grant execute on pgsched_internal.try_orderings(smallint[]) to pgsched_worker
 grant execute on pgsched_internal.unblock_after(uuid[]) to pgsched_worker
 grant execute on pgsched_internal.until_next(text) to pgsched_worker
-grant execute on pgsched_internal.wait_for_end(pgsched.executions) to pgsched_worker
-grant execute on pgsched_internal.wait_for_row(pgsched.executions) to pgsched_worker
-grant execute on pgsched_internal.waiting_of_job(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.waits_for_own(smallint,uuid) to pgsched_worker
 grant execute on pgsched_internal.watch_of(integer) to pgsched_worker
 grant execute on pgsched_internal.weeks_of_history(timestamp with time zone) to pgsched_worker
-grant execute on pgsched_internal.withdraw(uuid,text) to pgsched_worker
-grant execute on pgsched_internal.write_log(text,uuid,text,jsonb) to pgsched_worker
 grant execute on pgsched_internal.written_out(jsonb,integer) to pgsched_worker
 grant insert on pgsched.jobs (anchor) to pgsched_client
 grant insert on pgsched.jobs (client_id) to pgsched_client
@@ -1537,6 +1461,7 @@ comment on pgsched_internal.dropped_day_followed() is 'Drops the tables of days 
 comment on pgsched_internal.dropped_queue_followed() is 'Drops the tables of a queue that was dropped where the rows come from.'
 comment on pgsched_internal.due_among(smallint,text,integer,text[],text[],uuid[],timestamp with time zone,integer,bigint) is 'Locks what is due in a partition of a queue among the rows at some places of it, no more than so many. Called by due_in.'
 comment on pgsched_internal.due_in(smallint,integer,text[],text[],uuid[]) is 'Locks what is due in a partition of a queue, no more than so many. Called by pgsched.claim.'
+comment on pgsched_internal.due_in_if_any(smallint,integer,text[],text[],uuid[]) is 'As due_in; holds no lock on a partition of which nothing can be handed out.'
 comment on pgsched_internal.due_to_pull(smallint,integer,integer,text[],text[],uuid[]) is 'Locks what is due in a queue, no more than so many and no more than a share of each partition. Called by pgsched.claim.'
 comment on pgsched_internal.duration_text(double precision) is 'A length of time in ISO 8601, such as PT1H30M.'
 comment on pgsched_internal.edited(pgsched.jobs,jsonb) is 'A job as it would be after pgsched.edit; nothing is written.'
@@ -1661,7 +1586,9 @@ comment on pgsched_internal.refuse_taken(pgsched_internal.keys,text) is 'Raises 
 comment on pgsched_internal.release_abandoned(integer,uuid) is 'The same for those that wait for an execution that is nowhere any more: it counts as cancelled. Looks at so many that are waited for, behind the id after; how many executions were decided by that, and where to go on if there may be more.'
 comment on pgsched_internal.release_dependents(integer,uuid,uuid,integer) is 'Releases or skips the executions that waited for those that have ended. Looks at so many ends, those behind the id after, or from it on where behind says behind which of its dependents; and at so many dependents (width). Returns how many ends were noted with all that wait for them, how many executions were decided by that, and where to go on if there may be more.'
 comment on pgsched_internal.replace_waiting(pgsched.executions,text,jsonb,timestamp with time zone,jsonb) is 'Has an execution that waits, and is locked, begin anew with another content and instant.'
+comment on pgsched_internal.replay_chunk(pgsched.replays,integer,integer) is 'Replays the next dead letters of a replay of many: how far it is then, what each came to, and how many were looked at.'
 comment on pgsched_internal.replay_letter(pgsched.replays,uuid,timestamp with time zone) is 'Replays one of the dead letters of a replay of many: replayed, passed over, locked where somebody has it, or full where its queue is.'
+comment on pgsched_internal.replay_or_come_back(pgsched.replays,uuid,timestamp with time zone,boolean) is 'As replay_letter, and notes a dead letter that is locked as one to come back to; again says that it was noted before.'
 comment on pgsched_internal.revive(pgsched.history,timestamp with time zone,text,jsonb,jsonb,text) is 'Schedules a dead letter that is locked as an execution with all its attempts, and marks it; its id, or null where its work is under way or was done since. PS001 for a target that does not go with its queue, PS011 where that was dropped.'
 comment on pgsched_internal.schedule_after(text,jsonb,timestamp with time zone,text,text,text,text,jsonb,text,text[],text) is 'One execution that waits for others; called by pgsched.schedule_outcome.'
 comment on pgsched_internal.schedule_job(text,jsonb,text,interval,text,text,text,text,text,jsonb,text,jsonb,jsonb,text,text) is 'A recurring job, new or edited; called by pgsched.schedule_outcome. A worker plans its first row.'

@@ -1,0 +1,51 @@
+"""Workers may execute what their statements call, and no other internal function.
+
+A function that runs with its owner's rights needs none of the worker's for what it calls; any other needs all of them.
+"""
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from tests.store.store_arrange import Connection, column
+
+pytestmark = pytest.mark.oldest_postgresql
+
+_FUNCTIONS = """
+select p.pronamespace::regnamespace || '.' || p.proname, bool_and(p.prosecdef),
+       bool_and(p.prorettype = 'trigger'::regtype),
+       bool_and(has_function_privilege('pgsched_worker', p.oid, 'execute')),
+       string_agg(pg_get_functiondef(p.oid), ' ')
+  from pg_proc p where p.pronamespace in ('pgsched'::regnamespace, 'pgsched_internal'::regnamespace) group by 1"""
+_OF_THE_TABLES = """
+select pg_get_viewdef(oid) from pg_class where relkind = 'v' and relnamespace::regnamespace::text like 'pgsched%'
+union all select pg_get_constraintdef(oid) from pg_constraint where connamespace::regnamespace::text like 'pgsched%'
+union all select pg_get_expr(adbin, adrelid) from pg_attrdef"""
+_OF_MIGRATIONS = {"pgsched_internal.advance_sequences"}
+
+
+def test_workers_may_call_what_their_statements_call_and_nothing_else_that_is_internal(db: Connection) -> None:
+    functions = {name: found for name, *found in db.execute(_FUNCTIONS)}
+    package = Path(str(files("pgsched")))
+    texts = [
+        path.read_text(encoding="utf-8") for path in (*package.rglob("*.py"), *package.rglob("statements/**/*.sql"))
+    ]
+    called = _called_in([*texts, *column(db, _OF_THE_TABLES)]) & functions.keys()
+    to_follow = called | {name for name, (_, is_trigger, *_) in functions.items() if is_trigger}
+    followed: set[str] = set()
+    while to_follow - followed:
+        name = (to_follow - followed).pop()
+        followed.add(name)
+        is_definer, _, _, text = functions[name]
+        inside = set() if is_definer else _called_in([text]) & functions.keys() - {name}
+        called |= inside
+        to_follow |= inside
+    granted = {name for name, (_, _, is_granted, _) in functions.items() if is_granted}
+    assert called - granted == _OF_MIGRATIONS
+    assert {name for name in granted - called if name.startswith("pgsched_internal.")} == set()
+
+
+def _called_in(texts: list[str]) -> set[str]:
+    return {name for text in texts for name in re.findall(r"\bpgsched(?:_internal)?\.\w+", text)}
