@@ -15,7 +15,6 @@ _IN_STATE: dict[str, list[sa.ColumnElement[bool]]] = {
     "discarded": [_letters.dealt_with_at.is_not(None), _letters.replayed_as.is_(None)],
     "all": [],
 }
-STATES = tuple(_IN_STATE)
 
 
 def page_of_dead_letters(

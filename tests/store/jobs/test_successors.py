@@ -42,6 +42,16 @@ async def test_a_claim_tells_the_instant_it_planned_although_that_is_overdue(db:
     assert waiting(db, late) == [BEGAN + HOUR]
 
 
+async def traced_claim(worker: Connection, folder: Path) -> tuple[Claimed, bytes]:
+    """A claim, and what was said to the server and answered by it meanwhile."""
+    with (folder / "sent").open("w+b") as sent:
+        worker.pgconn.trace(sent.fileno())
+        answer = await claim(worker)
+        worker.pgconn.untrace()
+        sent.seek(0)
+        return answer, sent.read()
+
+
 async def test_of_several_in_a_partition_the_earliest_is_told(db: Session, worker: Connection) -> None:
     for every in (timedelta(hours=3), HOUR, timedelta(hours=2)):
         planned_row(db, job(db, every=every, ordering_key="together"), BEGAN)
@@ -53,12 +63,7 @@ async def test_what_is_planned_is_not_looked_for_again(db: Session, worker: Conn
     """Also of many partitions, of which a claim asks all before it waits for an answer."""
     for _ in range(20):
         planned_row(db, job(db), BEGAN)
-    with (tmp_path / "sent").open("w+b") as sent:
-        worker.pgconn.trace(sent.fileno())
-        answer = await claim(worker)
-        worker.pgconn.untrace()
-        sent.seek(0)
-        told = sent.read()
+    answer, told = await traced_claim(worker, tmp_path)
     assert (len(answer.rows), len(answer.planned) > 1) == (20, True)
     assert told.count(b"the successors of rows claimed in one partition") == len(answer.planned)
     assert b"those that do not stand" not in told
@@ -78,12 +83,7 @@ async def test_what_a_rule_asks_is_asked_once_for_all_jobs_of_a_claim(
     """In a partition: statements of a claim are as many for thousands of jobs as for one."""
     for _ in range(20):
         planned_row(db, job(db, rules=rules, ordering_key="together"), BEGAN)
-    with (tmp_path / "sent").open("w+b") as sent:
-        worker.pgconn.trace(sent.fileno())
-        answer = await claim(worker)
-        worker.pgconn.untrace()
-        sent.seek(0)
-        told = sent.read()
+    answer, told = await traced_claim(worker, tmp_path)
     assert (len(answer.rows), told.count(asked)) == (20, 1)
 
 

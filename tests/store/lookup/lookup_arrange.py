@@ -14,6 +14,7 @@ from pgsched.store.lookup import reach, written
 
 Db = psycopg.Connection[tuple[object, ...]]
 DAYS = 8
+DEAD_LETTER_STATES = ("open", "replayed", "discarded", "all")
 JOB = "00000000-0000-7000-8000-000000000001"
 
 _HELD_BACK = "set pgsched.notify = off"

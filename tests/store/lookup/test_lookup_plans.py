@@ -20,13 +20,13 @@ from sqlalchemy.dialects import postgresql
 
 from pgsched.domain.states import STATUSES
 from pgsched.store.core.sql import statement
-from pgsched.store.lookup.dead_letter_pages import STATES, one_dead_letter, page_of_dead_letters
+from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters
 from pgsched.store.lookup.job_pages import page_of_jobs
 from pgsched.store.lookup.overview import MOST_COUNTED
 from pgsched.store.lookup.pages import page_of_executions
 from pgsched.store.lookup.reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
-from tests.store.lookup.lookup_arrange import JOB, Db, act_as_client, bounds, fill, make_days
+from tests.store.lookup.lookup_arrange import DEAD_LETTER_STATES, JOB, Db, act_as_client, bounds, fill, make_days
 
 pytestmark = pytest.mark.oldest_postgresql
 
@@ -135,7 +135,7 @@ class Lookups:
         for name, wanted in _EXECUTIONS.items():
             self.asked[f"executions: {name}"] = partial(self._executions, ExecutionFilter(**wanted))
         for name, wanted in _LETTERS.items():
-            for state in STATES:
+            for state in DEAD_LETTER_STATES:
                 self.asked[f"dead letters {state}: {name}"] = partial(self._letters, DeadLetterFilter(**wanted), state)
         for name, wanted in _JOBS.items():
             self.asked[f"jobs: {name}"] = partial(self._jobs, JobFilter(**wanted))

@@ -11,12 +11,13 @@ import pytest
 import sqlalchemy as sa
 
 from pgsched.store.lookup import written as texts
-from pgsched.store.lookup.dead_letter_pages import STATES, one_dead_letter, page_of_dead_letters
+from pgsched.store.lookup.dead_letter_pages import one_dead_letter, page_of_dead_letters
 from pgsched.store.lookup.job_pages import one_job, page_of_jobs
 from pgsched.store.lookup.pages import page_of_executions
 from pgsched.store.lookup.reach import reach_of_dead_letters, reach_of_executions, reach_of_jobs
 from pgsched.store.lookup.rows import DeadLetterFilter, ExecutionFilter, JobFilter
 from pgsched.store.lookup.written import Query, asked, one_of, page, written
+from tests.store.lookup.lookup_arrange import DEAD_LETTER_STATES
 
 ID = UUID("0198c5a4-7b1e-7c3a-9f52-3d1f0a6e2b47")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -54,7 +55,7 @@ def test_each_filter_of_executions_has_its_text(status: str | None) -> None:
             assert same(found, reach_of_executions(wanted, **further))
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", DEAD_LETTER_STATES)
 def test_each_filter_of_dead_letters_has_its_text(state: str) -> None:
     for given in shapes("client", "target", "host", "job", "key", "start", "reason", "status_code"):
         wanted = DeadLetterFilter(**given)

@@ -1,33 +1,17 @@
 """What the tests of pulled queues share: a queue of consumers, what is in it, and what is in their hands."""
 
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.rows import class_row
+from psycopg.rows import namedtuple_row
 
 from tests.store.store_arrange import Connection, call
 
 FIRST = 3200  # no other test's queue begins there
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Handed:
-    """An execution as pgsched.claim hands it out."""
-
-    id: UUID
-    token: int
-    attempt: int
-    scheduled_for: datetime
-    client: str
-    key: str | None
-    ordering_key: str | None
-    job_id: UUID | None
-    payload: Any
-    target: str
-    options: Any
-    lease_expires_at: datetime
+Handed = Any
+"""An execution as pgsched.claim hands it out, a column an attribute."""
 
 
 def pulled_queue(db: Connection, name: str = "orders", first: int = FIRST) -> str:
@@ -65,7 +49,7 @@ def put_many(db: Connection, count: int, *, first: int = FIRST) -> None:
 def claim(
     db: Connection, batch: int = 10, *, worker: str = "svc-1", lease: str = "30 s", queue: str = "orders"
 ) -> list[Handed]:
-    with db.cursor(row_factory=class_row(Handed)) as cursor:
+    with db.cursor(row_factory=namedtuple_row) as cursor:
         query = "select * from pgsched.claim(queue => %s, worker => %s, batch => %s, lease => %s::interval)"
         return cursor.execute(query, [queue, worker, batch, lease]).fetchall()
 

@@ -1,5 +1,5 @@
--- reap: in which partitions a lease had run out by a moment, as far as the next due rows from each one's mark tell, depth
--- of them and those of the same instant; and where they end if there may be more. Locks nothing. Index: executions_fire_at.
+-- reap: tells of each partition whether a lease had run out by a moment among the next due rows from its mark on (depth of them, and those
+-- due at the same instant), and the instant at which it stopped if there may be more. Locks nothing. Index: executions_fire_at.
 select p.partition, coalesce(edge.expired, false), edge.read_to
   from unnest(%(partitions)s::smallint[], %(lows)s) as p(partition, low),
        lateral (select bool_or(due.lease_expires_at < to_timestamp(%(ended_by)s)) as expired,

@@ -1,11 +1,13 @@
--- reap: takes rows back from workers that are lost and rows whose lease had run out by a moment, among the next due rows of one
--- partition from its mark on, depth of them and those of the same instant. What a lost worker had goes back as if it had not been
--- claimed; a handler of which that was the second loss, or the first beside others of its target under suspicion, is held until it
--- has run alone, where a living worker can see to that. One that is lost a second time with a process that had it alone, and nobody
--- left to say how that ended, is held for good. A lease that ran out under a living worker is an attempt; a row out of attempts
--- fails. Of one that may have one attempt only it is known whether it has begun: then it fails, and if not, it was not claimed;
--- where it fails, and its on_failure is scheduled with that. Skips what a settle holds at this moment. Answers with where the rows end if
--- there may be more. Index: executions_fire_at, and then their place; executions_gate.
+-- reap: takes rows back from workers that are lost, and rows whose leases had run out by a moment. It looks at the next due rows of
+-- one partition from its mark on: depth of them, and those due at the same instant. What becomes of a row:
+-- - A row of a lost worker goes back as if it had not been claimed.
+-- - A handler that was lost for the second time, or for the first while others of its target are under suspicion, is held until it has
+--   run alone, if a living worker can run it alone.
+-- - A handler that is lost once more with a process that ran it alone, where nobody is left to say how that ended, is held for good.
+-- - A lease that ran out under a living worker counts as an attempt. A row that has no attempts left fails.
+-- - A row that may have one attempt only fails if that attempt had begun, and goes back as not claimed otherwise.
+-- A row that fails enters history here, and its on_failure is scheduled. Skips rows that a settle has locked. Answers with the instant at
+-- which it stopped if there may be more. Index: executions_fire_at, and then the rows' places; executions_gate.
 with tried as (
   select array(select distinct d.capability from pgsched.workers w cross join unnest(w.delivers) as d(capability)
                  join pgsched.queues q on q.name = any (w.queues)

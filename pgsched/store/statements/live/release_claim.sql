@@ -1,7 +1,7 @@
--- release: hands back whatever a claim took whose answer never arrived, among the next due rows of each partition from its
--- mark on, depth of them and those of the same instant. Passes over what somebody has locked. Answers with where those end
--- that have more behind them, and from where on something was passed over. Runs only after a connection broke in the middle
--- of a claim. Index: executions_fire_at, and then their place.
+-- release: hands back the rows that a claim took whose answer never arrived. It looks at the next due rows of each partition from its mark
+-- on (depth of them, and those due at the same instant) and passes over those that somebody has locked. Answers, for each partition, with
+-- the instant at which it stopped if there may be more, and with that of the first row it passed over. Runs only after a connection broke
+-- in the middle of a claim. Index: executions_fire_at, and then the rows' places.
 with edge as materialized (
   select p.partition, due.fire_at, due.id, due.taken
     from unnest(%(partitions)s::smallint[], %(lows)s) as p(partition, low),
