@@ -11,8 +11,8 @@ import psycopg
 
 from pgsched.bench.callers import CONNECTIONS, PAYLOAD, call_alone
 from pgsched.bench.crew import crew
-from pgsched.bench.ground import ground
-from pgsched.bench.load import Progress, load, medians, seeded
+from pgsched.bench.ground import loading
+from pgsched.bench.load import Progress, load, medians
 from pgsched.bench.receiver import CallbackReceiver, receiving
 from pgsched.settings import Settings
 
@@ -38,9 +38,7 @@ def run_callbacks(
 
     ``receiver_was_the_limit`` tells of the workers' run; the figures a second of CPU hold all the same.
     """
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection, receiving() as receiver:
-        connection.execute("set pgsched.notify = off")
-        seeded(connection, seed)
+    with loading(url, seed) as (own, connection), receiving() as receiver:
         connection.execute("select set_config('bench.target', %s, false)", [receiver.url])
         connection.execute("select set_config('bench.payload', %s, false)", [PAYLOAD.decode()])
         measured = [_round(connection, own, receiver, count, processes, progress) for _ in range(rounds)]

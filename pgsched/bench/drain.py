@@ -9,8 +9,8 @@ import psycopg
 
 from pgsched.bench.bare import run_bare
 from pgsched.bench.crew import crew
-from pgsched.bench.ground import ground
-from pgsched.bench.load import DUE, TRACED, WAITING, Progress, load, medians, seeded
+from pgsched.bench.ground import loading
+from pgsched.bench.load import DUE, TRACED, WAITING, Progress, load, medians
 from pgsched.bench.report import Report
 from pgsched.bench.server_cpu import ServerCpu
 from pgsched.settings import Settings
@@ -39,9 +39,7 @@ def run_drain(
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
     """Schedules count due executions (and waiting ones in the far future), drains them, accounts for each by id."""
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
-        connection.execute("set pgsched.notify = off")
-        seeded(connection, seed)
+    with loading(url, seed) as (own, connection):
         keep_of_client(connection, keep)
         load(connection, WAITING, waiting, progress)
         settings = settings_of(own)

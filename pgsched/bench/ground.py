@@ -5,11 +5,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from psycopg import sql
 
+from pgsched.bench.load import seeded
 from pgsched.embedded import EmbeddedPostgres
 from pgsched.store.admin.migrate import migrate
 
@@ -47,3 +49,13 @@ def ground(url: str | None, *, settings: Mapping[str, str] | None = None) -> Ite
     finally:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+
+
+@contextmanager
+def loading(url: str | None, seed: int) -> Iterator[tuple[str, psycopg.Connection[Any]]]:
+    """The address of such a database, and a connection that loads it: workers are not notified, and what is drawn at
+    random is the same in every run with this seed."""
+    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
+        connection.execute("set pgsched.notify = off")
+        seeded(connection, seed)
+        yield own, connection

@@ -7,8 +7,8 @@ import psycopg
 from pgsched.bench.crew import crew
 from pgsched.bench.drain import assert_history
 from pgsched.bench.feed import feeding
-from pgsched.bench.ground import ground
-from pgsched.bench.load import WAITING, Progress, load, medians, seeded
+from pgsched.bench.ground import loading
+from pgsched.bench.load import WAITING, Progress, load, medians
 from pgsched.bench.report import together
 from pgsched.settings import Settings
 
@@ -34,9 +34,7 @@ def run_lateness(
 
     ``feed`` schedules while it runs, ``lead`` seconds ahead; else all rows stand before the first is due.
     """
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
-        connection.execute("set pgsched.notify = off")
-        seeded(connection, seed)
+    with loading(url, seed) as (own, connection):
         load(connection, WAITING, waiting, progress)
         settings = settings_on_time(own)
         measured = [

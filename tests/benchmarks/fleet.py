@@ -12,8 +12,8 @@ import psycopg
 
 from pgsched.bench.crew import crew
 from pgsched.bench.drain import assert_history, settings_of
-from pgsched.bench.ground import ground
-from pgsched.bench.load import Progress, medians, seeded
+from pgsched.bench.ground import loading
+from pgsched.bench.load import Progress, medians
 from pgsched.cli.bench import COUNT, ROUNDS, SEED, on_server, progress, tell, worker_processes
 from pgsched.settings import Settings
 
@@ -47,9 +47,7 @@ def run_fleet(
     ``lead`` is how many seconds it may take to make them. Raises AssertionError when one has not run once, or does not
     have one next row.
     """
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
-        connection.execute("set pgsched.notify = off")
-        seeded(connection, seed)
+    with loading(url, seed) as (own, connection):
         measured = [_round(connection, settings_of(own), jobs, processes, lead, progress) for _ in range(rounds)]
     return {"jobs": jobs, "processes": processes} | medians(measured)
 

@@ -11,9 +11,9 @@ import click
 import psycopg
 
 from pgsched.bench.drain import measure_drain, settings_of
-from pgsched.bench.ground import ground
+from pgsched.bench.ground import loading
 from pgsched.bench.lateness import measure_lateness, settings_on_time
-from pgsched.bench.load import Progress, seeded
+from pgsched.bench.load import Progress
 from pgsched.cli.bench import COUNT, NONE_OR_MORE, SEED, on_server, progress, tell, worker_processes
 from tests.benchmarks.measuring.sizes import live_table
 from tests.benchmarks.measuring.snapshots import snapshots_held
@@ -47,9 +47,7 @@ def run_pinned(
 
     ``rate_held`` is the rate achieved, as a share of the one asked for. Each phase is accounted for by identity.
     """
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
-        connection.execute("set pgsched.notify = off")
-        seeded(connection, seed)
+    with loading(url, seed) as (own, connection):
         phases = _Phases(connection, own, rate, backlog, processes, lead, seed, progress)
         found = phases.at_rate("clean", clean) | phases.drain("clean") | phases.sizes("clean")
         with snapshots_held(own, readers=readers, hold=hold):

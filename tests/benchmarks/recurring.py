@@ -13,8 +13,8 @@ import psycopg
 
 from pgsched.bench.crew import crew
 from pgsched.bench.drain import assert_history, settings_of
-from pgsched.bench.ground import ground
-from pgsched.bench.load import DUE, Progress, load, medians, seeded
+from pgsched.bench.ground import loading
+from pgsched.bench.load import DUE, Progress, load, medians
 from pgsched.cli.bench import COUNT, ROUNDS, SEED, on_server, progress, tell, worker_processes
 from pgsched.settings import Settings
 
@@ -55,9 +55,7 @@ def run_recurring(
     is the share of those (0 to 1) that recur by a cron expression; the others do by an interval."""
     jobs = -(-count // _RUNS)
     count = jobs * _RUNS
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
-        connection.execute("set pgsched.notify = off")
-        seeded(connection, seed)
+    with loading(url, seed) as (own, connection):
         settings = settings_of(own)
         measured = [_round(connection, settings, jobs, processes, cron, one, progress) for one in range(rounds)]
     result = {"count": count, "processes": processes, "cron_share": cron} | medians(measured)

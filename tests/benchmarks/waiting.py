@@ -11,9 +11,9 @@ import click
 import psycopg
 
 from pgsched.bench.drain import measure_drain, settings_of
-from pgsched.bench.ground import ground
+from pgsched.bench.ground import loading
 from pgsched.bench.lateness import measure_lateness, settings_on_time
-from pgsched.bench.load import WAITING, Progress, load, medians, seeded
+from pgsched.bench.load import WAITING, Progress, load, medians
 from pgsched.cli.bench import COUNT, ROUNDS, SEED, on_server, progress, tell, worker_processes
 from tests.benchmarks.measuring.sizes import live_table
 
@@ -37,9 +37,7 @@ def run_waiting(
 
     Raises AssertionError when one of the rows that wait is gone, or a due one is lost or doubled.
     """
-    with ground(url) as own, psycopg.connect(own, autocommit=True) as connection:
-        connection.execute("set pgsched.notify = off")
-        seeded(connection, seed)
+    with loading(url, seed) as (own, connection):
         common: dict[str, Any] = {"rate": rate, "seconds": seconds, "backlog": backlog, "processes": processes}
         measure = partial(_measure, connection, own, **common, lead=lead, seed=seed, progress=progress)
         empty = [measure() for _ in range(rounds)]
