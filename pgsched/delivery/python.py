@@ -9,13 +9,12 @@ neither.
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
 from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.channel import FinalFailure, Verdict, cut
-from pgsched.delivery.completion import TransactionalCompletion
 from pgsched.delivery.failures import Failures, Raised
 from pgsched.delivery.handlers import Handler
 from pgsched.delivery.places import NoPlace
@@ -27,6 +26,9 @@ from pgsched.domain.outcome import AlreadySettled, Failed, Outcome, Postponed, S
 from pgsched.domain.policy import Options
 from pgsched.domain.target import Scheme, parse_target
 from pgsched.errors import InvalidInput
+
+if TYPE_CHECKING:  # a service that only schedules has no pool of connections
+    from pgsched.delivery.completion import TransactionalCompletion
 
 LONGEST_RESULT = 1_048_576
 """Bytes of JSON a result may have."""
@@ -106,7 +108,7 @@ class PythonChannel:
         self,
         app: App,
         *,
-        completion: TransactionalCompletion,
+        completion: "TransactionalCompletion",
         threads: Threads,
         failures: Failures,
         accounts: Accounts | None = None,
