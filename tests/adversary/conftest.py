@@ -6,10 +6,13 @@ from dataclasses import dataclass
 import pytest
 
 from pgsched.embedded import EmbeddedPostgres
+from tests.adversary.attack import Attack
 from tests.adversary.house import House, house
 from tests.adversary.server import attacked
 from tests.adversary.turns import Turns
 from tests.adversary.verdict import Figures, calm
+
+_LONG = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,19 @@ class Scene:
 
     house: House
     usual: Figures
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first, so that nobody waits for it at the end."""
+    items.sort(key=_seconds, reverse=True)
+
+
+def _seconds(item: pytest.Item) -> float:
+    """For how long an attack is measured, if that is longer than most are."""
+    given = getattr(item, "callspec", None)
+    attack = given.params.get("attack") if given else None
+    return attack.seconds if isinstance(attack, Attack) and attack.seconds >= _LONG else 0.0
 
 
 @pytest.fixture(scope="session")

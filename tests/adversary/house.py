@@ -26,6 +26,7 @@ from tests.adversary.turns import Turns
 Connection = psycopg.Connection[tuple[Any, ...]]
 _ROOT = Path(__file__).parents[2]
 LEASE = 5.0
+_TIMES = "--lease", str(LEASE), "--drain-timeout", "2"
 _DEADLOCKS = 5
 _MALLORYS = """
 select c.oid::regclass::text, a.attname
@@ -82,7 +83,7 @@ class House:
     def start(self) -> None:
         """Starts workers, API and the first client, and returns when all are at work."""
         self._processes = [
-            self._run("worker", "--app", "tests.adversary.handlers:app", "--processes", "2", "--lease", str(LEASE)),
+            self._run("worker", "--app", "tests.adversary.handlers:app", "--processes", "2", *_TIMES),
             self._run("api", "--port", "0"),
         ]
         self._ready(self._processes[0])

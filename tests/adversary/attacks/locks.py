@@ -42,7 +42,7 @@ do $$ begin
 end $$"""
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def a_running_key_is_scheduled_in_an_open_transaction(means: Means) -> None:
     session = means.mallory()
     running(means)
@@ -51,7 +51,7 @@ def a_running_key_is_scheduled_in_an_open_transaction(means: Means) -> None:
                       [f"key {number}"])  # fmt: skip
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def a_running_key_is_debounced_in_an_open_transaction(means: Means) -> None:
     session = means.mallory()
     running(means)
@@ -60,7 +60,7 @@ def a_running_key_is_debounced_in_an_open_transaction(means: Means) -> None:
                       " on_conflict => 'debounce', delay => '1 s')", [f"key {number}"])  # fmt: skip
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def running_rows_are_locked(means: Means) -> None:
     running(means)
     for number, strength in enumerate(("update", "no key update", "share", "key share")):
@@ -68,7 +68,7 @@ def running_rows_are_locked(means: Means) -> None:
                       f" and hashtext(id::text) & 3 = {number} for {strength}")  # fmt: skip
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def running_rows_are_cancelled_moved_and_waited_for(means: Means) -> None:
     for number, id in enumerate(running(means)):
         session = means.mallory()
@@ -85,7 +85,7 @@ def running_rows_are_cancelled_moved_and_waited_for(means: Means) -> None:
                 means.attempt(session, "select pgsched.cancel(client => 'mallory', key => %s)", [f"key {number}"])
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def due_jobs_are_locked(means: Means) -> None:
     jobs(means)
     for number, strength in enumerate(("update", "no key update", "share", "key share")):
@@ -93,7 +93,7 @@ def due_jobs_are_locked(means: Means) -> None:
                       f" and hashtext(id::text) & 3 = {number} for {strength}")  # fmt: skip
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def due_jobs_are_edited_in_open_transactions(means: Means) -> None:
     for number, id in enumerate(jobs(means)):
         change = (
@@ -105,14 +105,14 @@ def due_jobs_are_edited_in_open_transactions(means: Means) -> None:
         means.attempt(means.mallory(), "select pgsched.edit(%s, %s::jsonb)", [id, change])
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def due_jobs_are_paused_and_triggered_in_open_transactions(means: Means) -> None:
     for number, id in enumerate(jobs(means)):
         verb = ("pause", "trigger", "cancel", "resume")[number % 4]
         means.attempt(means.mallory(), f"select pgsched.{verb}(%s::uuid)", [id])
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def due_jobs_are_scheduled_again_in_an_open_transaction(means: Means) -> None:
     jobs(means)
     session = means.mallory()
@@ -122,7 +122,7 @@ def due_jobs_are_scheduled_again_in_an_open_transaction(means: Means) -> None:
                       [f"job {number}"])  # fmt: skip
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def all_jobs_are_paused_resumed_and_cancelled_in_one_transaction(means: Means) -> None:
     jobs(means)
     session = means.mallory()
@@ -130,7 +130,7 @@ def all_jobs_are_paused_resumed_and_cancelled_in_one_transaction(means: Means) -
         means.attempt(session, f"select pgsched.{verb}(client => 'mallory')")
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def a_backfill_is_begun_and_ended_in_an_open_transaction(means: Means) -> None:
     session = means.mallory()
     for id in jobs(means, 5):
@@ -140,7 +140,7 @@ def a_backfill_is_begun_and_ended_in_an_open_transaction(means: Means) -> None:
         means.attempt(means.mallory(), "select pgsched.cancel_backfill(%s)", [found and found[0][0]])
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def waiting_rows_are_locked_when_they_come_due(means: Means) -> None:
     means.commit("insert into pgsched.executions (client_id, target, fire_at) select 'mallory', 'python:mallory',"
                  " now() + n * interval '1 ms' from generate_series(1, 2000) n")  # fmt: skip
@@ -149,7 +149,7 @@ def waiting_rows_are_locked_when_they_come_due(means: Means) -> None:
     means.attempt(means.mallory(), "select pgsched.cancel(id) from unnest(%s::uuid[]) id", [ids])
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def rows_under_ordering_keys_are_locked(means: Means) -> None:
     running(means, 10, ordering_key="turn")
     for number in range(30):
@@ -175,13 +175,13 @@ def dead_letters(means: Means, count: int = 20, **more: Any) -> list[Any]:
     return [row[0] for row in found or []]
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def a_dead_letter_with_an_ordering_key_is_replayed_in_an_open_transaction(means: Means) -> None:
     for id in dead_letters(means, ordering_key="turn {0}"):
         means.attempt(means.mallory(), "select pgsched.replay(%s)", [id])
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def dead_letters_are_replayed_and_discarded_in_open_transactions(means: Means) -> None:
     for number, id in enumerate(dead_letters(means)):
         means.attempt(means.mallory(), f"select pgsched.{'replay' if number % 2 else 'discard'}(%s)", [id])
@@ -193,7 +193,7 @@ def dead_letters_are_replayed_and_discarded_in_open_transactions(means: Means) -
         means.attempt(means.mallory(), "select pgsched.cancel_replay(%s)", [found[0][0]])
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def two_hundred_and_ten_dependents_are_locked(means: Means) -> None:
     """The first client has dependents too, by way of the trickle's own chains."""
     first = means.schedule(target="python:mallory_brief", key="awaited")
@@ -207,7 +207,7 @@ def two_hundred_and_ten_dependents_are_locked(means: Means) -> None:
         means.attempt(means.mallory(), "select pgsched.cancel(client => 'mallory', key => %s)", [f"d{number}"])
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def a_web_of_dependencies_is_left_open(means: Means) -> None:
     session = means.mallory()
     names = [f"w{number}" for number in range(40)]
@@ -224,7 +224,7 @@ def a_web_of_dependencies_is_left_open(means: Means) -> None:
         means.attempt(means.mallory(), "select pgsched.wait_for(%s, %s)", [id, id])
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def a_consumer_leaves_its_verbs_open(means: Means) -> None:
     with_pulled_queue(means)
     for number in range(60):
@@ -236,7 +236,7 @@ def a_consumer_leaves_its_verbs_open(means: Means) -> None:
     means.attempt(means.mallory(), "select * from pgsched.claim('pulled', 'mallory', 1000, '1 s')")
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def verbs_with_a_limit_are_left_open(means: Means) -> None:
     with_limits(means)
     for number in range(100):
@@ -247,12 +247,12 @@ def verbs_with_a_limit_are_left_open(means: Means) -> None:
                       [f"limited {number}"])  # fmt: skip
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def every_table_is_locked_in_every_mode(means: Means) -> None:
     _lock_tables(means, means.mallory())
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def every_table_is_locked_by_a_login_without_rights(means: Means) -> None:
     _lock_tables(means, means.nobody())
 
@@ -275,7 +275,7 @@ def _quietly(means: Means, session: Connection, statement: str) -> None:
         means.refusals.append(str(error).splitlines()[0])
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def every_advisory_lock_that_there_is_is_taken(means: Means) -> None:
     """Those whose keys can be read in the source, and, over and over, those that others hold or wait for just now."""
     session = means.nobody()
@@ -302,7 +302,7 @@ def every_advisory_lock_that_there_is_is_taken(means: Means) -> None:
     means.keep(take)
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def the_locks_of_workers_are_waited_for(means: Means) -> None:
     """Whoever waits for a lock has it as soon as its holder's connection is cut: then the others must not think it
     lives."""
@@ -312,7 +312,7 @@ def the_locks_of_workers_are_waited_for(means: Means) -> None:
         means.keep(partial(session.execute, "select pg_advisory_lock(1885631331, %s)", [number]))
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def forty_transactions_with_keys_beside_several_queues(means: Means) -> None:
     """What looks for a key in every partition locks thousands of them, and the server has room for so many at all."""
     with_pulled_queue(means, "pulled", "pulled-2", "pulled-3", "pulled-4")
@@ -321,14 +321,14 @@ def forty_transactions_with_keys_beside_several_queues(means: Means) -> None:
                       [f"one of many {number}"])  # fmt: skip
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def giant_batches_are_left_open(means: Means) -> None:
     for delay in ("0 s", "1 s", "-1 hour", "100 days"):
         means.attempt(means.mallory(), "insert into pgsched.executions (client_id, target, fire_at) select 'mallory',"
                       " 'python:mallory', now() + %s::interval from generate_series(1, 20000)", [delay])  # fmt: skip
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def a_giant_batch_is_rolled_back(means: Means) -> None:
     session = means.mallory()
 
@@ -342,7 +342,7 @@ def a_giant_batch_is_rolled_back(means: Means) -> None:
     means.keep(again)
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def old_snapshots_are_held_by_cursors(means: Means) -> None:
     session = means.mallory()
     for table in ("status", "history", "executions", "jobs"):
@@ -354,7 +354,7 @@ def old_snapshots_are_held_by_cursors(means: Means) -> None:
         means.attempt(session, f"select count(*) from pgsched.{table}")
 
 
-@attack(seconds=2.0)
+@attack(seconds=1.6)
 def names_of_ours_are_hidden_by_temporary_ones(means: Means) -> None:
     session = means.mallory()
     for name in ("executions", "jobs", "clients", "queues", "history"):
