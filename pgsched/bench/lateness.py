@@ -8,6 +8,7 @@ from pgsched.bench.crew import crew
 from pgsched.bench.drain import assert_history
 from pgsched.bench.feed import feeding
 from pgsched.bench.ground import loading
+from pgsched.bench.histogram import ByMinute
 from pgsched.bench.load import WAITING, Progress, load, medians
 from pgsched.bench.report import together
 from pgsched.settings import Settings
@@ -90,18 +91,21 @@ def measure_lateness(
     connection.execute("truncate pgsched.history")
     told = late.whole().summary()
     progress(f"p50 {told['p50_ms']} ms, p99 {told['p99_ms']} ms, max {told['max_ms']} ms")
-    return (
-        {"count": count, "achieved_rate": round(count / (max(report.last for report in reports) - fed.first))}
-        | told
-        | {
-            "worst_minute_p99_ms": _rounded(late.worst_ms(99)),
-            "claim_p50_ms": _rounded(claims.whole().percentile_ms(50)),
-            "claim_p99_ms": _rounded(claims.whole().percentile_ms(99)),
-            "worst_minute_claim_p99_ms": _rounded(claims.worst_ms(99)),
-            "scheduled_ahead_min_s": round(fed.slack, 3),
-            "scheduled_in_time": fed.slack > settings.look_ahead,
-        }
-    )
+    achieved = round(count / (max(report.last for report in reports) - fed.first))
+    in_time = {
+        "scheduled_ahead_min_s": round(fed.slack, 3),
+        "scheduled_in_time": fed.slack > settings.look_ahead,
+    }
+    return {"count": count, "achieved_rate": achieved} | told | _by_minute(late, claims) | in_time
+
+
+def _by_minute(late: ByMinute, claims: ByMinute) -> dict[str, float | None]:
+    return {
+        "worst_minute_p99_ms": _rounded(late.worst_ms(99)),
+        "claim_p50_ms": _rounded(claims.whole().percentile_ms(50)),
+        "claim_p99_ms": _rounded(claims.whole().percentile_ms(99)),
+        "worst_minute_claim_p99_ms": _rounded(claims.worst_ms(99)),
+    }
 
 
 def _rounded(value: float | None) -> float | None:
