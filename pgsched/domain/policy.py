@@ -1,4 +1,4 @@
-"""How an execution is delivered and retried: the ``options`` of a row, checked and with their defaults."""
+"""The ``options`` of a row, checked and with their defaults. Retries are decided by them in ``ends/policy.sql``."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

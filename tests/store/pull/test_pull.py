@@ -87,7 +87,8 @@ def test_failed_it_waits_for_its_next_try(db: Connection) -> None:
     put(db, options={"backoff": ["10m"], "max_attempts": 3})
     handed = claim_one(db)
     assert fail(db, handed) == "retrying"
-    waits = value(db, "select fire_at - pgsched.now() from pgsched.executions")
+    waits, reason = row(db, "select fire_at - pgsched.now(), reason from pgsched.executions")
+    assert reason == "no paper"
     assert timedelta(minutes=9, seconds=58) < waits <= timedelta(minutes=10)
     assert row(db, "select attempt, error, worker from pgsched.attempts") == (1, "no paper", None)
     assert claim(db) == []

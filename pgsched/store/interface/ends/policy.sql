@@ -1,5 +1,5 @@
--- What becomes of an execution after an attempt. It is decided here alone, whether a worker or a consumer had it in hand: they say
--- what happened, and the settle asks for the decision.
+-- What becomes of an execution after an attempt of which somebody says how it ended: a worker or a consumer. They say
+-- what happened, and the settle asks for the decision. What becomes of a lease that ran out with its worker is in live/reap.sql.
 
 create or replace function pgsched_internal.seconds_in(options jsonb, name text) returns double precision
   language sql immutable parallel safe as $$ select extract(epoch from pgsched_internal.length_of(options ->> name))::float8 $$;

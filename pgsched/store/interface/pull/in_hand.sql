@@ -159,7 +159,7 @@ begin
   end if;
   update pgsched.executions e
      set fire_at = pgsched.now() + make_interval(secs => decided.delay), scheduled_for = coalesce(e.scheduled_for, e.fire_at),
-         lease_owner = null, lease_token = null, lease_expires_at = null, consumer = null
+         lease_owner = null, lease_token = null, lease_expires_at = null, consumer = null, reason = decided.reason
    where e.partition = held.partition and e.id = held.id;
   insert into pgsched.attempts (finished_at, execution_id, attempt, client_id, error)
   values (pgsched.now(), held.id, held.attempt, held.client_id, decided.reason)
