@@ -23,7 +23,7 @@ from pgsched.store.core.following import check_not_following
 from pgsched.store.core.pooling import check_sessions, watch_sessions
 from pgsched.store.core.transactions import transaction
 from pgsched.worker.run import forks
-from pgsched.worker.run.ending import Ending, Status, named
+from pgsched.worker.run.process_exit import ExitStatus, ProcessExit, named
 from pgsched.worker.run.witness import Start
 
 Orders = Callable[[Callable[[], None]], None]
@@ -64,7 +64,7 @@ async def _run(
     ready: Callable[[], None] | None,
     over: Callable[[], None],
     orders: Orders | None,
-    ending: Ending | None,
+    process_exit: ProcessExit | None,
 ) -> None:
     stop = asyncio.Event()
     running = worker(stop.set)
@@ -76,12 +76,12 @@ async def _run(
         if ready:
             ready()
         watching = asyncio.create_task(_watch(url, stop, unfit))
-        await _wait_until_stopped(stop, running, ending)
+        await _wait_until_stopped(stop, running, process_exit)
         watching.cancel()
         await running.drain()
     except BaseException as error:
-        if ending is not None:  # closing the loop would wait for handlers and lanes
-            ending.now(Status.BROKEN, f"its main task ended: {describe(error)}", running.dispatcher.running)
+        if process_exit is not None:  # closing the loop would wait for handlers and lanes
+            process_exit.now(ExitStatus.BROKEN, f"its main task ended: {describe(error)}", running.dispatcher.running)
         raise
     over()
     if running.has_stragglers:
@@ -132,13 +132,15 @@ def _set_from_a_thread(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> 
         loop.call_soon_threadsafe(stop.set)
 
 
-async def _wait_until_stopped(stop: asyncio.Event, running: Worker, ending: Ending | None) -> None:
+async def _wait_until_stopped(stop: asyncio.Event, running: Worker, process_exit: ProcessExit | None) -> None:
     """Waits for ``stop``. Ends the process if a part of the worker ends before."""
     while not stop.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), _LOOK_EVERY)
-        if ending is not None and not stop.is_set() and (broken := running.broken):
-            ending.now(Status.BROKEN, f"these parts have ended or stand still: {broken}", running.dispatcher.running)
+        if process_exit is not None and not stop.is_set() and (broken := running.broken):
+            process_exit.now(
+                ExitStatus.BROKEN, f"these parts have ended or stand still: {broken}", running.dispatcher.running
+            )
 
 
 def run_worker(
@@ -153,7 +155,7 @@ def run_worker(
     orders: Orders | None = None,
 ) -> None:
     """Runs one worker process until SIGTERM or SIGINT, then drains and returns. Ends the process if a handler keeps it
-    from working (``worker.run.ending``), unless ``blocked_timeout`` is 0.
+    from working (``worker.run.process_exit``), unless ``blocked_timeout`` is 0.
 
     ``start_alone`` starts a process for executions that may have ended their worker's process. With ``alone`` this is
     such a process: it calls ``alone`` with each execution before it runs it and with None afterwards, passes over the
@@ -169,14 +171,16 @@ def run_worker(
     forks.guard()
     _tune_interpreter()
     events = events or Events()
-    ending = Ending(events, after=settings.blocked_timeout + settings.lease) if settings.blocked_timeout else None
+    process_exit = (
+        ProcessExit(events, after=settings.blocked_timeout + settings.lease) if settings.blocked_timeout else None
+    )
 
     def make(over: Callable[[], None]) -> Worker:
-        trials = Trials(start=start_alone, tell=alone, over=over, without=without, ending=ending)
+        trials = Trials(start=start_alone, tell=alone, over=over, without=without, process_exit=process_exit)
         return Worker(settings, app=app, events=events, trials=trials)
 
     over = functools.partial(alone, None) if alone else lambda: None
-    run_to_its_end(_run(url, make, ready=ready, over=over, orders=orders, ending=ending), events)
+    run_to_its_end(_run(url, make, ready=ready, over=over, orders=orders, process_exit=process_exit), events)
 
 
 def _checked_database(settings: Settings) -> str:

@@ -14,7 +14,7 @@ from pgsched.cli.child import longest_stop, program
 from pgsched.cli.supervisor import HAND_BACK, how_it_ended, kill_if_stopped, tell_to_stop
 from pgsched.domain.execution import Execution
 from pgsched.settings import Settings
-from pgsched.worker.run.ending import Status
+from pgsched.worker.run.process_exit import ExitStatus
 from pgsched.worker.run.witness import Ended, Running, Trying
 
 _LANES = 8
@@ -71,7 +71,7 @@ class Alone:
 
 
 def _how(status: int) -> str:
-    return Status(status).words if status in {*Status} else how_it_ended(status)
+    return ExitStatus(status).words if status in {*ExitStatus} else how_it_ended(status)
 
 
 def teller(pipe: int) -> Callable[[Execution | None], None]:

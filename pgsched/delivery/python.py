@@ -15,7 +15,7 @@ import orjson
 
 from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.channel import FinalFailure, Verdict, cut
-from pgsched.delivery.failures import Failures, Raised
+from pgsched.delivery.failure_log import FailureLog, Raised
 from pgsched.delivery.handlers import Handler
 from pgsched.delivery.places import NoPlace
 from pgsched.delivery.steps import ACCOUNT, Steps, begin, charged
@@ -110,7 +110,7 @@ class PythonChannel:
         *,
         completion: "TransactionalCompletion",
         threads: Threads,
-        failures: Failures,
+        failures: FailureLog,
         accounts: Accounts | None = None,
     ) -> None:
         self._handlers, self._completion, self._threads = app.handlers, completion, threads

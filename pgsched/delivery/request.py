@@ -41,9 +41,7 @@ def compose(
     span is new. Raises Uncallable for a method or header that cannot be sent.
     """
     method = options.method
-    body = None if method in _WITHOUT_BODY else execution.payload
-    if body is None and secrets and method in _SIGNED_WITH_BODY:
-        body = b"{}"
+    body = _body(method, execution.payload, signed=bool(secrets))
     id = uuid_text(execution.id)
     signature = f"webhook-signature: {sign_by_each(secrets, id, now, body or b'')}\r\n" if secrets else ""
     completion = "" if options.deferred is None else f"pgsched-completion-token: {execution.token}\r\n"
@@ -64,6 +62,12 @@ def compose(
         f"{length}\r\n"
     ).encode("ascii")
     return head if body is None else head + body
+
+
+def _body(method: str, payload: bytes | None, *, signed: bool) -> bytes | None:
+    if method in _WITHOUT_BODY:
+        return None
+    return b"{}" if payload is None and signed and method in _SIGNED_WITH_BODY else payload
 
 
 def _constant_lines(method: str, scheduled: tuple[tuple[str, str], ...], has_body: bool) -> str:

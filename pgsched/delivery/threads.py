@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from pgsched.delivery.failures import Raised
+from pgsched.delivery.failure_log import Raised
 from pgsched.delivery.places import NoPlace, Places, alone
 from pgsched.delivery.steps import ACCOUNT
 

@@ -1,7 +1,7 @@
 """The ``options`` of a row, checked and with their defaults. Retries are decided by them in ``ends/policy.sql``."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
@@ -21,43 +21,21 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Backoff:
-    """How long to wait between tries: exponential, half of it drawn, so that rows that failed together spread out.
-
-    Seconds. The ceiling after the n-th try is ``initial * factor ** (n - 1)``, never more than ``maximum``.
-    """
-
-    initial: float = 1.0
-    factor: float = 2.0
-    maximum: float = 600.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waits:
-    """How long to wait between tries: exactly so many seconds each, the last of them again for all that follow."""
-
-    seconds: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The delivery policy of one execution. ``headers`` go with an HTTP call beside pgsched's own.
+    """The options by which an execution is delivered. Those that only the database reads (``backoff``, ``priority``,
+    ``ordering``, ``on_failure``, ``on_expired``) are checked and not kept. ``headers`` go with an HTTP call beside
+    pgsched's own.
 
     Three spans, in seconds after the execution's nominal instant, bound it; None is without bound. No attempt begins
     past ``relevant_for``: the execution expires instead. None begins again past ``max_retry_age``. All is over at
     ``deadline``, and the last attempt is cut short for it.
 
-    It passes the limit of its client's ``limit_key``, if there is one; of what waits for a limit, a higher ``priority``
-    goes first. With ``ordering`` "block" a failure for good holds back what else has its ordering key.
-
-    With ``deferred``, in seconds, an HTTP target may answer 202, and has so long to complete what it took.
-
-    ``on_success``, ``on_failure`` and ``on_expired`` are targets that are told how it ended.
+    It passes the limit of its client's ``limit_key``, if there is one. With ``deferred``, in seconds, an HTTP target
+    may answer 202, and has so long to complete what it took. ``on_success`` is a target that is told of its success.
     """
 
     timeout_seconds: float = 30.0
     max_attempts: int = DEFAULT_ATTEMPTS
-    backoff: Backoff | Waits = Backoff()
     relevant_for: float | None = None
     max_retry_age: float | None = None
     deadline: float | None = None
@@ -66,11 +44,7 @@ class Options:
     retry_on: frozenset[int] = frozenset()
     fail_on: frozenset[int] = frozenset()
     on_success: str | None = None
-    on_failure: str | None = None
-    on_expired: str | None = None
     limit_key: str | None = None
-    priority: int = 0
-    ordering: str = "continue"
     deferred: float | None = None
 
 
@@ -91,7 +65,7 @@ def _parse_options(raw: bytes | None, *defaults: bytes) -> Options:
     given = _parsed(raw)
     for default in defaults:
         given = _merged(given, _parsed(default))
-    return Options(**given)
+    return Options(**{name: value for name, value in given.items() if name in _KEPT})
 
 
 def parse_defaults(raw: bytes) -> Options:
@@ -110,9 +84,8 @@ def without_spans(raw: bytes) -> bytes:
 def _parsed(raw: bytes | None) -> dict[str, Any]:
     given = {} if raw is None else _object(raw)
     parsed = {_FIELDS.get(key, key): _parser(key)(key, value) for key, value in given.items()}
-    backoff = parsed.get("backoff")
-    if isinstance(backoff, Waits):
-        parsed.setdefault("max_attempts", len(backoff.seconds) + 1)
+    if isinstance(waits := given.get("backoff"), list):
+        parsed.setdefault("max_attempts", len(waits) + 1)
     if both := sorted(parsed.get("retry_on", _NONE) & parsed.get("fail_on", _NONE)):
         raise InvalidOptions(f"retry_on and fail_on both name {both[0]}: leave it in one of them")
     return parsed
@@ -184,9 +157,10 @@ def _statuses(key: str, value: Any) -> frozenset[int]:
     return frozenset(int(number(f"each code of {key}", code)) for code in value)
 
 
-def _backoff(key: str, value: Any) -> Backoff | Waits:
+def _backoff(key: str, value: Any) -> None:
     if isinstance(value, list):
-        return _waits(key, value)
+        _check_waits(key, value)
+        return
     if not isinstance(value, dict):
         raise InvalidOptions(
             f'{key} must be an object such as {{"initial": "1s", "factor": 2, "maximum": "1h"}}, '
@@ -195,18 +169,15 @@ def _backoff(key: str, value: Any) -> Backoff | Waits:
     if unknown := sorted(value.keys() - _BACKOFF_PARSERS.keys()):
         raise InvalidOptions(f"there is no {key}.{unknown[0]}; {key} has {', '.join(_BACKOFF_PARSERS)}")
     parsed = {name: _BACKOFF_PARSERS[name](f"{key}.{name}", given) for name, given in value.items()}
-    backoff = Backoff(**parsed)
-    if backoff.initial <= backoff.maximum:
-        return backoff
-    if "maximum" in parsed:
+    if "maximum" in parsed and parsed["maximum"] < parsed.get("initial", _FIRST_WAIT):
         raise InvalidOptions(f"{key}.maximum must not be shorter than {key}.initial")
-    return Backoff(**{**parsed, "maximum": backoff.initial})
 
 
-def _waits(key: str, value: list[Any]) -> Waits:
+def _check_waits(key: str, value: list[Any]) -> None:
     if not 1 <= len(value) <= _MOST_WAITS:
         raise InvalidOptions(f"{key} must list 1 to {_MOST_WAITS} waits; it lists {len(value)}")
-    return Waits(seconds=tuple(_wait(f"each wait of {key}", wait) for wait in value))
+    for wait in value:
+        _wait(f"each wait of {key}", wait)
 
 
 def _method(key: str, value: Any) -> str:
@@ -240,10 +211,12 @@ def _ordering(key: str, value: Any) -> str:
 
 
 _FIELDS = {"timeout": "timeout_seconds"}
+_KEPT = frozenset(field.name for field in fields(Options))
 _SPANS = frozenset({"relevant_for", "max_retry_age", "deadline"})
 _OF_EACH = frozenset({"on_success", "on_failure", "on_expired", "limit_key", "priority", "ordering", "deferred"})
 _NONE = frozenset[int]()
 _MOST_WAITS = 100
+_FIRST_WAIT = 1.0  # seconds, where ``backoff`` does not say it
 _wait = _seconds(0.001, 604_800, "1 ms to 7 days")
 _span = _seconds(0.1, LONGEST.total_seconds(), f"0.1 s to {LONGEST.days} days")
 _PARSERS: dict[str, Callable[[str, Any], Any]] = {

@@ -175,5 +175,5 @@ class Assembly(Foundation):
             service.wake()
 
     def _turns_changed(self) -> None:
-        self.upkeep.turns.wake()
+        self.upkeep.stuck_keys.wake()
         self.upkeep.pulled.look()

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.completion import TransactionalCompletion
-from pgsched.delivery.failures import Failures
+from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.python import App
 from pgsched.delivery.router import Channels
 from pgsched.delivery.threads import LoopsThreads, Threads
@@ -38,8 +38,8 @@ from pgsched.worker.run.attempts import Equipment
 from pgsched.worker.run.beginnings import Beginnings
 from pgsched.worker.run.channels import make_channels
 from pgsched.worker.run.dispatcher import Dispatcher
-from pgsched.worker.run.ending import Ending
 from pgsched.worker.run.payloads import Payloads
+from pgsched.worker.run.process_exit import ProcessExit
 from pgsched.worker.run.shares import Shares
 from pgsched.worker.run.stand_in import StandIn
 from pgsched.worker.run.terms import Terms
@@ -56,13 +56,13 @@ class Trials:
     """How a worker runs executions alone that may end its process. ``start`` starts a process for them. In such a
     process ``tell`` is called with each execution before it runs, and with None when it is no longer in hand;
     ``without`` names clients whose executions other processes run; ``over`` is called when no more execution waits to
-    be run alone. ``ending`` ends a process that can no longer do its work, if the worker may end it."""
+    be run alone. ``process_exit`` ends a process that can no longer do its work, if the worker may end it."""
 
     start: Start | None = None
     tell: Callable[[Execution | None], None] | None = None
     over: Callable[[], None] | None = None
     without: Sequence[str] = ()
-    ending: Ending | None = None
+    process_exit: ProcessExit | None = None
 
 
 class Foundation:
@@ -94,7 +94,7 @@ class Foundation:
         self._threads = Threads(
             min(settings.concurrency, settings.handler_threads), is_shared=is_shared, spent=self._spent
         )
-        self._failures, self._accounts = Failures(self.events), Accounts()
+        self._failures, self._accounts = FailureLog(self.events), Accounts()
         self._payloads = Payloads(Link(url, "payloads"), settings.in_hand_bytes, is_shared=is_shared)
         self._beginnings = Beginnings(Link(url, "begin"))
         self.circuits = Circuits(
@@ -134,7 +134,7 @@ class Foundation:
             self.events,
             shares,
             stand_in=self._make_stand_in(trials),
-            ending=trials.ending,
+            process_exit=trials.process_exit,
             accounts=self._accounts,
             functions=self._threads.processor_time,
             beaten=self._threads.beat,
@@ -158,7 +158,7 @@ class Foundation:
             unanswered=self._unanswered,
             announces=self.settings.notify,
             longest=self.settings.blocked_timeout if is_bounded else float("inf"),
-            ending=trials.ending,
+            process_exit=trials.process_exit,
         )
 
     def _make_settler(self) -> Settler:

@@ -13,7 +13,7 @@ from pgsched.upkeep.planner import Planner
 from pgsched.upkeep.pulled import PulledQueues
 from pgsched.upkeep.reaper import Reaper
 from pgsched.upkeep.releaser import Releaser
-from pgsched.upkeep.turns import Turns
+from pgsched.upkeep.stuck_keys import StuckKeys
 from pgsched.upkeep.zones import Zones
 from pgsched.worker.clock import DatabaseClock
 from pgsched.worker.roster import Roster
@@ -35,7 +35,7 @@ class Upkeep:
         self.planner = Planner(planning, events)
         self.releaser = Releaser(chores, events)
         self.levels = Levels(chores, events, roster)
-        self.turns = Turns(chores, events, roster)
+        self.stuck_keys = StuckKeys(chores, events, roster)
         self.pulled = PulledQueues(
             chores,
             pulling,
@@ -54,7 +54,7 @@ class Upkeep:
     def services(self) -> list[Service]:
         return [
             self.planner, self.reaper, self.releaser, self.days, self.backfiller, self.replayer,
-            self.zones, self.turns, self.levels, self.pulled,
+            self.zones, self.stuck_keys, self.levels, self.pulled,
         ]  # fmt: skip
 
     async def close(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pgsched.delivery.completion import TransactionalCompletion
-from pgsched.delivery.failures import Failures
+from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App, Fail, PythonChannel, Retry
 from pgsched.delivery.threads import THREAD_NAME, Threads
@@ -53,7 +53,9 @@ def app() -> App:
 
 
 async def run(app: App, threads: Threads, *, completion: Any = None, **row: Any) -> Outcome:
-    channel = PythonChannel(app, completion=completion or Transactions(), threads=threads, failures=Failures(Events()))
+    channel = PythonChannel(
+        app, completion=completion or Transactions(), threads=threads, failures=FailureLog(Events())
+    )
     try:
         return await channel.deliver(execution("python:work", **row), Options(), 5)
     finally:

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from pgsched.domain.policy import Options, Waits, parse_defaults, parse_options, without_spans
+from pgsched.domain.policy import Options, parse_defaults, parse_options, without_spans
 from pgsched.errors import InvalidOptions
 
 
@@ -35,8 +35,7 @@ def test_a_code_that_is_given_is_taken_out_of_the_defaults_that_say_the_opposite
 
 def test_a_list_of_waits_goes_with_its_number_of_attempts() -> None:
     assert over({"backoff": ["1s", "2s"]}, {"max_attempts": 10}).max_attempts == 3
-    found = over({"max_attempts": 10}, {"backoff": ["1s", "2s"]})
-    assert (found.max_attempts, found.backoff) == (10, Waits(seconds=(1.0, 2.0)))
+    assert over({"max_attempts": 10}, {"backoff": ["1s", "2s"]}).max_attempts == 10
 
 
 def test_a_backfill_takes_no_spans_from_defaults() -> None:

@@ -27,7 +27,7 @@ Connection = psycopg.Connection[Any]
 INTERFACE_FILES = (
     "core/checks", "core/json", "core/options", "core/partitions", "core/locks", "core/lookups", "core/isolation",
     "jobs/rules", "schedule/checks", "schedule/schedule", "schedule/keyed", "schedule/keys", "admin/audit",
-    "jobs/waiting", "schedule/job", "jobs/control", "jobs/edit", "jobs/failures", "jobs/bulk", "ends/dependencies",
+    "jobs/waiting", "schedule/job", "jobs/control", "jobs/edit", "jobs/pause_after", "jobs/bulk", "ends/dependencies",
     "jobs/backfill", "ends/ending", "ends/outcomes", "ends/dead_letters", "ends/calls", "admin/clients",
     "ends/replays", "ends/replaying", "admin/secrets", "gates/limits", "admin/queues", "gates/sidelining",
     "schedule/notify", "ends/policy", "gates/ordering", "pull/in_hand", "pull/verbs", "pull/results", "pull/queues",

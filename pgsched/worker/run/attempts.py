@@ -13,7 +13,7 @@ from datetime import timedelta
 import psycopg
 
 from pgsched.delivery.channel import Channel, describe
-from pgsched.delivery.failures import Failures
+from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.places import NoPlace
 from pgsched.domain.execution import KEPT_BACK, Execution
 from pgsched.domain.outcome import LATE, Failed, Outcome, Released, Succeeded
@@ -51,7 +51,7 @@ class Equipment:
     in_hand: InHand
     terms: Terms
     events: Events
-    failures: Failures
+    failures: FailureLog
     payloads: Payloads
     shares: Shares
     beginnings: Beginnings | None = None
@@ -103,9 +103,7 @@ class Attempts:
             if self.draining:
                 self._settle(row, options, ended_by_drain(lane), time.monotonic() - started)
                 raise
-            outcome = self._cancelled(lane)
-            if isinstance(outcome, Failed) and row.target.startswith(_PYTHON):
-                self._failures.note(row, error, outcome.error)
+            outcome = self._cancelled(lane, row, error)
         except BaseException as error:  # a lane outlives whatever a handler raises
             outcome = Failed(error=describe(error), retryable=True)
         finally:
@@ -185,12 +183,14 @@ class Attempts:
             lane.execution, lane.stopped = None, False
         self._settle(row, DEFAULT, released, 0.0)
 
-    def _cancelled(self, lane: Lane) -> Outcome:
+    def _cancelled(self, lane: Lane, row: Execution, error: BaseException) -> Outcome:
         """The outcome of a cancellation: by the deadline, by an end in the database, or else by the handler itself."""
-        if lane.expired:
+        if lane.expired or lane.stopped:
             lane.forgive()
-            return Failed(error=f"no answer within {round(lane.expires - lane.started, 3):g} s", retryable=True)
-        if lane.stopped:
-            lane.forgive()
+        if lane.stopped and not lane.expired:
             return Released()
-        return Failed(error="the handler cancelled itself", retryable=True)
+        within = round(lane.expires - lane.started, 3)
+        reason = f"no answer within {within:g} s" if lane.expired else "the handler cancelled itself"
+        if row.target.startswith(_PYTHON):
+            self._failures.note(row, error, reason)
+        return Failed(error=reason, retryable=True)

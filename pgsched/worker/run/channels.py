@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.completion import TransactionalCompletion
-from pgsched.delivery.failures import Failures
+from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.http import HttpChannel
 from pgsched.delivery.kafka import KafkaChannel
 from pgsched.delivery.notify import NotifyChannel
@@ -56,7 +56,7 @@ def make_channels(
     circuits: Circuits,
     completion: TransactionalCompletion,
     threads: Threads,
-    failures: Failures,
+    failures: FailureLog,
     accounts: Accounts,
 ) -> Channels:
     """Raises InvalidSettings for an invalid ``sql_login``, and for certificates that cannot be read."""

@@ -10,8 +10,8 @@ after a second the thread
   middle of a transaction, because others wait for the rows that they have locked;
 - renews the worker and the leases of rows that have begun, as often as the renewer does, for as long as the attempt
   that blocks the loop may take, and half a lease more, in case the loop goes on. After that it ends the process
-  (``ending``), and the execution that blocked it is to run alone. Where the worker may not end its process, it is lost
-  like any other worker that is silent.
+  (``process_exit``), and the execution that blocked it is to run alone. Where the worker may not end its process, it is
+  lost like any other worker that is silent.
 
 A thread cannot help where the handler keeps the interpreter's lock, as some extensions do, or where the process is
 stopped. Then the others find the worker silent, and the loop, when it goes on, doubts its leases.
@@ -33,7 +33,7 @@ from pgsched.store.live.standing_in import Connection
 from pgsched.worker.claim.leases import SURE
 from pgsched.worker.in_hand import InHand, Tenure
 from pgsched.worker.roster import Roster
-from pgsched.worker.run.ending import Ending, Status
+from pgsched.worker.run.process_exit import ExitStatus, ProcessExit
 from pgsched.worker.run.upcoming import Upcoming
 from pgsched.worker.run.waiting import Waiting
 
@@ -81,11 +81,11 @@ class StandIn:
         unanswered: Callable[[], Sequence[int]],
         announces: bool,
         longest: float = float("inf"),
-        ending: Ending | None = None,
+        process_exit: ProcessExit | None = None,
     ) -> None:
         self._url, self._roster, self._events = url, roster, events
         self._lease, self._unanswered, self._announces = lease, unanswered, announces
-        self._longest, self._ending = longest, ending
+        self._longest, self._process_exit = longest, process_exit
         self._connection: Connection | None = None
         self._since = self._not_before = self._renew_at = float("-inf")
         self._given_up: list[Execution] | None = None
@@ -106,11 +106,11 @@ class StandIn:
             except (psycopg.Error, OSError):
                 self._not_before = time.monotonic() + _TRY_AGAIN
                 self.rest()
-        if self._ending is not None and time.monotonic() >= until:
+        if self._process_exit is not None and time.monotonic() >= until:
             rows = hand.begun(self._given_up)
             rows.sort(key=lambda row: row is not culprit)
-            self._ending.now(
-                Status.BLOCKED, f"the event loop has stood still for {time.monotonic() - since:.1f} s", rows
+            self._process_exit.now(
+                ExitStatus.BLOCKED, f"the event loop has stood still for {time.monotonic() - since:.1f} s", rows
             )
 
     def rest(self) -> None:

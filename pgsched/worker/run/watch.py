@@ -13,8 +13,8 @@ from pgsched.delivery.accounts import Accounts
 from pgsched.delivery.steps import meter
 from pgsched.domain.execution import Execution
 from pgsched.events import Events
-from pgsched.worker.run.ending import Ending
 from pgsched.worker.run.lane import Lane
+from pgsched.worker.run.process_exit import ProcessExit
 from pgsched.worker.run.process_time import ProcessTime
 from pgsched.worker.run.shares import Shares
 from pgsched.worker.run.stand_in import Hand, StandIn
@@ -33,7 +33,7 @@ class AttemptWatch:
         shares: Shares,
         *,
         stand_in: StandIn | None = None,
-        ending: Ending | None = None,
+        process_exit: ProcessExit | None = None,
         accounts: Accounts | None = None,
         functions: Callable[[], Mapping[str, float]] = dict,
         beaten: Callable[[], None] = lambda: None,
@@ -42,18 +42,22 @@ class AttemptWatch:
         self._accounts = accounts or Accounts()
         self._accounts.hold_back = shares.hold_back
         self._time = ProcessTime(events, self._accounts, functions=functions)
-        self._watchdog = self._make_watchdog(events, ending)
+        self._watchdog = self._make_watchdog(events, process_exit)
         self.task: asyncio.Task[None] | None = None
         """The task that looks after the lanes, once it was started."""
         self._lanes: Sequence[Lane] = ()
         self._hand: Hand
         self._look: Callable[[float], None]
 
-    def _make_watchdog(self, events: Events, ending: Ending | None) -> Watchdog:
+    def _make_watchdog(self, events: Events, process_exit: ProcessExit | None) -> Watchdog:
         if self._stand_in is None:
             return Watchdog(events, self._delivered_by)
         return Watchdog(
-            events, self._delivered_by, stand_in=self._have_stood_in, rest=self._stand_in.rest, ending=ending
+            events,
+            self._delivered_by,
+            stand_in=self._have_stood_in,
+            rest=self._stand_in.rest,
+            process_exit=process_exit,
         )
 
     def start(self, lanes: Sequence[Lane], hand: Hand, look: Callable[[float], None]) -> None:

@@ -3,7 +3,7 @@
 A handler that computes or waits without awaiting stops everything else in its process: no other row starts, no answer
 is read, no lease is renewed. Nothing in the loop can report that, so a thread looks whether the loop turns. It reports
 once for each time that the loop stands still, with its stack, and stands in for the loop meanwhile (``stand_in``). It
-also winds up the timer that ends a process in which not even this thread can run (``ending``).
+also winds up the timer that ends a process in which not even this thread can run (``process_exit``).
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from pgsched.domain.execution import Execution
 from pgsched.events import Events
-from pgsched.worker.run.ending import Ending, Status
+from pgsched.worker.run.process_exit import ExitStatus, ProcessExit
 
 _CLOCK = time.monotonic
 BLOCKED_AFTER = 1.0
@@ -36,10 +36,10 @@ class Watchdog:
         *,
         stand_in: Callable[[float, Execution | None], None] = lambda since, culprit: None,
         rest: Callable[[], None] = lambda: None,
-        ending: Ending | None = None,
+        process_exit: ProcessExit | None = None,
         after: float = BLOCKED_AFTER,
     ) -> None:
-        self._stand_in, self._rest, self._ending = stand_in, rest, ending
+        self._stand_in, self._rest, self._process_exit = stand_in, rest, process_exit
         self._events, self._row_of, self._after = events, task_of, after
         self._turned_at = self._told_of = float("inf")
         self._closing = threading.Event()
@@ -50,8 +50,8 @@ class Watchdog:
     def start(self) -> None:
         """Watches the running loop."""
         self._turned_at = time.monotonic()
-        if self._ending is not None:
-            self._ending.wind()  # the first handler may begin before the thread does
+        if self._process_exit is not None:
+            self._process_exit.wind()  # the first handler may begin before the thread does
         watched = asyncio.get_running_loop(), threading.get_ident()
         self._thread = threading.Thread(target=self._watch, args=watched, name="pgsched-watchdog", daemon=True)
         self._thread.start()
@@ -76,10 +76,12 @@ class Watchdog:
 
     def _watch(self, loop: asyncio.AbstractEventLoop, thread: int) -> None:
         while not self._closing.wait(self._after / 4):
-            if self._ending is not None:
+            if self._process_exit is not None:
                 if time.monotonic is not _CLOCK:
-                    self._ending.now(Status.BROKEN, "somebody has replaced time.monotonic, by which all is timed", ())
-                self._ending.wind()
+                    self._process_exit.now(
+                        ExitStatus.BROKEN, "somebody has replaced time.monotonic, by which all is timed", ()
+                    )
+                self._process_exit.wind()
             turned_at = self._turned_at
             blocked = time.monotonic() - turned_at
             if blocked < self._after:
@@ -90,8 +92,8 @@ class Watchdog:
             if turned_at == self._told_of:
                 self._stand_in(turned_at, self.culprit)
         self._rest()
-        if self._ending is not None:
-            self._ending.unwind()
+        if self._process_exit is not None:
+            self._process_exit.unwind()
 
     def _tell(self, loop: asyncio.AbstractEventLoop, thread: int, turned_at: float, blocked: float) -> None:
         frame = sys._current_frames().get(thread)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.failures import Failures
+from pgsched.delivery.failure_log import FailureLog
 from pgsched.delivery.handlers import Context
 from pgsched.delivery.python import App
 from pgsched.domain.execution import Execution
@@ -103,7 +103,7 @@ async def dispatcher(
         in_hand=InHand(),
         terms=Terms(clock, lambda client, partition: brief if client == "brief" else ()),
         events=Events(recorder),
-        failures=Failures(Events(recorder)),
+        failures=FailureLog(Events(recorder)),
         payloads=Payloads(Link("postgresql://nobody@127.0.0.1:1/none", "payloads"), 1 << 26),
         shares=Shares(lanes=LANES, is_wanted=lambda: False, relieved=lambda: None),
     )

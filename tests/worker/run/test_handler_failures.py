@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pgsched.delivery.failures import LONGEST_TRACEBACK, Failures, Raised
+from pgsched.delivery.failure_log import LONGEST_TRACEBACK, FailureLog, Raised
 from pgsched.delivery.python import App, Fail, Retry
 from pgsched.delivery.threads import THREAD_NAME
 from pgsched.events import Events, logging_listener
@@ -81,13 +81,13 @@ async def test_what_foreign_code_raises_is_told_of_too(db: Connection, running: 
 
 @pytest.mark.parametrize("error", [Fail("the account is closed"), Retry("busy")])
 def test_a_failure_that_a_handler_declares_is_told_of(recorder: Recorder, error: Exception) -> None:
-    Failures(Events(recorder)).note(execution("python:work"), error)
+    FailureLog(Events(recorder)).note(execution("python:work"), error)
     [told] = recorder.named("handler.failed")
     assert told["reason"] == f"{type(error).__name__}: {error}"
 
 
 def test_a_thousand_failures_of_one_target_are_told_of_ten_times(recorder: Recorder) -> None:
-    failures = Failures(Events(recorder))
+    failures = FailureLog(Events(recorder))
     for _ in range(1000):
         failures.note(execution("python:work"), ValueError("no"))
     assert 10 <= len(recorder.named("handler.failed")) <= 13
@@ -96,7 +96,7 @@ def test_a_thousand_failures_of_one_target_are_told_of_ten_times(recorder: Recor
 
 
 def test_the_next_one_says_how_many_were_left_out(recorder: Recorder) -> None:
-    failures = Failures(Events(recorder))
+    failures = FailureLog(Events(recorder))
     for _ in range(30):
         failures.note(execution("python:work"), ValueError("no"))
     failures._allowances["python:work"].since -= 60  # a minute later
@@ -114,7 +114,7 @@ def deep(error: Exception, levels: int) -> None:
 def test_a_traceback_is_bounded(recorder: Recorder, error: Exception) -> None:
     with pytest.raises(type(error)) as raised:
         deep(error, 400)
-    Failures(Events(recorder)).note(execution("python:work"), raised.value)
+    FailureLog(Events(recorder)).note(execution("python:work"), raised.value)
     [told] = recorder.named("handler.failed")
     assert len(str(told["traceback"])) <= LONGEST_TRACEBACK
     assert len(str(told["reason"])) <= 500
@@ -197,7 +197,7 @@ async def test_an_exception_without_end_is_a_failure_like_any_other(
 
 def test_an_exception_is_asked_once_what_it_says(recorder: Recorder) -> None:
     Told.count = 0
-    Failures(Events(recorder)).note(execution("python:work"), Raised(Large()))
+    FailureLog(Events(recorder)).note(execution("python:work"), Raised(Large()))
     assert Told.count == 1
 
 
@@ -234,7 +234,7 @@ def test_a_traceback_shows_from_what_an_exception_was_raised(recorder: Recorder)
 
     with pytest.raises(ValueError, match="not charged") as raised:
         charge()
-    Failures(Events(recorder)).note(execution("python:work"), raised.value)
+    FailureLog(Events(recorder)).note(execution("python:work"), raised.value)
     told = str(recorder.named("handler.failed")[0]["traceback"])
     assert (
         told.index("in fetch") < told.index("TimeoutError: the bank") < told.index("in charge", told.index("in fetch"))
@@ -244,7 +244,7 @@ def test_a_traceback_shows_from_what_an_exception_was_raised(recorder: Recorder)
 
 def test_a_traceback_shows_the_members_of_a_group(recorder: Recorder) -> None:
     group = ExceptionGroup("two of three", [ValueError("one"), LookupError("another")])
-    Failures(Events(recorder)).note(execution("python:work"), group)
+    FailureLog(Events(recorder)).note(execution("python:work"), group)
     told = str(recorder.named("handler.failed")[0]["traceback"])
     assert "ValueError: one" in told
     assert "LookupError: another" in told

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from pgsched.delivery.failures import Failures
+from pgsched.delivery.failure_log import FailureLog
 from pgsched.domain.execution import Execution
 from pgsched.domain.outcome import Outcome, Released, Succeeded
 from pgsched.domain.policy import Options
@@ -60,7 +60,7 @@ async def dispatcher(channel: Blocking, settled: Settled, recorder: Recorder) ->
         in_hand=InHand(),
         terms=Terms(clock, lambda client, partition: ()),
         events=Events(recorder),
-        failures=Failures(Events(recorder)),
+        failures=FailureLog(Events(recorder)),
         payloads=Payloads(Link("postgresql://nobody@127.0.0.1:1/none", "payloads"), 1 << 26),
         shares=Shares(lanes=2, is_wanted=lambda: False, relieved=lambda: None),
     )

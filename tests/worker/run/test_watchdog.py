@@ -5,7 +5,7 @@ import sys
 import time
 
 from pgsched.delivery.python import App
-from pgsched.worker.run.ending import Status
+from pgsched.worker.run.process_exit import ExitStatus
 from tests.worker.conftest import Connection, Recorder, Running, until_history
 
 
@@ -45,19 +45,19 @@ async def test_handlers_that_wait_block_nothing(db: Connection, running: Running
 def test_a_process_whose_clock_somebody_replaced_ends_itself() -> None:
     """Nothing there would ever be due, nor overdue."""
     ended = subprocess.run([sys.executable, "-c", _REPLACED], capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode == Status.BROKEN
+    assert ended.returncode == ExitStatus.BROKEN
     assert "time.monotonic" in ended.stdout + ended.stderr
 
 
 _REPLACED = """
 import asyncio, time
 from pgsched.events import Events
-from pgsched.worker.run.ending import Ending
+from pgsched.worker.run.process_exit import ProcessExit
 from pgsched.worker.run.watchdog import Watchdog
 
 async def main():
     events = Events(lambda event, fields: print(event, fields, flush=True))
-    Watchdog(events, lambda task: None, ending=Ending(events, after=60), after=0.04).start()
+    Watchdog(events, lambda task: None, process_exit=ProcessExit(events, after=60), after=0.04).start()
     time.monotonic = lambda: 0.0
     time.sleep(30)
 

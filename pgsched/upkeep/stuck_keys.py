@@ -16,7 +16,7 @@ _ONE_IN = 20
 _KEYS = 500  # keys of a partition that one turn looks at
 
 
-class Turns(Service):
+class StuckKeys(Service):
     """Looks at this worker's partitions when woken, and every few seconds while executions wait for their turn. It
     spends at most a twentieth of its time on that."""
 

@@ -25,7 +25,7 @@ _STANDARD_ERROR = 2
 _WINDS = 20
 
 
-class Status(IntEnum):
+class ExitStatus(IntEnum):
     """The exit status of a process that has ended itself."""
 
     BLOCKED = 70
@@ -38,19 +38,19 @@ class Status(IntEnum):
 
 
 _WORDS = {
-    Status.BLOCKED: "it kept the event loop beyond its time",
-    Status.BROKEN: "it ended what the worker lives by",
+    ExitStatus.BLOCKED: "it kept the event loop beyond its time",
+    ExitStatus.BROKEN: "it ended what the worker lives by",
 }
 
 
-class Ending:
+class ProcessExit:
     """Ends the process at once, or by a timer ``after`` so many seconds without a ``wind``."""
 
     def __init__(self, events: Events, *, after: float) -> None:
         self._events, self.after = events, after
         self._wound_at = float("-inf")
 
-    def now(self, status: Status, why: str, running: Iterable[Execution]) -> None:
+    def now(self, status: ExitStatus, why: str, running: Iterable[Execution]) -> None:
         """Logs what is in hand, and ends the process. Callable in any thread; the process ends even if the log cannot
         be written."""
         faulthandler.dump_traceback_later(_UNTIL_TOLD, exit=True, file=_STANDARD_ERROR)

@@ -51,7 +51,7 @@ class _Allowance:
     untold: int = 0
 
 
-class Failures:
+class FailureLog:
     """Logs ten failures of a target at once and then one a second, each with the number of failures left out since the
     one before."""
 
